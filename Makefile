@@ -1,0 +1,42 @@
+# One command runs what CI runs. `make help` lists them.
+SPARK ?=
+VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
+BIN   := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench docs lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  SPARK=4.3.0 behind any of them uses another Spark, in an environment of its own"
+
+setup: ## create the environment (packages, and Java if it is missing); the others do it by themselves
+	@scripts/setup.sh $(VENV) $(SPARK)
+
+demo: setup ## run the main job end to end on this machine
+	@$(BIN)/python examples/demo.py
+
+test: setup ## run the tests (ARGS="-k name" to choose)
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: setup ## check style, types and layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup ## format the code and apply safe fixes
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: setup ## measure side by side with plain PySpark; writes benchmarks/results/*.json
+	@$(BIN)/python benchmarks/session.py
+
+docs: setup ## run every code block of README and docs
+	@$(BIN)/python -m pytest tests/docs
+
+lock: setup ## refresh constraints.txt from pyproject.toml
+	@$(BIN)/python scripts/lock.py
+
+clean: ## remove environments, caches and results
+	rm -rf .venv .venv-spark-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/results

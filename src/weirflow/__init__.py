@@ -1,0 +1,54 @@
+"""Weirflow: batch SQL, streaming and incremental views on Apache Spark.
+
+Importing this package starts nothing and imports neither pyspark nor pyarrow; names are loaded when first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from weirflow._version import __version__
+from weirflow.errors import WeirflowError
+from weirflow.types import ExplainMode, OperationState, Placement, Profile, SaveMode
+
+if TYPE_CHECKING:
+    from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
+    from weirflow.config import Settings
+    from weirflow.session import Operation, Session
+    from weirflow.spark.frame import DataFrame
+
+__all__ = [
+    "CheckpointStorage",
+    "DataFrame",
+    "ExplainMode",
+    "Operation",
+    "OperationState",
+    "Placement",
+    "Profile",
+    "SaveMode",
+    "Session",
+    "Settings",
+    "WeirflowError",
+    "__version__",
+    "open_checkpoint_storage",
+]
+
+_LATE = {
+    "CheckpointStorage": "weirflow.checkpoint",
+    "DataFrame": "weirflow.spark.frame",
+    "Operation": "weirflow.session",
+    "Session": "weirflow.session",
+    "Settings": "weirflow.config",
+    "open_checkpoint_storage": "weirflow.checkpoint",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_LATE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,95 @@
+"""From a URI to a checkpoint storage."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from weirflow.checkpoint.local import LocalStorage
+from weirflow.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weirflow.checkpoint.storage import CheckpointStorage
+
+_REMOTE = ("s3", "gs", "az", "abfs", "abfss")
+_SCHEMES = ("memory", "file", *_REMOTE)
+_WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
+
+
+def open_checkpoint_storage(uri: str | Path, options: Mapping[str, str] | None = None) -> CheckpointStorage:
+    """The storage at a URI or path. Nothing is created or contacted before the first call on it.
+
+    >>> storage = open_checkpoint_storage("memory://")
+    >>> storage.put_if_absent("epochs/1", b"whole or not at all").size
+    19
+
+    Args:
+        uri: ``memory://`` (private to this call), ``memory://name`` (shared by name within the process),
+            a path or ``file:///path``, ``s3://bucket/prefix``, ``gs://bucket/prefix``,
+            ``az://container/prefix`` or ``abfss://container@account.dfs.core.windows.net/prefix``.
+        options: for object stores: credentials, ``region``, ``endpoint``, ``allow_http`` and the like.
+            What is not given comes from the ``AWS_*``, ``GOOGLE_*`` or ``AZURE_*`` environment.
+
+    Raises:
+        ConfigError: the URI or an option cannot be used. Secrets in them are not repeated.
+        StorageError: a local path exists and is not a folder.
+    """
+    options = dict(options or {})
+    if isinstance(uri, Path):
+        return _open_local(uri, options)
+    match = _WITH_SCHEME.match(uri)
+    if match is None:
+        if not uri or "\0" in uri:
+            raise ConfigError(
+                "An empty path, or one with NUL, cannot hold checkpoints.", hint=_known_schemes()
+            )
+        return _open_local(Path(uri), options)
+    scheme = match[1].lower()
+    # One slash is how Java prints file URIs.
+    if scheme not in _SCHEMES or (match[2] is None and not uri.startswith("file:/")):
+        raise _unknown_scheme(scheme)
+    if scheme == "file":
+        return _open_local(_file_path(uri), options)
+    if scheme == "memory":
+        from weirflow.checkpoint.memory import open_memory  # noqa: PLC0415  # loads obstore
+
+        _refuse_options(options, "memory://")
+        return open_memory(uri)
+    from weirflow.checkpoint.remote import open_remote  # noqa: PLC0415  # loads obstore
+
+    return open_remote(uri, options)
+
+
+def _open_local(path: Path, options: Mapping[str, str]) -> CheckpointStorage:
+    _refuse_options(options, "a local folder")
+    return LocalStorage(path.expanduser())
+
+
+def _file_path(uri: str) -> Path:
+    parts = urlsplit(uri)
+    path = unquote(parts.path)
+    if parts.netloc not in ("", "localhost") or parts.query or parts.fragment or not path or "\0" in path:
+        raise ConfigError(
+            "This file:// URI does not name a local folder.",
+            hint="write file:///absolute/path, or the path itself",
+        )
+    return Path(path)
+
+
+def _refuse_options(options: Mapping[str, str], where: str) -> None:
+    if options:
+        raise ConfigError(f"{where} takes no options; {', '.join(sorted(options))} was given.")
+
+
+def _unknown_scheme(scheme: str) -> ConfigError:
+    near = did_you_mean(scheme, _SCHEMES)
+    hint = f"{near} {_known_schemes()}" if near else _known_schemes()
+    return ConfigError(f"Checkpoints cannot be stored at a URI that begins with '{scheme}:'.", hint=hint)
+
+
+def _known_schemes() -> str:
+    return "use a path or one of " + ", ".join(f"{scheme}://" for scheme in _SCHEMES)

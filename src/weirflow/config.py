@@ -1,0 +1,115 @@
+"""Settings: every knob of a Session, from arguments or ``WEIRFLOW_*`` environment variables.
+
+Arguments win over the environment, the environment over the defaults. Secrets are ``SecretStr``: no repr,
+error or log shows them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from weirflow.errors import ConfigError, did_you_mean
+from weirflow.types import Placement, Profile
+
+ENV_PREFIX = "WEIRFLOW_"
+
+SparkLogLevel = Literal["off", "error", "warn", "info", "debug"]
+ProgressMode = Literal["auto", "on", "off"]
+
+
+def _default_cache_dir() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weirflow"
+
+
+class Settings(BaseSettings):
+    """All settings of one Session. Immutable once built."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+    )
+
+    placement: Placement = Field(Placement.EMBEDDED, description="where Spark runs")
+    durability_profile: Profile | None = Field(
+        None, description="which stores are used; by default what the placement implies"
+    )
+    path: Path | None = Field(None, description="folder of the durable stores of a single-node Session")
+    endpoint: str | None = Field(None, description="sc://host:port or spark://host:port, for distributed")
+    token: SecretStr | None = Field(None, description="bearer token, or the cluster's shared secret")
+    checkpoint_uri: str | None = Field(None, description="where checkpoints go: file, s3, gs or az")
+    metadata_url: SecretStr | None = Field(None, description="postgresql:// URL of the metadata store")
+    packages: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="connectors by name, or Maven coordinates; comma-separated in the environment"
+    )
+    spark_conf: dict[str, str] = Field(
+        default_factory=dict, description="further Spark configuration; JSON in the environment"
+    )
+    cores: int | None = Field(None, ge=1, description="cores of local Spark; all of them by default")
+    driver_memory: str = Field("2g", pattern=r"^\d+[mgMG]$", description="heap of the driver's JVM")
+    worker_python: Path | None = Field(
+        None, description="Python of Spark's workers on a cluster; this interpreter by default"
+    )
+    connect_timeout: float = Field(10.0, gt=0, description="seconds until an endpoint counts as unreachable")
+    spark_log_level: SparkLogLevel = Field("off", description="what Spark logs to stderr")
+    progress: ProgressMode = Field("auto", description="progress bar: auto shows it in terminals and notebooks")
+    cache_dir: Path = Field(
+        default_factory=_default_cache_dir, description="connector jars and the JVM's class archive"
+    )
+    class_archive: bool = Field(
+        True, description="keep an archive of Spark's classes, which halves the start of every later Session"
+    )
+
+    @field_validator("packages", mode="before")
+    @classmethod
+    def _split_packages(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("path", "cache_dir", "worker_python")
+    @classmethod
+    def _expand_user(cls, value: Path | None) -> Path | None:
+        return value.expanduser().absolute() if value is not None else None
+
+
+def load_settings(**arguments: Any) -> Settings:
+    """Build Settings from arguments and environment; arguments that are None count as not given.
+
+    Raises ``ConfigError`` for a value that cannot be used and for a ``WEIRFLOW_*`` variable nobody reads.
+    """
+    _refuse_unknown_variables()
+    given = {name: value for name, value in arguments.items() if value is not None}
+    _refuse_unknown_arguments(given)
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in error.errors()
+        )
+        # The chained pydantic error adds nothing and may quote its input.
+        raise ConfigError(f"Settings cannot be used: {problems}.") from None
+
+
+def _refuse_unknown_variables() -> None:
+    known = {ENV_PREFIX + name.upper() for name in Settings.model_fields}
+    unknown = sorted(name for name in os.environ if name.startswith(ENV_PREFIX) and name not in known)
+    if unknown:
+        raise ConfigError(
+            f"No setting is called {unknown[0]}.",
+            hint=did_you_mean(unknown[0], known) or "`weirflow doctor --settings` lists them all",
+        )
+
+
+def _refuse_unknown_arguments(given: dict[str, Any]) -> None:
+    unknown = sorted(given.keys() - Settings.model_fields.keys())
+    if unknown:
+        raise ConfigError(
+            f"No setting is called {unknown[0]!r}.", hint=did_you_mean(unknown[0], Settings.model_fields)
+        )

@@ -1,0 +1,325 @@
+"""Every error a user can meet.
+
+Each class has a stable ``code`` to match on; each message says what happened, to what, and what to do::
+
+    WeirflowError
+    ├── ConfigError                 CONFIG_INVALID           a setting or argument cannot be used
+    │   └── ProfileError            PROFILE_REFUSED          a durability profile could not keep its promise
+    ├── DependencyMissing           DEPENDENCY_MISSING       an extra, or Java, is not installed
+    ├── PackageUnavailable          PACKAGE_UNAVAILABLE      connector jars could not be fetched
+    ├── UnsupportedError            UNSUPPORTED              this placement, store or Spark cannot do it
+    ├── SessionError                SESSION_FAILED           Spark could not be started, or was lost
+    │   ├── SessionClosed           SESSION_CLOSED           the Session was closed
+    │   └── SessionConflict         SESSION_CONFLICT         another Session holds this process's Spark
+    ├── EndpointError
+    │   ├── EndpointUnreachable     ENDPOINT_UNREACHABLE     nothing answers there in time
+    │   └── AuthenticationFailed    AUTHENTICATION_FAILED    the endpoint refused the token
+    ├── QueryError                  QUERY_FAILED             Spark refused or failed the query
+    │   ├── SqlSyntaxError          SQL_SYNTAX               the text is not SQL
+    │   ├── TableNotFound           TABLE_NOT_FOUND
+    │   ├── ColumnNotFound          COLUMN_NOT_FOUND
+    │   ├── FunctionNotFound        FUNCTION_NOT_FOUND
+    │   ├── PathNotFound            PATH_NOT_FOUND
+    │   ├── AlreadyExists           ALREADY_EXISTS           a table or path to be created is there already
+    │   ├── SqlTypeError            SQL_TYPE                 types do not fit
+    │   ├── DataError               DATA_ERROR               a row broke a rule: overflow, division by zero, bad cast
+    │   └── UserCodeError           USER_CODE_FAILED         a Python function that Spark ran raised
+    ├── OperationError
+    │   ├── OperationCancelled      OPERATION_CANCELLED
+    │   ├── OperationTimeout        OPERATION_TIMEOUT
+    │   └── OperationUnknown        OPERATION_UNKNOWN        no operation has this id
+    └── StorageError                STORAGE_FAILED           checkpoint storage failed
+        ├── ObjectNotFound          OBJECT_NOT_FOUND
+        ├── ObjectExists            OBJECT_EXISTS            put-if-absent lost to an earlier writer
+        └── ObjectChanged           OBJECT_CHANGED           a conditional update lost to another writer
+
+Errors pickle whole, so they cross Spark workers and processes unchanged.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class WeirflowError(Exception):
+    """The root of all errors Weirflow raises on purpose.
+
+    Attributes:
+        code: stable, upper-case identifier of this kind of error.
+        message: what happened, to what.
+        hint: what to do about it, or None when the message says it all.
+    """
+
+    code: ClassVar[str] = "WEIRFLOW_ERROR"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.message}" + (f"\n  hint: {self.hint}" if self.hint else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.message, self.__dict__.copy()))
+
+
+def _rebuild(kind: type[WeirflowError], message: str, state: dict[str, Any]) -> WeirflowError:
+    error = kind.__new__(kind, message)
+    error.args = (message,)
+    error.__dict__.update(state)
+    return error
+
+
+class ConfigError(WeirflowError):
+    """A setting or argument cannot be used; nothing was started."""
+
+    code = "CONFIG_INVALID"
+
+
+class ProfileError(ConfigError):
+    """The durability profile could not keep its promise with these stores or this placement."""
+
+    code = "PROFILE_REFUSED"
+
+
+class DependencyMissing(WeirflowError):
+    """Something that must be installed first is not; the hint holds the command."""
+
+    code = "DEPENDENCY_MISSING"
+
+    @classmethod
+    def extra(cls, extra: str, *, needed_for: str) -> DependencyMissing:
+        """The error for an optional part of Weirflow that was not installed."""
+        return cls(f"{needed_for} needs the optional part {extra!r}.", hint=f"pip install 'weirflow[{extra}]'")
+
+
+class PackageUnavailable(WeirflowError):
+    """Connector jars are neither in the cache folder nor could be fetched.
+
+    Attributes:
+        coordinates: the Maven coordinates that are missing.
+    """
+
+    code = "PACKAGE_UNAVAILABLE"
+
+    def __init__(self, message: str, *, coordinates: Iterable[str] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.coordinates = tuple(coordinates)
+
+
+class UnsupportedError(WeirflowError):
+    """What was asked for cannot be done here; the message says where it can."""
+
+    code = "UNSUPPORTED"
+
+
+class SessionError(WeirflowError):
+    """Spark could not be started, or died."""
+
+    code = "SESSION_FAILED"
+
+
+class SessionClosed(SessionError):
+    """The Session was closed before this call."""
+
+    code = "SESSION_CLOSED"
+
+
+class SessionConflict(SessionError):
+    """This process already runs a Spark that the Session cannot share."""
+
+    code = "SESSION_CONFLICT"
+
+
+class EndpointError(WeirflowError):
+    """A remote endpoint could not be used. There is never a local fallback."""
+
+    code = "ENDPOINT_FAILED"
+
+
+class EndpointUnreachable(EndpointError):
+    """Nothing answers at the endpoint within the deadline."""
+
+    code = "ENDPOINT_UNREACHABLE"
+
+
+class AuthenticationFailed(EndpointError):
+    """The endpoint answered and refused the token."""
+
+    code = "AUTHENTICATION_FAILED"
+
+
+@dataclass(frozen=True)
+class SqlPosition:
+    """A place in SQL text: 1-based line and column, and the fragment found there."""
+
+    line: int
+    column: int
+    fragment: str = ""
+
+
+class QueryError(WeirflowError):
+    """A query was refused or failed.
+
+    Attributes:
+        position: where in the SQL text, when known.
+        condition: Spark's own error condition, when the error came from Spark.
+    """
+
+    code = "QUERY_FAILED"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        position: SqlPosition | None = None,
+        condition: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.position = position
+        self.condition = condition
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if self.position is None:
+            return text
+        where = f"at line {self.position.line}, column {self.position.column}"
+        return f"{text}\n  {where}" + (f": {self.position.fragment}" if self.position.fragment else "")
+
+
+class SqlSyntaxError(QueryError):
+    """The text could not be parsed as SQL."""
+
+    code = "SQL_SYNTAX"
+
+
+class TableNotFound(QueryError):
+    """No table or view has this name."""
+
+    code = "TABLE_NOT_FOUND"
+
+
+class ColumnNotFound(QueryError):
+    """No column in scope has this name."""
+
+    code = "COLUMN_NOT_FOUND"
+
+
+class FunctionNotFound(QueryError):
+    """No function has this name."""
+
+    code = "FUNCTION_NOT_FOUND"
+
+
+class PathNotFound(QueryError):
+    """No file or folder is at this path."""
+
+    code = "PATH_NOT_FOUND"
+
+
+class AlreadyExists(QueryError):
+    """The table or path to be created exists already; nothing was written."""
+
+    code = "ALREADY_EXISTS"
+
+
+class SqlTypeError(QueryError):
+    """The types in the query do not fit together."""
+
+    code = "SQL_TYPE"
+
+
+class DataError(QueryError):
+    """A row broke a rule while the query ran: overflow, division by zero, a cast that cannot be."""
+
+    code = "DATA_ERROR"
+
+
+class UserCodeError(QueryError):
+    """A Python function that Spark ran (a UDF, mapInArrow, ...) raised; the message holds its traceback."""
+
+    code = "USER_CODE_FAILED"
+
+
+class OperationError(WeirflowError):
+    """A running operation ended before it had a result.
+
+    Attributes:
+        operation_id: the id it has in ``session.operations``.
+    """
+
+    code = "OPERATION_FAILED"
+
+    def __init__(self, message: str, *, operation_id: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.operation_id = operation_id
+
+
+class OperationCancelled(OperationError):
+    """The operation was cancelled; its Spark jobs are stopped."""
+
+    code = "OPERATION_CANCELLED"
+
+
+class OperationTimeout(OperationError):
+    """The operation did not finish by its deadline; its Spark jobs are stopped."""
+
+    code = "OPERATION_TIMEOUT"
+
+
+class OperationUnknown(OperationError):
+    """No running operation has this id: it never existed, or it has ended."""
+
+    code = "OPERATION_UNKNOWN"
+
+
+class StorageError(WeirflowError):
+    """Checkpoint storage failed.
+
+    Attributes:
+        uri: the object or storage concerned, without credentials.
+    """
+
+    code = "STORAGE_FAILED"
+
+    def __init__(self, message: str, *, uri: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.uri = uri
+
+
+class ObjectNotFound(StorageError):
+    """No object has this name."""
+
+    code = "OBJECT_NOT_FOUND"
+
+
+class ObjectExists(StorageError):
+    """Put-if-absent found the name taken; the earlier object is untouched."""
+
+    code = "OBJECT_EXISTS"
+
+
+class ObjectChanged(StorageError):
+    """A conditional update found another version than the one expected; nothing was written."""
+
+    code = "OBJECT_CHANGED"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the nearest known names, or None when nothing is near.
+
+    >>> did_you_mean("ordres", ["orders", "customers"])
+    "did you mean 'orders'?"
+    """
+    by_folded = {candidate.casefold(): str(candidate) for candidate in known}
+    near = difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)
+    if not near:
+        return None
+    return "did you mean " + " or ".join(repr(by_folded[folded]) for folded in near) + "?"

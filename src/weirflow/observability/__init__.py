@@ -1,0 +1,1 @@
+"""What Weirflow shows of itself while it works."""

@@ -1,0 +1,152 @@
+"""The progress bar of long operations, in terminals and notebooks; silent elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SHOW_AFTER_SECONDS = 1.0
+_REFRESH_SECONDS = 0.2
+
+
+class TaskCount(Protocol):
+    """How many tasks are done and known."""
+
+    @property
+    def done(self) -> int: ...  # noqa: D102 - the class says it
+
+    @property
+    def total(self) -> int: ...  # noqa: D102 - the class says it
+
+
+class Watched(Protocol):
+    """What the display needs to know of an operation."""
+
+    id: str
+    description: str
+
+    @property
+    def seconds(self) -> float: ...  # noqa: D102 - as long as it has run
+
+    @property
+    def progress(self) -> TaskCount: ...  # noqa: D102 - may ask Spark
+
+
+class ProgressDisplay(Protocol):
+    """Told when operations begin and end; must never fail them or slow them down."""
+
+    def begin(self, operation: Watched) -> None:
+        """An operation has begun."""
+
+    def end(self, operation: Watched) -> None:
+        """It has ended."""
+
+    def close(self) -> None:
+        """The Session ends; leave no thread and no output behind."""
+
+
+class SilentDisplay:
+    """Shows nothing."""
+
+    def begin(self, operation: Watched) -> None:
+        """Nothing to show."""
+
+    def end(self, operation: Watched) -> None:
+        """Nothing to show."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class BarDisplay:
+    """One bar for each operation that runs longer than a second, drawn by a thread of its own."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._changed = threading.Condition()
+        self._running: dict[str, Watched] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def begin(self, operation: Watched) -> None:
+        """See ``ProgressDisplay``."""
+        with self._changed:
+            self._running[operation.id] = operation
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._draw_forever, name="weirflow-progress", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def end(self, operation: Watched) -> None:
+        """See ``ProgressDisplay``."""
+        with self._changed:
+            self._running.pop(operation.id, None)
+
+    def close(self) -> None:
+        """See ``ProgressDisplay``."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _draw_forever(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._running)
+                if self._closed:
+                    return
+                self._changed.wait_for(lambda: self._closed, timeout=_REFRESH_SECONDS)
+            if self._long_running():
+                self._draw_until_idle()
+
+    def _long_running(self) -> list[Watched]:
+        with self._changed:
+            running = list(self._running.values())
+        return [operation for operation in running if operation.seconds >= _SHOW_AFTER_SECONDS]
+
+    def _draw_until_idle(self) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - heavy, rarely needed
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:.0f}/{task.total} tasks"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self._console, transient=True) as bars:
+            shown: dict[str, int] = {}
+            while operations := self._long_running():
+                for operation in operations:
+                    count = self._count(operation)
+                    if operation.id not in shown:
+                        shown[operation.id] = int(bars.add_task(operation.description, total=None))
+                    bars.update(shown[operation.id], completed=count[0], total=count[1] or None)  # type: ignore[arg-type]
+                for gone in shown.keys() - {operation.id for operation in operations}:
+                    bars.remove_task(shown.pop(gone))  # type: ignore[arg-type]
+                with self._changed:
+                    if self._changed.wait_for(lambda: self._closed, timeout=_REFRESH_SECONDS):
+                        return
+
+    @staticmethod
+    def _count(operation: Watched) -> tuple[int, int]:
+        try:
+            progress = operation.progress
+        except Exception:  # noqa: BLE001 - Spark may be closing; a bar must not fail anything
+            return 0, 0
+        return progress.done, progress.total
+
+
+def make_display(mode: Literal["auto", "on", "off"]) -> ProgressDisplay:
+    """The display for a Session: ``auto`` draws on a terminal's stderr and in notebooks."""
+    if mode == "off":
+        return SilentDisplay()
+    from rich.console import Console  # noqa: PLC0415 - heavy, and silent Sessions do without
+
+    console = Console(stderr=True)
+    if mode == "on" or console.is_terminal or console.is_jupyter:
+        return BarDisplay(console)
+    return SilentDisplay()

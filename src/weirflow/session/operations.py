@@ -1,0 +1,287 @@
+"""Operations: every piece of Spark work a Session runs, with an id, a state, progress and a way to stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+import uuid
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from weirflow.errors import OperationCancelled, OperationTimeout, OperationUnknown, WeirflowError
+from weirflow.types import OperationState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from weirflow.observability.progress import ProgressDisplay
+    from weirflow.spark.assignments import TaskAssignment
+    from weirflow.spark.control import JobControl
+
+T = TypeVar("T")
+
+_REMEMBERED = 1000
+_CANCEL_AGAIN_SECONDS = 0.1
+_ENDED = frozenset(
+    {
+        OperationState.SUCCEEDED,
+        OperationState.FAILED,
+        OperationState.CANCELLED,
+        OperationState.TIMED_OUT,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Tasks done and tasks known. Spark learns of later stages as it goes, so the total may grow or shrink."""
+
+    done: int
+    total: int
+
+
+class Operation:
+    """One piece of Spark work: a query, a read or a write.
+
+    Attributes:
+        id: unique; also the tag that Spark's own interfaces show.
+        description: what it does, for people.
+        error: why it ended without a result, or None.
+    """
+
+    def __init__(self, description: str, control: JobControl) -> None:
+        self.id = f"weirflow-{uuid.uuid4()}"
+        self.description = description
+        self.error: BaseException | None = None
+        self._control = control
+        self._lock = threading.Lock()
+        self._state = OperationState.RUNNING
+        self._stopping = OperationState.CANCELLED
+        self._started = time.monotonic()
+        self._seconds: float | None = None
+        self._last_progress = Progress(0, 0)
+        self._ended = threading.Event()
+
+    @property
+    def state(self) -> OperationState:
+        """Where in its life it is."""
+        return self._state
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        return self._seconds if self._seconds is not None else time.monotonic() - self._started
+
+    @property
+    def progress(self) -> Progress:
+        """Tasks done and known; after the end, the last that was known."""
+        if self._state not in _ENDED:
+            self._last_progress = Progress(*self._control.progress(self.id))
+        return self._last_progress
+
+    def cancel(self) -> None:
+        """Ask the operation to stop. Returns at once; whoever waits for the result gets ``OperationCancelled``.
+
+        Does nothing when it has ended.
+        """
+        self._stop(OperationState.CANCELLED)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until the operation has ended or ``timeout`` seconds have passed; says whether it has ended."""
+        return self._ended.wait(timeout)
+
+    def assignments(self) -> Sequence[TaskAssignment]:
+        """Which task ran on which executor, also after the end; ``UnsupportedError`` over Spark Connect."""
+        return self._control.assignments(self.id)
+
+    def __repr__(self) -> str:
+        done = self._last_progress
+        return f"<Operation {self.id} {self.description!r} {self._state} {done.done}/{done.total} tasks>"
+
+    def _stop(self, ending: OperationState) -> None:
+        with self._lock:
+            if self._state is not OperationState.RUNNING:
+                return
+            self._state = OperationState.CANCELLING
+            self._stopping = ending
+        threading.Thread(target=self._keep_cancelling, name=f"cancel-{self.id}", daemon=True).start()
+
+    def _keep_cancelling(self) -> None:
+        """Spark cancels only the jobs that run at that moment, and a query may be between two: ask until it ends."""
+        while not self._ended.is_set():
+            try:
+                self._control.cancel(self.id)
+            except Exception as error:  # noqa: BLE001 - Spark may be gone, which ends the operation just as well
+                self.error = self.error or error
+                return
+            self._ended.wait(_CANCEL_AGAIN_SECONDS)
+
+    def _finish(self, error: BaseException | None) -> None:
+        with self._lock:
+            self._seconds = time.monotonic() - self._started
+            self.error = error
+            if self._state is OperationState.CANCELLING and error is not None:
+                self._state = self._stopping
+            else:
+                self._state = OperationState.FAILED if error is not None else OperationState.SUCCEEDED
+        self._ended.set()
+
+    def _ending_error(self) -> WeirflowError | None:
+        """What to raise in place of Spark's own error when the operation was stopped."""
+        if self._state is not OperationState.CANCELLING:
+            return None
+        if self._stopping is OperationState.TIMED_OUT:
+            return OperationTimeout(
+                f"{self.description!r} did not finish in time and was stopped after {self.seconds:.1f} s.",
+                operation_id=self.id,
+            )
+        return OperationCancelled(f"{self.description!r} was cancelled.", operation_id=self.id)
+
+
+class Submitted(Operation):
+    """An operation that runs in the background."""
+
+    def __init__(self, description: str, control: JobControl) -> None:
+        super().__init__(description, control)
+        self._result: Any = None
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the result and return it, or raise what the operation raised.
+
+        Raises ``TimeoutError`` when ``timeout`` seconds pass first; the operation goes on.
+        """
+        if not self.wait(timeout):
+            raise TimeoutError(f"{self.id} still runs after {timeout} s")
+        if self.error is not None:
+            raise self.error
+        return self._result
+
+
+class Operations:
+    """The operations of one Session. Iterating gives those that run now, oldest first."""
+
+    def __init__(
+        self,
+        control: Callable[[], JobControl],
+        translated: Callable[[], contextlib.AbstractContextManager[None]],
+        display: ProgressDisplay,
+    ) -> None:
+        self._control = control
+        self._translated = translated
+        self._display = display
+        self._running: dict[str, Operation] = {}
+        self._ended: deque[Operation] = deque(maxlen=_REMEMBERED)
+        self._nested = threading.local()
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(list(self._running.values()))
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def get(self, operation_id: str) -> Operation:
+        """The running or recently ended operation with this id; ``OperationUnknown`` if there is none."""
+        for operation in itertools.chain(self, list(self._ended)):
+            if operation.id == operation_id:
+                return operation
+        raise OperationUnknown(
+            f"No operation has the id {operation_id!r}.",
+            operation_id=operation_id,
+            hint="it never ran in this Session, or ended long ago",
+        )
+
+    def cancel(self, operation_id: str) -> None:
+        """Stop the operation with this id; see ``Operation.cancel``."""
+        self.get(operation_id).cancel()
+
+    def cancel_all(self) -> None:
+        """Stop everything that runs."""
+        for operation in self:
+            operation.cancel()
+
+    def run(self, description: str, call: Callable[[], T]) -> T:
+        """Run ``call`` as an operation on this thread. Inside another operation it is a part of that one."""
+        if getattr(self._nested, "depth", 0):
+            with self._translated():
+                return call()
+        operation = Operation(description, self._control())
+        with self._tracked(operation), self._marked(operation):
+            return call()
+
+    def drain(self, description: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """Run an iterator as an operation that lasts until it is read to its end, closed or dropped."""
+        operation = Operation(description, self._control())
+        with self._tracked(operation):
+            # The first item starts the Spark work, which keeps its mark; between items the thread is the reader's.
+            with self._marked(operation):
+                iterator = items()
+                first = list(itertools.islice(iterator, 1))
+            yield from first
+            yield from iterator
+
+    def submit(self, description: str, call: Callable[[], Any]) -> Submitted:
+        """Run ``call`` as an operation on a thread of its own and return at once."""
+        operation = Submitted(description, self._control())
+        self._running[operation.id] = operation  # visible, and cancellable, before its thread starts
+
+        def work() -> None:
+            # The error is kept in the operation, for whoever asks for the result.
+            with contextlib.suppress(BaseException), self._tracked(operation), self._marked(operation):
+                operation._result = call()  # noqa: SLF001 - the registry fills its own objects
+
+        threading.Thread(target=work, name=operation.id, daemon=True).start()
+        return operation
+
+    def run_with_timeout(self, description: str, call: Callable[[], T], seconds: float) -> T:
+        """Run ``call`` and stop it at the deadline with ``OperationTimeout``.
+
+        The caller is free at most two seconds after the deadline, even if Spark is slow to stop; the operation
+        stays listed until it really has.
+        """
+        operation = self.submit(description, call)
+        if not operation.wait(seconds):
+            operation._stop(OperationState.TIMED_OUT)  # noqa: SLF001 - the registry steers its own objects
+            if not operation.wait(2.0):
+                raise operation._ending_error() or OperationTimeout(  # noqa: SLF001 - as above
+                    f"{description!r} did not finish within {seconds:.1f} s.", operation_id=operation.id
+                )
+        result: T = operation.result()
+        return result
+
+    @contextlib.contextmanager
+    def _tracked(self, operation: Operation) -> Iterator[None]:
+        """List the operation while the block runs, and settle how it ended."""
+        self._running[operation.id] = operation
+        self._display.begin(operation)
+        error: BaseException | None = None
+        try:
+            with self._translated():
+                yield
+        except GeneratorExit:  # the reader of an iterator has had enough, which is no failure
+            operation.cancel()
+            raise
+        except BaseException as raised:
+            error = operation._ending_error() or raised  # noqa: SLF001 - the registry steers its own objects
+            if error is raised:
+                raise
+            raise error from raised
+        finally:
+            operation._finish(error)  # noqa: SLF001 - as above
+            self._display.end(operation)
+            self._running.pop(operation.id, None)
+            self._ended.append(operation)
+
+    @contextlib.contextmanager
+    def _marked(self, operation: Operation) -> Iterator[None]:
+        """Mark the Spark work that this thread starts in the block as the operation's."""
+        control = operation._control  # noqa: SLF001 - the registry steers its own objects
+        self._nested.depth = getattr(self._nested, "depth", 0) + 1
+        control.begin(operation.id)
+        try:
+            yield
+        finally:
+            self._nested.depth -= 1
+            control.end(operation.id)

@@ -1,0 +1,88 @@
+"""The archive of Spark's loaded classes, which halves the start of every later JVM.
+
+The first JVM on a machine writes the archive as it exits (about ten seconds, once for each pair of Spark and Java);
+later ones map it. The file name holds a fingerprint of Spark's jars and of Java, so a change of either starts anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.spark.java import Java
+
+_log = logging.getLogger(__name__)
+_UNUSED_SECONDS = 30 * 24 * 3600
+
+
+class ClassArchive:
+    """How one JVM uses the archive: it maps it, writes it at exit, or does without.
+
+    Only one process at a time writes; others that start meanwhile do without. A JVM that is killed leaves no
+    archive, and the next one tries again.
+    """
+
+    def __init__(self, folder: Path, java: Java, jars: Sequence[Path]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = folder / f"java{java.major}-{_fingerprint(java, jars)}.jsa"
+        self._draft: Path | None = None
+        self._lock = -1
+        self.java_options: tuple[str, ...] = ()
+        if self._file.exists():
+            os.utime(self._file)
+            self.java_options = (f"-XX:SharedArchiveFile={self._file}",)
+        elif self._try_lock():
+            self._draft = self._file.with_suffix(f".{os.getpid()}.draft")
+            self._draft.unlink(missing_ok=True)
+            self.java_options = (f"-XX:ArchiveClassesAtExit={self._draft}",)
+
+    @property
+    def writes_at_exit(self) -> bool:
+        """Whether the JVM will write the archive when it exits, which takes several seconds."""
+        return self._draft is not None
+
+    def settle(self) -> None:
+        """Publish what the JVM wrote. Called once, after the JVM has exited."""
+        if self._draft is not None:
+            if self._draft.exists():
+                self._draft.rename(self._file)
+                _log.info("class archive written to %s", self._file)
+                _remove_unused(self._file.parent)
+            self._draft = None
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _try_lock(self) -> bool:
+        lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            return False
+        self._lock = lock
+        return True
+
+
+def _fingerprint(java: Java, jars: Sequence[Path]) -> str:
+    digest = hashlib.sha256(f"{java.executable.resolve()}\n{java.version}".encode())
+    for jar in jars:
+        status = jar.stat()
+        digest.update(f"\n{jar}:{status.st_size}:{status.st_mtime_ns}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _remove_unused(folder: Path) -> None:
+    """Archives weigh some 150 MB: drop those no JVM has mapped for a month, and drafts of killed writers."""
+    oldest = time.time() - _UNUSED_SECONDS
+    for file in [*folder.glob("*.jsa"), *folder.glob("*.draft")]:
+        if file.stat().st_mtime < oldest:
+            file.unlink(missing_ok=True)

@@ -1,0 +1,258 @@
+"""Spark whose driver runs beside this process: local Spark, and standalone clusters reached through it.
+
+PySpark allows one driver for each process. Sessions that ask for the same launch share it and are isolated from each
+other by Spark sessions of their own; the last one to close stops it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py4j.clientserver import FinalizerWorker
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from weirflow.errors import (
+    AuthenticationFailed,
+    EndpointUnreachable,
+    SessionConflict,
+    SessionError,
+    WeirflowError,
+)
+from weirflow.spark.java import find_java
+from weirflow.spark.jvm import Jvm, JvmOptions
+from weirflow.spark.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_log = logging.getLogger(__name__)
+
+SCRATCH = "{scratch}"
+"""Stands in a launch's conf for the driver's temporary folder, which is not known before it starts."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What decides whether two Sessions can share one driver."""
+
+    master: str
+    conf: tuple[tuple[str, str], ...]
+    memory: str
+    cache_dir: Path
+    class_archive: bool
+    worker_python: Path
+    loopback: bool
+    log_level: str
+    start_timeout: float | None
+    """Seconds a cluster may take to accept the driver; None for local Spark, which has no endpoint to wait for."""
+
+
+class Driver:
+    """A started driver: its JVM, its SparkContext and the first Spark session."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
+        self.users = 0
+        self._scratch = Scratch()
+        self._gateway: Any = None
+        self._previous_gateway = SparkContext._gateway  # noqa: SLF001 - a stopped Spark of the user's own
+        try:
+            self._jvm = Jvm(self._jvm_options())
+            try:
+                self.session = self._start_spark()
+            except BaseException:
+                self._forget()
+                self._jvm.kill()
+                raise
+        except BaseException:
+            self._scratch.close()
+            raise
+        self.context: SparkContext = self.session.sparkContext
+
+    @property
+    def jvm(self) -> Jvm:
+        """The driver's JVM."""
+        return self._jvm
+
+    def close(self) -> None:
+        """Stop Spark and wait until its JVM is gone."""
+        if self._jvm.exit_code is None:
+            if self._jvm.writes_archive_at_exit:
+                _log.warning("writing an archive of Spark's classes, once (about 10 s); later starts are faster")
+            self._jvm.forward_stderr = False
+            try:
+                self.session.stop()
+            except Py4JError:  # the JVM died this moment; there is nothing left to stop
+                _log.debug("Spark's JVM was gone before it was stopped", exc_info=True)
+        self._forget()
+        self._jvm.close()
+        self._scratch.close()
+
+    def _jvm_options(self) -> JvmOptions:
+        scratch = self._scratch.path.as_posix()
+        conf = {name: value.replace(SCRATCH, scratch) for name, value in self.launch.conf}
+        conf.setdefault("spark.local.dir", f"{scratch}/local")
+        conf["spark.master"] = self.launch.master
+        return JvmOptions(
+            java=find_java(),
+            spark_home=Path(_find_spark_home()),
+            conf=conf,
+            memory=self.launch.memory,
+            scratch=self._scratch.path,
+            cache_dir=self.launch.cache_dir,
+            class_archive=self.launch.class_archive,
+            worker_python=self.launch.worker_python,
+            loopback=self.launch.loopback,
+        )
+
+    def _start_spark(self) -> SparkSession:
+        watchdog = self._watch_start()
+        try:
+            self._gateway = _connect_gateway(self._jvm)
+            SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - PySpark has no public way
+            SparkContext._ensure_initialized(gateway=self._gateway)  # noqa: SLF001 - as above
+            context = SparkContext(conf=SparkConf())
+            # PySpark reads PYSPARK_PYTHON from this process's environment, which is not ours to change.
+            context.pythonExec = str(self.launch.worker_python)
+            context.setLogLevel(self.launch.log_level.upper())
+            session = SparkSession(context)
+        except WeirflowError:
+            raise
+        except Exception as error:
+            raise self._start_error(error) from error
+        finally:
+            if watchdog is not None:
+                watchdog.cancel()
+        self._jvm.forward_stderr = True
+        return session
+
+    def _watch_start(self) -> threading.Timer | None:
+        """Spark itself waits over a minute for a master that does not answer; the watchdog ends that."""
+        if self.launch.start_timeout is None:
+            return None
+        watchdog = threading.Timer(self.launch.start_timeout, self._jvm.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        return watchdog
+
+    def _start_error(self, error: Exception) -> WeirflowError:
+        said = self._jvm.tail(200)
+        if self.launch.start_timeout is None:
+            return SessionError(f"Spark could not be started: {error}\n{self._jvm.tail()}")
+        if _refused_secret(said):
+            return AuthenticationFailed(
+                f"The Spark master at {self.launch.master} refused the token.",
+                hint="pass the cluster's spark.authenticate.secret as token=",
+            )
+        return EndpointUnreachable(
+            f"No Spark master answered at {self.launch.master} within {self.launch.start_timeout:.0f} s.",
+            hint="check the address, and that the cluster's secret (if it has one) is passed as token=",
+        )
+
+    def _forget(self) -> None:
+        """Make PySpark forget this JVM, so that the next driver can start."""
+        if self._gateway is not None:
+            self._gateway.shutdown()
+            _join_finalizers()
+        SparkContext._active_spark_context = None  # noqa: SLF001 - PySpark has no public way
+        SparkContext._gateway = self._previous_gateway  # noqa: SLF001 - as above
+        SparkContext._jvm = self._previous_gateway.jvm if self._previous_gateway else None  # noqa: SLF001
+
+
+def _connect_gateway(jvm: Jvm) -> Any:
+    """PySpark's own gateway object, connected to our JVM instead of one it starts itself."""
+    variables = {"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret}
+    os.environ.update(variables)
+    try:
+        return launch_gateway()
+    finally:
+        for name in variables:
+            os.environ.pop(name, None)
+
+
+def _join_finalizers() -> None:
+    """Py4J's garbage collector sleeps for a second before it sees that its gateway is gone; wait for it."""
+    for thread in threading.enumerate():
+        if isinstance(thread, FinalizerWorker):
+            thread.join(timeout=3.0)
+
+
+def _refused_secret(log: str) -> bool:
+    return any(sign in log for sign in ("SaslException", "AuthenticationException", "Authentication failed"))
+
+
+_lock = threading.RLock()
+_driver: Driver | None = None
+
+
+def acquire_driver(launch: Launch) -> tuple[Driver, SparkSession]:
+    """The process's driver, started if need be, and a Spark session of the caller's own.
+
+    Raises ``SessionConflict`` when the process already runs a Spark that was launched otherwise. Each call is
+    answered by one ``release_driver``.
+    """
+    global _driver  # noqa: PLW0603 - PySpark has one driver for each process, and this is it
+    with _lock:
+        if _driver is not None and _driver.jvm.exit_code is not None and _driver.users == 0:
+            _driver = None
+        if _driver is None:
+            _refuse_foreign_context()
+            _driver = Driver(launch)
+            session = _driver.session
+        elif _driver.launch == launch:
+            session = _driver.session.newSession()
+        else:
+            raise SessionConflict(
+                "Another Session of this process runs Spark with other settings "
+                f"({_difference(_driver.launch, launch)}).",
+                hint="close it first, give both the same settings, or use another process",
+            )
+        _driver.users += 1
+        return _driver, session
+
+
+def release_driver(driver: Driver) -> None:
+    """Give back what ``acquire_driver`` returned; the last user stops Spark."""
+    global _driver  # noqa: PLW0603 - see acquire_driver
+    with _lock:
+        driver.users -= 1
+        if driver.users == 0:
+            _driver = None if driver is _driver else _driver
+            driver.close()
+
+
+def has_driver() -> bool:
+    """Whether a driver runs beside this process, ours or the user's own."""
+    return SparkContext._active_spark_context is not None  # noqa: SLF001 - PySpark has no public way
+
+
+def _refuse_foreign_context() -> None:
+    if is_remote():
+        raise SessionConflict(
+            "This process has a Spark Connect session open, and PySpark cannot mix it with a driver of its own.",
+            hint="close it first, or use another process",
+        )
+    if has_driver():
+        raise SessionConflict(
+            "This process already runs a SparkContext that Weirflow did not start.",
+            hint="stop it first with spark.stop()",
+        )
+
+
+def _difference(one: Launch, other: Launch) -> str:
+    """Names of what differs; values may hold secrets."""
+    names = [name for name in ("master", "memory", "worker_python", "log_level") if getattr(one, name) != getattr(other, name)]
+    mine: Mapping[str, str] = dict(one.conf)
+    theirs: Mapping[str, str] = dict(other.conf)
+    names += sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
+    return ", ".join(names) or "cache folder"

@@ -1,0 +1,62 @@
+"""The closed choices that appear in Weirflow's public signatures."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Placement(StrEnum):
+    """Where a Session's Spark runs."""
+
+    EMBEDDED = "embedded"
+    """Local Spark in a JVM that lives and dies with this process."""
+    SINGLE_NODE = "single-node"
+    """Local Spark, with durable stores under one folder."""
+    DISTRIBUTED = "distributed"
+    """An explicit remote endpoint: Spark Connect or a standalone master."""
+
+
+class Profile(StrEnum):
+    """A durability profile: which stores hold state, checkpoints and metadata."""
+
+    DEV_LOCAL = "dev-local"
+    """Everything in memory; nothing survives the process."""
+    SINGLE_NODE_DURABLE = "single-node-durable"
+    """Everything on this host's disk; survives a restart."""
+    DISTRIBUTED_DURABLE = "distributed-durable"
+    """Object storage and PostgreSQL; survives the loss of any host."""
+
+
+class ExplainMode(StrEnum):
+    """What ``Session.explain`` prints."""
+
+    LOGICAL = "logical"
+    """The analysed and optimised logical plans."""
+    PHYSICAL = "physical"
+    """Spark's physical plan."""
+    STAGES = "stages"
+    """The physical plan cut at its exchanges, one block per stage."""
+
+
+class OperationState(StrEnum):
+    """The life of one operation."""
+
+    RUNNING = "running"
+    CANCELLING = "cancelling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed-out"
+
+
+class SaveMode(StrEnum):
+    """What a write does when the target exists."""
+
+    ERROR = "error"
+    """Raise ``AlreadyExists`` and write nothing."""
+    APPEND = "append"
+    """Add the rows."""
+    OVERWRITE = "overwrite"
+    """Replace what is there."""
+    IGNORE = "ignore"
+    """Leave what is there and write nothing."""

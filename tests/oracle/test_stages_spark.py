@@ -1,0 +1,221 @@
+"""The stages we print are the stages Spark runs."""
+
+import itertools
+from collections import Counter
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
+
+from weirflow.spark.assignments import render_assignments, task_assignments
+from weirflow.spark.explain import explain_stages, explain_text
+from weirflow.spark.jobs import job_ids_for_tag, job_progress
+from weirflow.spark.leaf_partitions import leaf_partition_counts
+from weirflow.spark.stages import cut, partition_sources
+from weirflow.spark.plan_text import parse_plan
+from weirflow.types import ExplainMode
+
+QUERIES = {
+    "scan": "SELECT * FROM orders WHERE id > 5",
+    "join": "SELECT /*+ MERGE(o) */ * FROM orders o JOIN regions r ON o.name = r.name",
+    "hash join": "SELECT /*+ SHUFFLE_HASH(r) */ * FROM orders o JOIN regions r ON o.name = r.name",
+    "broadcast join": "SELECT /*+ BROADCAST(r) */ * FROM orders o JOIN regions r ON o.name = r.name",
+    "nested loop": "SELECT /*+ BROADCAST(r) */ * FROM orders o LEFT JOIN regions r ON o.id < r.id",
+    "cartesian": "SELECT /*+ SHUFFLE_REPLICATE_NL(r) */ count(*) FROM orders o CROSS JOIN regions r",
+    "aggregate": "SELECT customer, count(*) FROM orders GROUP BY customer",
+    "distinct": "SELECT count(DISTINCT customer), sum(id) FROM orders",
+    "sort": "SELECT * FROM orders ORDER BY id",
+    "window": "SELECT *, row_number() OVER (PARTITION BY customer ORDER BY id) FROM orders",
+    "explode": "SELECT customer, explode(array(1, 2)) FROM (SELECT DISTINCT customer FROM orders)",
+    "top inside": "SELECT customer, count(*) FROM (SELECT * FROM orders ORDER BY id LIMIT 9) GROUP BY customer",
+    "top of one partition": "SELECT max(n) FROM (SELECT id n FROM range(0, 50, 1, 1) ORDER BY id LIMIT 9)",
+    "top last": "SELECT * FROM orders ORDER BY id LIMIT 3",
+    "limit inside": "SELECT count(*) FROM (SELECT * FROM orders LIMIT 7)",
+    "subqueries": "SELECT id, (SELECT max(id) FROM regions) FROM orders WHERE id > (SELECT avg(id) FROM orders)",
+    "subquery over range": "SELECT id FROM range(0, 9, 1, 3) WHERE id > (SELECT avg(customer) FROM orders)",
+    "exists": "SELECT * FROM orders o WHERE EXISTS (SELECT 1 FROM regions r WHERE r.name = o.name)",
+    "chained union": "SELECT id FROM orders UNION ALL SELECT id FROM regions UNION ALL SELECT id FROM range(0, 5, 1, 3)",
+    "lined-up union": "WITH x AS (SELECT customer, count(*) n FROM orders GROUP BY customer)"
+    " SELECT * FROM x UNION ALL SELECT * FROM x",
+    "union of totals": "SELECT count(*) FROM orders UNION ALL SELECT count(*) FROM regions",
+    "union of unlike": "SELECT customer, count(*) FROM orders GROUP BY customer"
+    " UNION ALL SELECT id, count(*) FROM regions GROUP BY id",
+    "reused exchange": "WITH x AS (SELECT customer, count(*) n FROM orders GROUP BY customer)"
+    " SELECT /*+ MERGE(a) */ a.customer, a.n + b.n FROM x a JOIN x b ON a.customer = b.customer",
+    "coalesce": "SELECT /*+ COALESCE(2) */ * FROM regions",
+    "coalesce all": "SELECT /*+ COALESCE(1) */ * FROM (SELECT customer FROM orders GROUP BY customer)",
+    "repartition": "SELECT /*+ REPARTITION(7, customer) */ * FROM orders",
+    "round robin": "SELECT /*+ REPARTITION(3) */ * FROM orders",
+    "range": "SELECT /*+ REPARTITION_BY_RANGE(5, id) */ * FROM orders",
+    "pruned partitions": "SELECT * FROM regions WHERE part = 1",
+    "pruning": "SELECT * FROM regions r JOIN orders o ON r.part = o.id WHERE o.customer = 3",
+    "values": "SELECT col1, count(*) FROM VALUES (1), (2), (3) GROUP BY col1",
+    "one row": "SELECT /*+ REPARTITION(3) */ 1",
+    "cached": "SELECT name, count(*) FROM kept GROUP BY name",
+}
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed <socket:ResourceWarning",  # DataFrame.collect() leaves its socket to the garbage collector
+)
+TAGS = (f"stages-{n}" for n in itertools.count())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(native_spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    native_spark.sparkContext.setLogLevel("ERROR")
+    orders = native_spark.range(0, 200, 1, 5).selectExpr(
+        "id", "id % 10 AS customer", "concat('n', id % 7) AS name"
+    )
+    regions = native_spark.range(0, 30, 1, 3).selectExpr(
+        "id", "concat('n', id % 7) AS name", "id % 4 AS part"
+    )
+    orders.write.parquet(str(folder / "orders"))
+    regions.write.partitionBy("part").parquet(str(folder / "regions"))
+    native_spark.conf.set("spark.sql.files.maxPartitionBytes", "3kb")
+    native_spark.conf.set("spark.sql.files.openCostInBytes", "1kb")
+    for name in ("orders", "regions"):
+        native_spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+    kept = native_spark.table("orders").where("id < 100").repartition(6).cache()
+    kept.count()
+    kept.createOrReplaceTempView("kept")
+
+
+@pytest.fixture
+def adaptive(native_spark):
+    def switch(on):
+        native_spark.conf.set("spark.sql.adaptive.enabled", str(on).lower())
+
+    yield switch
+    native_spark.conf.unset("spark.sql.adaptive.enabled")
+
+
+class Tagged:
+    """The Spark jobs started within a ``with`` block."""
+
+    def __init__(self, spark):
+        self.sc = spark.sparkContext
+        self.tag = next(TAGS)
+
+    def __enter__(self):
+        self.sc.addJobTag(self.tag)
+        return self
+
+    def __exit__(self, *_):
+        self.sc.removeJobTag(self.tag)
+
+    @property
+    def jobs(self):
+        return job_ids_for_tag(self.sc, self.tag)
+
+    def tasks_by_stage(self):
+        return Counter(task.stage for task in task_assignments(self.sc, self.jobs))
+
+
+def stages_of(df):
+    text = explain_text(df, ExplainMode.PHYSICAL)
+    counts = leaf_partition_counts(df)
+    assert len(counts) == len(partition_sources(parse_plan(text)))
+    return cut(text, counts)
+
+
+def expected_tasks(stages):
+    # Before it spreads rows by range, Spark samples them in a job of its own.
+    sampled = [
+        stage.partitions for stage in stages if stage.root.text.startswith("Exchange rangepartitioning")
+    ]
+    return sorted([stage.partitions for stage in stages if stage.partitions != 0] + sampled, key=str)
+
+
+def test_every_kind_of_query_says_how_many_partitions_it_has(native_spark, adaptive):
+    adaptive(False)
+    unknown = {
+        name: [stage.number for stage in stages_of(native_spark.sql(query)) if stage.partitions is None]
+        for name, query in QUERIES.items()
+    }
+    # Which files are read depends on a subquery that has not run.
+    assert {name: numbers for name, numbers in unknown.items() if numbers} == {
+        "subqueries": [0],
+        "pruning": [0],
+    }
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_planned_stages_are_the_stages_that_run(native_spark, adaptive, name):
+    adaptive(False)
+    df = native_spark.sql(QUERIES[name])
+    with Tagged(native_spark) as explained:
+        stages = stages_of(df)
+    with Tagged(native_spark) as ran:
+        df.collect()
+    assert explained.jobs == []
+    expected = expected_tasks(stages)
+    tasks = sorted(ran.tasks_by_stage().values())
+    for count in filter(None, expected):
+        tasks.remove(count)
+    assert len(tasks) == expected.count(None)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_final_adaptive_stages_are_the_stages_that_ran(native_spark, adaptive, name):
+    adaptive(True)
+    df = native_spark.sql(QUERIES[name])
+    with Tagged(native_spark) as planned:
+        explain_stages(df)
+    with Tagged(native_spark) as ran:
+        df.collect()
+    with Tagged(native_spark) as explained:
+        stages = stages_of(df)
+    assert planned.jobs == explained.jobs == []
+    assert sorted(ran.tasks_by_stage().values()) == expected_tasks(stages)
+
+
+def test_an_unfilled_cache_is_not_filled_to_explain_it(native_spark, adaptive):
+    adaptive(True)
+    df = native_spark.table("orders").where("id < 7").groupBy("customer").count().cache()
+    try:
+        with Tagged(native_spark) as explained:
+            text = explain_stages(df)
+    finally:
+        df.unpersist()
+    assert explained.jobs == []
+    assert text.startswith(
+        "===============Stage 0 (partitions=?)===============\nInMemoryTableScan [customer, count]"
+    )
+
+
+def test_tasks_are_found_by_tag_after_the_run(native_spark, adaptive):
+    adaptive(False)
+    with Tagged(native_spark) as ran:
+        native_spark.range(0, 10, 1, 3).repartition(2).collect()
+    tasks = task_assignments(native_spark.sparkContext, ran.jobs)
+    first, last = sorted({task.stage for task in tasks})
+    (job,) = ran.jobs
+    assert [(task.job, task.stage, task.attempt, task.partition, task.status) for task in tasks] == [
+        *((job, first, 0, partition, "SUCCESS") for partition in range(3)),
+        *((job, last, 0, partition, "SUCCESS") for partition in range(2)),
+    ]
+    assert render_assignments(tasks) == f"{first}/{{0,1,2}},{last}/{{0,1}}->driver@{tasks[0].host}"
+    assert all(task.duration_ms >= 0 and task.locality for task in tasks)
+    assert job_progress(native_spark.sparkContext, ran.jobs) == (5, 5)
+
+
+def test_failed_attempts_are_assignments_too(native_spark, adaptive):
+    adaptive(False)
+    with Tagged(native_spark) as ran, pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        native_spark.range(0, 1, 1, 1).select(1 / F.col("id")).collect()
+    (task,) = task_assignments(native_spark.sparkContext, ran.jobs)
+    assert (task.partition, task.status) == (0, "FAILED")
+    assert job_progress(native_spark.sparkContext, ran.jobs) == (0, 1)
+
+
+def test_unknown_jobs_have_no_tasks(native_spark):
+    assert job_ids_for_tag(native_spark.sparkContext, "no-such-tag") == []
+    assert task_assignments(native_spark.sparkContext, [10**6]) == []
+    assert job_progress(native_spark.sparkContext, [10**6]) == (0, 0)
+
+
+def test_logical_plans_are_the_analysed_and_the_optimised(native_spark):
+    text = explain_text(native_spark.sql("SELECT 1 + 1 AS two"), ExplainMode.LOGICAL)
+    assert [line for line in text.splitlines() if line.startswith("==")] == [
+        "== Analyzed Logical Plan ==",
+        "== Optimized Logical Plan ==",
+    ]
