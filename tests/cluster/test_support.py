@@ -3,7 +3,6 @@
 import json
 import signal
 import sys
-import tempfile
 from pathlib import Path
 
 import psutil
@@ -49,7 +48,6 @@ def test_a_driver_runs_on_both_workers(cluster, tmp_path):
 
 
 def test_a_lost_worker_is_noticed_and_replaced(tmp_path):
-    folders = _cluster_folders()
     with StandaloneCluster(workers=2) as cluster:
         first, second = cluster.wait_ready().workers
         cluster.kill_worker(0)
@@ -62,9 +60,10 @@ def test_a_lost_worker_is_noticed_and_replaced(tmp_path):
         processes |= {pid for process in processes for pid in descendants(process)}
         assert second.pid in alive(processes)
         port = int(cluster.url.rpartition(":")[2])
+        folders = [cluster._folder, *(p.log_path.parent for p in [cluster.master, *cluster.workers])]
     assert alive(processes) == set()
     assert not accepts(port)
-    assert _cluster_folders() == folders
+    assert [folder for folder in folders if folder.exists()] == []
 
 
 def test_a_child_dies_with_its_parent(tmp_path):
@@ -129,7 +128,3 @@ def run_driver(cluster, folder):
         assert code == 0, driver.log
         result = next(line for line in driver.log.splitlines() if line.startswith("RESULT "))
     return json.loads(result.removeprefix("RESULT "))
-
-
-def _cluster_folders():
-    return set(Path(tempfile.gettempdir()).glob("weirflow-test-cluster-*"))

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import time
-import uuid
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -105,7 +104,7 @@ class LocalStorage:
         with ExitStack() as stack:
             with os_errors("write", path):
                 folder = make_folders(stack, self._root, [TEMPORARY_FOLDER])[-1]
-                temporary = uuid.uuid4().hex
+                temporary = os.urandom(16).hex()
                 file = os.open(temporary, _CREATE, 0o666, dir_fd=folder)
             stack.callback(_unlink_if_there, temporary, folder)
             try:
@@ -136,6 +135,8 @@ class LocalStorage:
                 except FileNotFoundError:
                     continue
                 except FileExistsError:
+                    if _is_in_the_way(leaf, folders[-1]):
+                        raise
                     self._raise_exists(name)
                 sync_folders(folders)
                 return
@@ -290,6 +291,14 @@ def _info(name: str, status: os.stat_result) -> ObjectInfo:
 
 def _is_object(leaf: str, folder: int) -> bool:
     return stat.S_ISREG(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode)
+
+
+def _is_in_the_way(leaf: str, folder: int) -> bool:
+    """Whether a folder, symbolic link or the like has the name; an object that is gone by now does not."""
+    try:
+        return not _is_object(leaf, folder)
+    except FileNotFoundError:
+        return False
 
 
 def _entries(folder: int) -> list[str]:

@@ -23,13 +23,20 @@ if TYPE_CHECKING:
 STORE_ERRORS = (obstore_errors.BaseError, FileNotFoundError)
 
 _SERVER_CODE = re.compile(r"<Code>(\w+)</Code>")
+_USER = re.compile(r"//[^/@\s]*@")
 _QUERY = re.compile(r"\?[^\s)]*")
+_BEYOND_END = ("416 Range Not Satisfiable", "Wanted range starting at")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
 
 _REFUSED_HINT = "check the credentials and that they may read, write, list and delete here"
 _BUCKET_HINT = "create the bucket or container first, or correct the URI"
 _HTTP_HINT = "a plain http:// endpoint needs the option allow_http='true'"
 _UNREACHABLE_HINT = "check the endpoint and the network; what was being written is whole or not there"
+
+
+def is_beyond_end(error: Exception) -> bool:
+    """Whether a range was refused only because the object ends before it begins."""
+    return any(mark in str(error) for mark in _BEYOND_END)
 
 
 class ErrorTranslator:
@@ -76,7 +83,7 @@ class ErrorTranslator:
         """The first line of obstore's message and the server's error code; no body, query or secret."""
         code = _SERVER_CODE.search(text)
         line = re.split(r"[\n<{]", text, maxsplit=1)[0]
-        line = _QUERY.sub("", line).strip(" .:-")
+        line = _USER.sub("//***@", _QUERY.sub("", line)).strip(" .:-")
         for secret in self._secrets:
             line = line.replace(secret, "***")
         return f"{line} ({code[1]})" if code else line
@@ -85,6 +92,9 @@ class ErrorTranslator:
 def _hint(text: str) -> str:
     if any(mark in text for mark in _NO_BUCKET):
         return _BUCKET_HINT
+    # Listing reports these only in words.
+    if "401 Unauthorized" in text or "403 Forbidden" in text:
+        return _REFUSED_HINT
     if "builder error" in text:
         return _HTTP_HINT
     return _UNREACHABLE_HINT

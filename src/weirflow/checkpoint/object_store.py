@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from weirflow.checkpoint.chunks import views
 from weirflow.checkpoint.names import check_name, check_prefix, is_name
-from weirflow.checkpoint.object_errors import STORE_ERRORS
+from weirflow.checkpoint.object_errors import STORE_ERRORS, is_beyond_end
 from weirflow.checkpoint.storage import STREAM_CHUNK, ObjectInfo
 from weirflow.errors import ConfigError, ObjectNotFound, UnsupportedError
 
@@ -129,15 +129,11 @@ class ObjectStoreStorage:
         try:
             content: bytes = self._store.get_range(path, start=start, length=length).to_bytes()
         except STORE_ERRORS as error:
-            translated = self._errors.translate(error, "read", name)
             # Stores refuse a range that begins at or after the end; here it is empty, like a slice.
-            if not isinstance(translated, ObjectNotFound) and self._ends_by(name, start):
+            if is_beyond_end(error):
                 return b""
-            raise translated from None
+            raise self._errors.translate(error, "read", name) from None
         return content
-
-    def _ends_by(self, name: str, start: int) -> bool:
-        return self.head(name).size <= start
 
     def stream(self, name: str, chunk_size: int = STREAM_CHUNK) -> Iterator[bytes]:
         """See CheckpointStorage."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -33,14 +33,14 @@ _RETRY = {
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
 }
 
-# Options of the HTTP client. obstore takes them apart from those of the store, and panics when they are mixed.
+# Options of the HTTP client. obstore takes them apart from those of the store, and panics otherwise.
 _CLIENT_OPTIONS = (
     *("allow_http", "allow_invalid_certificates", "connect_timeout", "default_content_type", "http1_only"),
     *("http2_keep_alive_interval", "http2_keep_alive_timeout", "http2_keep_alive_while_idle", "http2_only"),
     *("pool_idle_timeout", "pool_max_idle_per_host", "proxy_url", "proxy_ca_certificate", "proxy_excludes"),
     *("randomize_addresses", "read_timeout", "root_certificate", "timeout", "user_agent"),
 )
-_PROVIDER = re.compile("^(aws|google|azure)_")
+_PROVIDERS = {"s3": "aws_", "gs": "google_", "az": "azure_", "abfs": "azure_", "abfss": "azure_"}
 
 # For suggestions only: obstore decides what is known.
 _COMMON_OPTIONS = (
@@ -124,9 +124,14 @@ def _store(base: str, options: Mapping[str, str], answer_within: timedelta, erro
         "read_timeout": answer_within,
         "timeout": _WHOLE_REQUEST,
     }
+    provider = _PROVIDERS[base.partition(":")[0]]
+    # Given client options, obstore no longer looks for them in the environment.
+    for name in _CLIENT_OPTIONS:
+        if (set_outside := os.environ.get((provider + name).upper())) is not None:
+            client[name] = set_outside
     config = {}
     for key, value in options.items():
-        plain = _PROVIDER.sub("", key.lower())
+        plain = key.lower().removeprefix(provider)
         if plain in _CLIENT_OPTIONS:
             client[plain] = value
         else:

@@ -30,7 +30,7 @@ class ClassArchive:
     archive, and the next one tries again.
     """
 
-    def __init__(self, folder: Path, java: Java, jars: Sequence[Path]) -> None:
+    def __init__(self, folder: Path, java: Java, jars: Sequence[Path], *, may_write: bool = True) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / f"java{java.major}-{_fingerprint(java, jars)}.jsa"
         self._draft: Path | None = None
@@ -39,7 +39,7 @@ class ClassArchive:
         if self._file.exists():
             os.utime(self._file)
             self.java_options = (f"-XX:SharedArchiveFile={self._file}",)
-        elif self._try_lock():
+        elif may_write and self._try_lock():
             self._draft = self._file.with_suffix(f".{os.getpid()}.draft")
             self._draft.unlink(missing_ok=True)
             self.java_options = (f"-XX:ArchiveClassesAtExit={self._draft}",)

@@ -87,7 +87,10 @@ def _start_driver(
     remote: Endpoint | None,
 ) -> Engine:
     folder = warehouse.as_posix() if warehouse else f"{SCRATCH}/warehouse"
-    conf = {**_BASE_CONF, **conf, "spark.sql.warehouse.dir": folder, **_package_conf(settings, folder)}
+    jars = _package_jars(settings)
+    conf = {**_BASE_CONF, **conf, "spark.sql.warehouse.dir": folder, **connector_conf(settings.packages, folder)}
+    if remote is not None and jars:
+        conf["spark.jars"] = ",".join(str(jar) for jar in jars)
     conf = _merged(conf, settings.spark_conf)
     loopback = remote is None or all(host.is_loopback for host in remote.hosts)
     launch = Launch(
@@ -99,7 +102,9 @@ def _start_driver(
         worker_python=_worker_python(settings, remote),
         loopback=loopback,
         log_level=settings.spark_log_level,
-        start_timeout=settings.connect_timeout if remote else None,
+        jars=jars,
+        masters=remote.hosts if remote else (),
+        start_timeout=settings.connect_timeout if remote else 0.0,
     )
     driver, session = acquire_driver(launch)
     return Engine(
@@ -174,9 +179,9 @@ def _probe_any(endpoint: Endpoint, timeout: float) -> None:
         raise failure
 
 
-def _package_conf(settings: Settings, warehouse: str) -> dict[str, str]:
+def _package_jars(settings: Settings) -> tuple[Path, ...]:
     if not settings.packages:
-        return {}
+        return ()
     home = Path(_find_spark_home())
     jars = resolve_jars(
         settings.packages,
@@ -186,7 +191,7 @@ def _package_conf(settings: Settings, warehouse: str) -> dict[str, str]:
         ivy_jar=next(iter(sorted((home / "jars").glob("ivy-*.jar"))), home / "jars" / "ivy.jar"),
         on_progress=lambda line: _log.warning("%s", line),
     )
-    return {**connector_conf(settings.packages, warehouse), "spark.jars": ",".join(str(jar) for jar in jars)}
+    return tuple(jars)
 
 
 def _merged(conf: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

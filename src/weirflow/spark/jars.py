@@ -299,22 +299,26 @@ class JarCache:
             return self._unavailable(missing, f"Ivy failed{f' with {found[0]}' if found else ''}")
         asked_for = [artifact for artifact in missing if str(artifact.coordinate) in absent]
         return self._unavailable(
-            asked_for or missing, f"the Maven repository does not have {', '.join(absent)}"
+            asked_for or missing,
+            f"the Maven repository does not have {', '.join(absent)}",
+            first_try="check group, artifact and version",
         )
 
-    def _unavailable(self, artifacts: Sequence[Artifact], reason: str) -> PackageUnavailable:
+    def _unavailable(
+        self, artifacts: Sequence[Artifact], reason: str, *, first_try: str | None = None
+    ) -> PackageUnavailable:
+        folder = self.jars_folder.absolute()
+        copy = f"start the same session there, then copy its cache folder's jars to {folder}"
+        advice = (
+            first_try,
+            f"a machine without a network needs them once from one that has it: {copy}",
+            "behind a proxy, set JDK_JAVA_OPTIONS='-Dhttps.proxyHost=... -Dhttps.proxyPort=...'",
+            f"what Ivy said last is in {folder / 'ivy.log'}",
+        )
         return PackageUnavailable(
             f"{_describe(artifacts)} could not be fetched: {reason}.",
             coordinates=[str(artifact.coordinate) for artifact in artifacts],
-            hint=self._offline_hint(),
-        )
-
-    def _offline_hint(self) -> str:
-        return (
-            "a machine without a network needs them once from one that has it: start the same session there,"
-            f" then copy its cache folder's jars to {self.jars_folder.absolute()};"
-            " behind a proxy, set JDK_JAVA_OPTIONS='-Dhttps.proxyHost=... -Dhttps.proxyPort=...';"
-            f" what Ivy said last is in {self.jars_folder.absolute() / 'ivy.log'}"
+            hint="; ".join(filter(None, advice)),
         )
 
     def _tell(self, message: str) -> None:

@@ -61,6 +61,8 @@ class JvmOptions:
     worker_python: Path
     loopback: bool
     """Whether Spark talks to this machine only; otherwise it chooses the address that others can reach."""
+    jars: tuple[Path, ...] = ()
+    """Connector jars, behind Spark's own on the class path: Spark would copy each ``spark.jars`` at every start."""
 
 
 class Jvm:
@@ -167,8 +169,9 @@ class Jvm:
 
 def _class_archive(options: JvmOptions) -> ClassArchive | None:
     if not options.class_archive or "spark.driver.extraClassPath" in options.conf:
-        return None  # an archive holds for one class path only
-    return ClassArchive(options.cache_dir / "classes", options.java, _spark_jars(options.spark_home))
+        return None  # an archive holds for class paths that begin as the one it was made with
+    spark_jars = _spark_jars(options.spark_home)
+    return ClassArchive(options.cache_dir / "classes", options.java, spark_jars, may_write=not options.jars)
 
 
 def _spark_jars(spark_home: Path) -> list[Path]:
@@ -180,7 +183,7 @@ def _command(options: JvmOptions, archive: ClassArchive | None) -> list[str]:
     conf = options.conf
     log4j = options.scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
-    class_path = [str(jar) for jar in _spark_jars(options.spark_home)]
+    class_path = [str(jar) for jar in [*_spark_jars(options.spark_home), *options.jars]]
     if extra := conf.get("spark.driver.extraClassPath"):
         class_path.insert(0, extra)
     command = [str(options.java.executable), f"-Xmx{conf.get('spark.driver.memory', options.memory)}"]

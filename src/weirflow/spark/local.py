@@ -22,7 +22,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from weirflow.errors import (
-    AuthenticationFailed,
     EndpointUnreachable,
     SessionConflict,
     SessionError,
@@ -30,12 +29,17 @@ from weirflow.errors import (
 )
 from weirflow.spark.java import find_java
 from weirflow.spark.jvm import Jvm, JvmOptions
+from weirflow.spark.preflight import check_masters
 from weirflow.spark.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from weirflow.spark.endpoint import HostPort
+
 _log = logging.getLogger(__name__)
+
+_START_GRACE_SECONDS = 3.0
 
 SCRATCH = "{scratch}"
 """Stands in a launch's conf for the driver's temporary folder, which is not known before it starts."""
@@ -53,8 +57,12 @@ class Launch:
     worker_python: Path
     loopback: bool
     log_level: str
-    start_timeout: float | None
-    """Seconds a cluster may take to accept the driver; None for local Spark, which has no endpoint to wait for."""
+    jars: tuple[Path, ...] = ()
+    """Connector jars for the driver's class path; on a cluster they also go to the executors by ``spark.jars``."""
+    masters: tuple[HostPort, ...] = ()
+    """Where the masters of a standalone cluster listen; none for local Spark."""
+    start_timeout: float = 0.0
+    """Seconds such a cluster may take to accept the driver."""
 
 
 class Driver:
@@ -113,6 +121,7 @@ class Driver:
             class_archive=self.launch.class_archive,
             worker_python=self.launch.worker_python,
             loopback=self.launch.loopback,
+            jars=self.launch.jars,
         )
 
     def _start_spark(self) -> SparkSession:
@@ -121,6 +130,7 @@ class Driver:
             self._gateway = _connect_gateway(self._jvm)
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - PySpark has no public way
             SparkContext._ensure_initialized(gateway=self._gateway)  # noqa: SLF001 - as above
+            self._check_masters()
             context = SparkContext(conf=SparkConf())
             # PySpark reads PYSPARK_PYTHON from this process's environment, which is not ours to change.
             context.pythonExec = str(self.launch.worker_python)
@@ -136,27 +146,26 @@ class Driver:
         self._jvm.forward_stderr = True
         return session
 
+    def _check_masters(self) -> None:
+        if self.launch.masters:
+            secret = dict(self.launch.conf).get("spark.authenticate.secret")
+            check_masters(self._gateway.jvm, self.launch.masters, secret, self.launch.start_timeout)
+
     def _watch_start(self) -> threading.Timer | None:
-        """Spark itself waits over a minute for a master that does not answer; the watchdog ends that."""
-        if self.launch.start_timeout is None:
+        """Spark waits over a minute for a master that goes silent just now; the watchdog ends that."""
+        if not self.launch.masters:
             return None
-        watchdog = threading.Timer(self.launch.start_timeout, self._jvm.kill)
+        watchdog = threading.Timer(self.launch.start_timeout + _START_GRACE_SECONDS, self._jvm.kill)
         watchdog.daemon = True
         watchdog.start()
         return watchdog
 
     def _start_error(self, error: Exception) -> WeirflowError:
-        said = self._jvm.tail(200)
-        if self.launch.start_timeout is None:
+        if not self.launch.masters:
             return SessionError(f"Spark could not be started: {error}\n{self._jvm.tail()}")
-        if _refused_secret(said):
-            return AuthenticationFailed(
-                f"The Spark master at {self.launch.master} refused the token.",
-                hint="pass the cluster's spark.authenticate.secret as token=",
-            )
         return EndpointUnreachable(
-            f"No Spark master answered at {self.launch.master} within {self.launch.start_timeout:.0f} s.",
-            hint="check the address, and that the cluster's secret (if it has one) is passed as token=",
+            f"The Spark master at {self.launch.master} did not take the application in time.",
+            hint="check the master's log and that it has workers",
         )
 
     def _forget(self) -> None:
@@ -185,10 +194,6 @@ def _join_finalizers() -> None:
     for thread in threading.enumerate():
         if isinstance(thread, FinalizerWorker):
             thread.join(timeout=3.0)
-
-
-def _refused_secret(log: str) -> bool:
-    return any(sign in log for sign in ("SaslException", "AuthenticationException", "Authentication failed"))
 
 
 _lock = threading.RLock()

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weirflow.checkpoint import open_checkpoint_storage
@@ -53,12 +53,16 @@ def check(open_storage, calls):
                     storage.get(known)
 
 
+# Time says nothing here: the disk may be busy.
+@settings(deadline=None)
 @given(CALLS)
 def test_memory_is_like_a_dict(calls):
     shared = open_checkpoint_storage("memory://")
     check(lambda: shared, calls)
 
 
+# Time says nothing here: the disk may be busy.
+@settings(deadline=None)
 @given(CALLS)
 def test_local_is_like_a_dict(calls):
     with tempfile.TemporaryDirectory() as root:

@@ -353,7 +353,7 @@ def test_an_artifact_that_does_not_exist_is_named_and_leaves_the_cache_as_it_was
     with pytest.raises(PackageUnavailable, match=r"does not have org\.example:app:9\.9") as raised:
         resolve("org.example:app:1.0", "org.example:app:9.9")
     assert raised.value.coordinates == ("org.example:app:9.9",)
-    assert str(tmp_path / "cache" / "jars") in raised.value.hint
+    assert raised.value.hint.startswith("check group, artifact and version;")
     assert sorted(entry.name for entry in (tmp_path / "cache" / "jars").iterdir()) == [".lock", "ivy.log"]
 
 

@@ -79,8 +79,8 @@ def test_partitions_of_an_operator_over_three(operator, partitions):
 
 
 def test_joined_inputs_that_disagree_are_unknown():
-    text = "SortMergeJoin [a#1], [b#2], Inner\n:- Range (0, 9, step=1, splits=3)\n+- Range (0, 9, step=1, splits=2)"
-    assert cut(text)[0].partitions is None
+    ranges = ":- Range (0, 9, step=1, splits=3)\n+- Range (0, 9, step=1, splits=2)"
+    assert cut(f"SortMergeJoin [a#1], [b#2], Inner\n{ranges}")[0].partitions is None
 
 
 @pytest.mark.parametrize("limit", ["TakeOrderedAndProject(limit=5)", "CollectLimit 5"])

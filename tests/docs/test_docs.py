@@ -1,0 +1,52 @@
+"""Every Python block of README and docs runs, page by page, and prints what the page says it prints."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+END_OF_BLOCK = "~~~ end of block ~~~"
+
+
+def python_blocks(page: Path) -> list[tuple[str, str | None]]:
+    """Each python block with the text block right behind it, which is what it must print."""
+    blocks = [(match.group(1), match.group(2)) for match in BLOCK.finditer(page.read_text())]
+    pairs = zip(blocks, [*blocks[1:], ("", "")], strict=True)
+    return [(code, shown if next_kind == "text" else None) for (kind, code), (next_kind, shown) in pairs if kind == "python"]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
+def test_the_page_runs_and_prints_what_it_shows(page, tmp_path):
+    blocks = python_blocks(page)
+    script = "".join(f"{code}\nprint({END_OF_BLOCK!r})\n" for code, _ in blocks)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.split(f"{END_OF_BLOCK}\n")
+    for (_, shown), out in zip(blocks, printed, strict=False):
+        assert shown is None or out == shown
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_demo_runs(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", ROOT / "examples" / "demo.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Checked: all 50 totals equal" in done.stdout
