@@ -72,7 +72,7 @@ def run_plain() -> dict[str, float]:
     started = time.perf_counter()
     from pyspark.sql import SparkSession  # noqa: PLC0415 - importing it is a part of the start
 
-    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")  # type: ignore[attr-defined]  # PySpark's builder is a class property
+    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "2")
     spark = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", "2g").getOrCreate()
     spark.sql("SELECT 1").toArrow()
     start = (time.perf_counter() - started) * 1000
@@ -137,7 +137,9 @@ def compare(rounds: int) -> dict[str, dict[str, float]]:
     figures = {
         name: row([one[name] for one in ours], [one[name] for one in plain]) for name in LIMITS if name in plain[0]
     }
-    figures["to_arrow vs toArrow, same session"] = row([one["to_arrow"] for one in ours], [one["toArrow"] for one in ours])
+    figures["to_arrow vs toArrow, same session"] = row(
+        [one["to_arrow"] for one in ours], [one["toArrow"] for one in ours]
+    )
     return figures
 
 
@@ -154,9 +156,8 @@ def main() -> None:
     print(f"{'':36}{'Weirflow':>12}{'PySpark':>12}{'ratio':>8}{'limit':>8}")
     for name, limit in LIMITS.items():
         figure = figures[name]
-        print(
-            f"{name:36}{figure['weirflow_ms']:>9.1f} ms{figure['plain_ms']:>9.1f} ms{figure['ratio']:>8.2f}{limit:>8.2f}"
-        )
+        times = f"{figure['weirflow_ms']:>9.1f} ms{figure['plain_ms']:>9.1f} ms"
+        print(f"{name:36}{times}{figure['ratio']:>8.2f}{limit:>8.2f}")
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps({"rounds": arguments.rounds, "limits": LIMITS, "figures": figures}, indent=2) + "\n")
     if any(figures[name]["ratio"] > limit for name, limit in LIMITS.items()):

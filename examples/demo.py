@@ -52,7 +52,9 @@ def main() -> None:
 
         started = time.perf_counter()
         session.register("orders", session.read_csv(f"{folder}/orders.csv"))
-        print(f"Spark {session.spark.version} is up and {ORDERS:,} orders are read: {time.perf_counter() - started:.1f} s")
+        print(
+            f"Spark {session.spark.version} is up and {ORDERS:,} orders are read: {time.perf_counter() - started:.1f} s"
+        )
 
         countries = ["DE", "FR", "IN", "US"]
         session.register(

@@ -63,7 +63,7 @@ class Settings(BaseSettings):
         default_factory=_default_cache_dir, description="connector jars and the JVM's class archive"
     )
     class_archive: bool = Field(
-        True, description="keep an archive of Spark's classes, which halves the start of every later Session"
+        default=True, description="keep an archive of Spark's classes, which halves the start of every later Session"
     )
 
     @field_validator("packages", mode="before")
@@ -110,6 +110,4 @@ def _refuse_unknown_variables() -> None:
 def _refuse_unknown_arguments(given: dict[str, Any]) -> None:
     unknown = sorted(given.keys() - Settings.model_fields.keys())
     if unknown:
-        raise ConfigError(
-            f"No setting is called {unknown[0]!r}.", hint=did_you_mean(unknown[0], Settings.model_fields)
-        )
+        raise ConfigError(f"No setting is called {unknown[0]!r}.", hint=did_you_mean(unknown[0], Settings.model_fields))

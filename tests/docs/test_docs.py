@@ -17,7 +17,9 @@ def python_blocks(page: Path) -> list[tuple[str, str | None]]:
     """Each python block with the text block right behind it, which is what it must print."""
     blocks = [(match.group(1), match.group(2)) for match in BLOCK.finditer(page.read_text())]
     pairs = zip(blocks, [*blocks[1:], ("", "")], strict=True)
-    return [(code, shown if next_kind == "text" else None) for (kind, code), (next_kind, shown) in pairs if kind == "python"]
+    return [
+        (code, shown if next_kind == "text" else None) for (kind, code), (next_kind, shown) in pairs if kind == "python"
+    ]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
@@ -25,7 +27,12 @@ def test_the_page_runs_and_prints_what_it_shows(page, tmp_path):
     blocks = python_blocks(page)
     script = "".join(f"{code}\nprint({END_OF_BLOCK!r})\n" for code, _ in blocks)
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-W", "error", "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     printed = done.stdout.split(f"{END_OF_BLOCK}\n")

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 _REMEMBERED = 1000
 _CANCEL_AGAIN_SECONDS = 0.1
+_ABANDONED_SECONDS = 2.0
 _ENDED = frozenset(
     {
         OperationState.SUCCEEDED,
@@ -64,6 +65,8 @@ class Operation:
         self._seconds: float | None = None
         self._last_progress = Progress(0, 0)
         self._ended = threading.Event()
+        self._abandoned = False
+        self._idle = False
 
     @property
     def state(self) -> OperationState:
@@ -107,23 +110,44 @@ class Operation:
                 return
             self._state = OperationState.CANCELLING
             self._stopping = ending
-        threading.Thread(target=self._keep_cancelling, name=f"cancel-{self.id}", daemon=True).start()
+        self._cancel_while(lambda: not self._ended.wait(_CANCEL_AGAIN_SECONDS))
 
-    def _keep_cancelling(self) -> None:
-        """Spark cancels only the jobs that run at that moment, and a query may be between two: ask until it ends."""
-        while not self._ended.is_set():
-            try:
+    def _abandon(self) -> None:
+        """Stop the Spark work of an operation whose caller or reader has left.
+
+        Spark does not tell when such work has ended, so it is asked for a while.
+        """
+        self._abandoned = True
+        deadline = time.monotonic() + _ABANDONED_SECONDS
+
+        def still_needed() -> bool:
+            time.sleep(_CANCEL_AGAIN_SECONDS)
+            return time.monotonic() < deadline
+
+        self._cancel_while(still_needed)
+
+    def _cancel_while(self, needed: Callable[[], bool]) -> None:
+        """Spark cancels only the jobs that run at that moment, and a query may be between two: ask again and again.
+
+        On a thread of its own, because this one may be inside a call to Spark.
+        """
+
+        def ask() -> None:
+            # Spark may be gone, which ends the work just as well.
+            with contextlib.suppress(Exception):
                 self._control.cancel(self.id)
-            except Exception as error:  # noqa: BLE001 - Spark may be gone, which ends the operation just as well
-                self.error = self.error or error
-                return
-            self._ended.wait(_CANCEL_AGAIN_SECONDS)
+                while needed():
+                    self._control.cancel(self.id)
+
+        threading.Thread(target=ask, name=f"cancel-{self.id}", daemon=True).start()
 
     def _finish(self, error: BaseException | None) -> None:
         with self._lock:
             self._seconds = time.monotonic() - self._started
             self.error = error
-            if self._state is OperationState.CANCELLING and error is not None:
+            if self._abandoned:
+                self._state = OperationState.CANCELLED
+            elif self._state is OperationState.CANCELLING and error is not None:
                 self._state = self._stopping
             else:
                 self._state = OperationState.FAILED if error is not None else OperationState.SUCCEEDED
@@ -202,6 +226,17 @@ class Operations:
         for operation in self:
             operation.cancel()
 
+    def stop_all(self, timeout: float) -> None:
+        """Stop everything that runs, and wait until it has ended or ``timeout`` seconds have passed.
+
+        Iterators that nobody reads this moment are stopped but not waited for: their reader may never come back.
+        """
+        self.cancel_all()
+        deadline = time.monotonic() + timeout
+        for operation in self:
+            if not operation._idle:  # noqa: SLF001 - the registry steers its own objects
+                operation.wait(max(deadline - time.monotonic(), 0.0))
+
     def run(self, description: str, call: Callable[[], T]) -> T:
         """Run ``call`` as an operation on this thread. Inside another operation it is a part of that one."""
         if getattr(self._nested, "depth", 0):
@@ -219,8 +254,12 @@ class Operations:
             with self._marked(operation):
                 iterator = items()
                 first = list(itertools.islice(iterator, 1))
-            yield from first
-            yield from iterator
+            for item in itertools.chain(first, iterator):
+                self._raise_if_stopped(operation)
+                operation._idle = True  # noqa: SLF001 - the registry steers its own objects
+                yield item
+                operation._idle = False  # noqa: SLF001 - as above
+                self._raise_if_stopped(operation)
 
     def submit(self, description: str, call: Callable[[], Any]) -> Submitted:
         """Run ``call`` as an operation on a thread of its own and return at once."""
@@ -242,7 +281,12 @@ class Operations:
         stays listed until it really has.
         """
         operation = self.submit(description, call)
-        if not operation.wait(seconds):
+        try:
+            in_time = operation.wait(seconds)
+        except BaseException:  # Ctrl-C: nobody waits for the result any more
+            operation.cancel()
+            raise
+        if not in_time:
             operation._stop(OperationState.TIMED_OUT)  # noqa: SLF001 - the registry steers its own objects
             if not operation.wait(2.0):
                 raise operation._ending_error() or OperationTimeout(  # noqa: SLF001 - as above
@@ -258,28 +302,42 @@ class Operations:
         self._display.begin(operation)
         error: BaseException | None = None
         try:
+            self._raise_if_stopped(operation)
             with self._translated():
                 yield
         except GeneratorExit:  # the reader of an iterator has had enough, which is no failure
-            operation.cancel()
+            operation._abandon()  # noqa: SLF001 - the registry steers its own objects
             raise
-        except BaseException as raised:
-            error = operation._ending_error() or raised  # noqa: SLF001 - the registry steers its own objects
+        except (OperationCancelled, OperationTimeout) as stopped:
+            error = stopped
+            raise
+        except Exception as raised:
+            error = operation._ending_error() or raised  # noqa: SLF001 - as above
             if error is raised:
                 raise
             raise error from raised
+        except BaseException as interrupted:  # Ctrl-C ended the wait, not the work
+            error = interrupted
+            operation._abandon()  # noqa: SLF001 - as above
+            raise
         finally:
-            operation._finish(error)  # noqa: SLF001 - as above
+            # Whoever waits for the end finds the operation listed no more.
             self._display.end(operation)
             self._running.pop(operation.id, None)
             self._ended.append(operation)
+            operation._finish(error)  # noqa: SLF001 - as above
+
+    @staticmethod
+    def _raise_if_stopped(operation: Operation) -> None:
+        if error := operation._ending_error():  # noqa: SLF001 - the registry steers its own objects
+            raise error
 
     @contextlib.contextmanager
     def _marked(self, operation: Operation) -> Iterator[None]:
         """Mark the Spark work that this thread starts in the block as the operation's."""
         control = operation._control  # noqa: SLF001 - the registry steers its own objects
-        self._nested.depth = getattr(self._nested, "depth", 0) + 1
         control.begin(operation.id)
+        self._nested.depth = getattr(self._nested, "depth", 0) + 1
         try:
             yield
         finally:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Params = Mapping[str, Any] | Sequence[Any]
 
 _DESCRIPTION_LENGTH = 60
+_STOP_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,7 @@ class Session:
             self._closed = True
             engine, self._engine = self._engine, None
         _open_sessions.discard(self)
-        self.operations.cancel_all()
-        for operation in self.operations:
-            operation.wait(timeout=5.0)
+        self.operations.stop_all(timeout=_STOP_SECONDS)
         self._display.close()
         if engine is not None:
             engine.close()
@@ -147,7 +146,7 @@ class Session:
         return self._frame(_shorten(query), lambda spark: spark.sql(query, args=_spark_params(params)))
 
     def sql_with_timeout(self, query: str, timeout_ms: float, params: Params | None = None) -> DataFrame:
-        """Run a query now and return its rows, or stop its Spark jobs at the deadline and raise ``OperationTimeout``."""
+        """Run a query now and return its rows; at the deadline stop its Spark jobs and raise ``OperationTimeout``."""
         if timeout_ms <= 0:
             raise ConfigError(f"A timeout of {timeout_ms} ms leaves no time to run.", hint="give milliseconds above 0")
         table = self.operations.run_with_timeout(
@@ -333,9 +332,9 @@ class Session:
 
     def _is_frame(self, data: Any) -> bool:
         self._started()  # a frame implies Spark, and the module below needs pyspark
-        from weirflow.spark.frame import NativeFrame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frame import is_frame  # noqa: PLC0415 - imports pyspark
 
-        return isinstance(data, NativeFrame)
+        return is_frame(data)
 
 
 _open_sessions: weakref.WeakSet[Session] = weakref.WeakSet()

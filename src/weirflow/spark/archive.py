@@ -11,11 +11,11 @@ import hashlib
 import logging
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from weirflow.spark.java import Java
 

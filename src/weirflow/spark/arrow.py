@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # Arrow types Spark refuses, and what holds the same values.
 _REPLACED: dict[pa.DataType, pa.DataType] = {
@@ -58,29 +58,43 @@ def spark_table(data: Any) -> pa.Table:
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
+    """The nearest type that Spark takes; itself for most."""
     if kind in _REPLACED:
         return _REPLACED[kind]
-    if pa.types.is_dictionary(kind):
-        return _spark_type(kind.value_type)
-    if pa.types.is_decimal256(kind):
-        return pa.decimal128(min(kind.precision, 38), kind.scale)
-    if pa.types.is_time(kind):
-        return pa.time64("us")
-    if pa.types.is_timestamp(kind) and kind.unit != "us":
-        return pa.timestamp("us", kind.tz)
-    if pa.types.is_duration(kind) and kind.unit != "us":
-        return pa.duration("us")
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_spark_type(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_spark_type(kind.key_type), kind.item_field.with_type(_spark_type(kind.item_type)))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_list_view(kind):
-        return pa.list_(kind.value_field.with_type(_spark_type(kind.value_type)))
-    if pa.types.is_large_list_view(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.list_(kind.value_field.with_type(_spark_type(kind.value_type)))
-    if pa.types.is_fixed_size_binary(kind):
-        return pa.binary()
+    for applies, replaced in _RULES:
+        if applies(kind):
+            return replaced(kind)
     return kind
+
+
+def _spark_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_spark_type(field.type))
+
+
+def _is_listlike(kind: pa.DataType) -> bool:
+    return any(
+        applies(kind)
+        for applies in (
+            pa.types.is_list,
+            pa.types.is_large_list,
+            pa.types.is_list_view,
+            pa.types.is_large_list_view,
+            pa.types.is_fixed_size_list,
+        )
+    )
+
+
+_RULES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.DataType]], ...] = (
+    (pa.types.is_dictionary, lambda kind: _spark_type(kind.value_type)),
+    (pa.types.is_decimal256, lambda kind: pa.decimal128(min(kind.precision, 38), kind.scale)),
+    (pa.types.is_time, lambda _: pa.time64("us")),
+    (pa.types.is_timestamp, lambda kind: pa.timestamp("us", kind.tz)),
+    (pa.types.is_duration, lambda _: pa.duration("us")),
+    (pa.types.is_struct, lambda kind: pa.struct([_spark_field(field) for field in kind])),
+    (pa.types.is_map, lambda kind: pa.map_(_spark_type(kind.key_type), _spark_field(kind.item_field))),
+    (_is_listlike, lambda kind: pa.list_(_spark_field(kind.value_field))),
+    (pa.types.is_fixed_size_binary, lambda _: pa.binary()),
+)
 
 
 def frame_schema(native: Any) -> pa.Schema:
@@ -104,7 +118,9 @@ def _stream_classic(native: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     from pyspark.core.rdd import RDD  # noqa: PLC0415 - not in the Connect-only client
     from pyspark.serializers import NoOpSerializer  # noqa: PLC0415 - goes with it
 
-    batches = RDD(native._jdf.toArrowBatchRdd().toJavaRDD(), native.sparkSession.sparkContext, NoOpSerializer())  # noqa: SLF001 - PySpark has no public Arrow stream
+    frame = native._jdf  # noqa: SLF001 - PySpark has no public Arrow stream
+    messages = frame.toArrowBatchRdd().toJavaRDD()
+    batches: RDD[bytes] = RDD(messages, native.sparkSession.sparkContext, NoOpSerializer())
     for message in batches.toLocalIterator(prefetchPartitions=True):
         batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
         if batch.num_rows:

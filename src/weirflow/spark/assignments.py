@@ -89,8 +89,7 @@ def render_assignments(assignments: Iterable[TaskAssignment]) -> str:
 
 def _work(stages: dict[int, set[int]]) -> str:
     return ",".join(
-        f"{stage}/{{{','.join(map(str, sorted(partitions)))}}}"
-        for stage, partitions in sorted(stages.items())
+        f"{stage}/{{{','.join(map(str, sorted(partitions)))}}}" for stage, partitions in sorted(stages.items())
     )
 
 

@@ -27,7 +27,7 @@ from weirflow.spark.endpoint import parse_endpoint
 from weirflow.spark.probe import CHECK
 
 try:
-    import grpc  # type: ignore[import-untyped]  # it ships no types
+    import grpc
     from pyspark.sql.connect import proto
     from pyspark.sql.connect.client import ChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
@@ -194,9 +194,7 @@ def _check_arguments(where: Endpoint, token: str | None, timeout: float) -> None
     if where.scheme != "sc":
         raise ConfigError(f"{where} is not a Spark Connect endpoint.", hint="it starts with sc://")
     if not 0 < timeout <= MAX_CONNECT_SECONDS:
-        raise ConfigError(
-            f"The timeout is {timeout}; it must be above zero, and at most {MAX_CONNECT_SECONDS:g} s."
-        )
+        raise ConfigError(f"The timeout is {timeout}; it must be above zero, and at most {MAX_CONNECT_SECONDS:g} s.")
     if token is None:
         return
     if not (token and token.isascii() and token.isprintable() and " " not in token):
@@ -247,9 +245,7 @@ def _explained(error: grpc.RpcError, channels: _Channels, where: Endpoint, timeo
         if channels.token is not None:
             said = said.replace(channels.token, "***")
     tls = (
-        "; it was spoken to over TLS, which a plain Spark Connect server does not understand"
-        if channels.secure
-        else ""
+        "; it was spoken to over TLS, which a plain Spark Connect server does not understand" if channels.secure else ""
     )
     return EndpointUnreachable(f"{where} cannot be reached: {said}.", hint=CHECK + tls)
 

@@ -102,11 +102,8 @@ class ConnectControl:
             hint="use an embedded, single-node or spark:// Session",
         )
 
-    def _on_progress(
-        self, stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool
-    ) -> None:
+    def _on_progress(self, stages: Iterable[Any] | None, **_: Any) -> None:
         """Called by the client on the thread that waits for the query, which is how the tag is known."""
-        del inflight_tasks, operation_id, done
         tag = getattr(self._current, "tag", None)
         if tag is not None and stages is not None:
             known = list(stages)

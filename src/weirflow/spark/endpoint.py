@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 DEFAULT_CONNECT_PORT = 15002
 MAX_PORT = 65535
 MAX_USER_AGENT = 2048
-ACCEPTED = (
-    "accepted are sc://HOST[:PORT] (Spark Connect) and spark://HOST:PORT[,HOST:PORT...] (a standalone master)"
-)
+ACCEPTED = "accepted are sc://HOST[:PORT] (Spark Connect) and spark://HOST:PORT[,HOST:PORT...] (a standalone master)"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyspark
-from pyspark.find_spark_home import _find_spark_home
 
 from weirflow.errors import EndpointUnreachable, SessionConflict, UnsupportedError
 from weirflow.spark.control import ConnectControl, DriverControl, JobControl
 from weirflow.spark.endpoint import Endpoint, parse_endpoint
 from weirflow.spark.errors import quiet_pyspark_loggers, translated
+from weirflow.spark.home import spark_home
 from weirflow.spark.java import find_java
 from weirflow.spark.local import SCRATCH, Launch, acquire_driver, has_driver, release_driver
 from weirflow.spark.packages import connector_conf, resolve_jars
@@ -182,7 +182,7 @@ def _probe_any(endpoint: Endpoint, timeout: float) -> None:
 def _package_jars(settings: Settings) -> tuple[Path, ...]:
     if not settings.packages:
         return ()
-    home = Path(_find_spark_home())
+    home = spark_home()
     jars = resolve_jars(
         settings.packages,
         spark_version=pyspark.__version__,

@@ -83,10 +83,8 @@ def translate(error: BaseException, table_names: TableNames | None = None) -> We
         return _from_pyspark(error, table_names)
     if isinstance(error, Py4JNetworkError | ConnectionRefusedError | ConnectionResetError | BrokenPipeError):
         return SessionError("The connection to Spark's JVM is gone.", hint="close this Session and open another")
-    if isinstance(error, Py4JJavaError):
-        return _from_java(error)
     if isinstance(error, Py4JError):
-        return QueryError(str(error).strip())
+        return _from_java(error)
     if _is_grpc(error):
         return EndpointUnreachable(
             f"The connection to the Spark Connect server failed: {_grpc_details(error)}.",
@@ -130,8 +128,9 @@ def _from_connect(text: str) -> WeirflowError:
     return QueryError(text.strip())
 
 
-def _from_java(error: Py4JJavaError) -> WeirflowError:
-    text = str(error.java_exception.getMessage() or error.java_exception.toString())
+def _from_java(error: Py4JError) -> WeirflowError:
+    thrown = error.java_exception if isinstance(error, Py4JJavaError) else None
+    text = str((thrown.getMessage() or thrown.toString()) if thrown is not None else error)
     if match := _JAVA_MESSAGE.search(text):
         return _kind(match.group(1), match.group(3))(match.group(2).strip(), condition=match.group(1))
     return QueryError(text.strip())

@@ -100,7 +100,12 @@ class DataFrame:
         self._write("parquet", mode, partition_by, lambda writer: writer.parquet(str(path)))
 
     def write_csv(
-        self, path: object, *, mode: SaveMode | str = SaveMode.ERROR, partition_by: Sequence[str] = (), header: bool = True
+        self,
+        path: object,
+        *,
+        mode: SaveMode | str = SaveMode.ERROR,
+        partition_by: Sequence[str] = (),
+        header: bool = True,
     ) -> None:
         """Write CSV files under ``path``, with a header line in each unless told otherwise."""
         self._write("csv", mode, partition_by, lambda writer: writer.csv(str(path), header=header))
@@ -122,9 +127,7 @@ class DataFrame:
         """Write a catalog table in the given format (``parquet``, ``delta``, ``iceberg``, ...)."""
         self._write(f"table {name}", mode, partition_by, lambda writer: writer.format(format).saveAsTable(name))
 
-    def _write(
-        self, what: str, mode: SaveMode | str, partition_by: Sequence[str], save: Callable[[Any], None]
-    ) -> None:
+    def _write(self, what: str, mode: SaveMode | str, partition_by: Sequence[str], save: Callable[[Any], None]) -> None:
         try:
             chosen = SaveMode(mode)
         except ValueError:
@@ -163,8 +166,8 @@ class DataFrame:
     def __repr__(self) -> str:
         return repr(self.spark)
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]  # so that isinstance(df, pyspark.sql.DataFrame) holds
+    @property  # type: ignore[misc]  # object's is writable; ours only answers isinstance(df, pyspark.sql.DataFrame)
+    def __class__(self) -> type:
         return type(self.spark)
 
     def _repr_html_(self) -> str:
@@ -209,6 +212,11 @@ class Delegate:
 def wrap_frame(native: NativeFrame, runner: Runner) -> DataFrame:
     """A native frame as ours."""
     return DataFrame(native, runner)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether this is a PySpark frame, native or ours."""
+    return isinstance(value, NativeFrame)
 
 
 def unwrap(value: Any) -> Any:

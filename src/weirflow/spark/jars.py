@@ -50,9 +50,7 @@ _SHIPPED_WITH_SPARK = (
 _MANIFEST_FORMAT = 1
 _LOCK_POLL_SECONDS = 0.1
 _IVY_LAYOUT = "[conf]/[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
-_IVY_MISSING = re.compile(
-    r"^\s*:: (?P<group>[^\s#]+)#(?P<artifact>[^\s;]+);(?P<version>[^\s!:]+)[!:]", re.MULTILINE
-)
+_IVY_MISSING = re.compile(r"^\s*:: (?P<group>[^\s#]+)#(?P<artifact>[^\s;]+);(?P<version>[^\s!:]+)[!:]", re.MULTILINE)
 _IVY_CRASH = re.compile(r"\S+(?:Exception|Error)\b.*")
 _IVY_UNREACHABLE = re.compile(r"Server access error|Host \S+ not found|UnknownHostException|timed out")
 
@@ -236,8 +234,7 @@ class JarCache:
         try:
             self._run_ivy(missing, staging, deadline)
             manifests = {
-                artifact: _describe_jars(staging / "lib" / f"c{number}")
-                for number, artifact in enumerate(missing)
+                artifact: _describe_jars(staging / "lib" / f"c{number}") for number, artifact in enumerate(missing)
             }
             empty = [artifact for artifact, jars in manifests.items() if not jars]
             if empty:
@@ -337,9 +334,7 @@ def _describe(artifacts: Iterable[Artifact]) -> str:
 def _ivy_xml(artifacts: Sequence[Artifact]) -> str:
     """Ivy's input: each artifact in a configuration of its own, so that none decides another's versions."""
     configurations = "".join(f'<conf name="c{number}"/>' for number in range(len(artifacts)))
-    dependencies = "\n".join(
-        _ivy_dependency(f"c{number}", artifact) for number, artifact in enumerate(artifacts)
-    )
+    dependencies = "\n".join(_ivy_dependency(f"c{number}", artifact) for number, artifact in enumerate(artifacts))
     return (
         '<ivy-module version="2.0">\n<info organisation="weirflow" module="fetch"/>\n'
         f"<configurations>{configurations}</configurations>\n"

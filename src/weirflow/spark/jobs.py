@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # py4j has no type information
+from py4j.protocol import Py4JJavaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -18,7 +18,6 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from weirflow.errors import SessionError
@@ -27,6 +26,7 @@ from weirflow.spark.java import MODULE_OPTIONS, Java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _START_SECONDS = 120.0
 _EXIT_SECONDS = 15.0

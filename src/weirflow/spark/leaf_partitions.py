@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no type information
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_UNPRINTED_OR_REUSED = frozenset(
-    {"ReusedExchangeExec", "ReusedSubqueryExec", "SubqueryAdaptiveBroadcastExec"}
-)
+_UNPRINTED_OR_REUSED = frozenset({"ReusedExchangeExec", "ReusedSubqueryExec", "SubqueryAdaptiveBroadcastExec"})
 
 
 def leaf_partition_counts(native_df: Any) -> list[int | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from py4j.clientserver import FinalizerWorker
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -27,6 +27,7 @@ from weirflow.errors import (
     SessionError,
     WeirflowError,
 )
+from weirflow.spark.home import spark_home
 from weirflow.spark.java import find_java
 from weirflow.spark.jvm import Jvm, JvmOptions
 from weirflow.spark.preflight import check_masters
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_LOOKUP_SECONDS = 2.0  # what a master gets to answer however slow the JVM was
 _START_GRACE_SECONDS = 3.0
 
 SCRATCH = "{scratch}"
@@ -71,6 +73,7 @@ class Driver:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.users = 0
+        self._began = time.monotonic()
         self._scratch = Scratch()
         self._gateway: Any = None
         self._previous_gateway = SparkContext._gateway  # noqa: SLF001 - a stopped Spark of the user's own
@@ -113,7 +116,7 @@ class Driver:
         conf["spark.master"] = self.launch.master
         return JvmOptions(
             java=find_java(),
-            spark_home=Path(_find_spark_home()),
+            spark_home=spark_home(),
             conf=conf,
             memory=self.launch.memory,
             scratch=self._scratch.path,
@@ -149,7 +152,9 @@ class Driver:
     def _check_masters(self) -> None:
         if self.launch.masters:
             secret = dict(self.launch.conf).get("spark.authenticate.secret")
-            check_masters(self._gateway.jvm, self.launch.masters, secret, self.launch.start_timeout)
+            # The JVM's own start counts too: the caller waits for the sum.
+            left = self.launch.start_timeout - (time.monotonic() - self._began)
+            check_masters(self._gateway.jvm, self.launch.masters, secret, max(left, _LOOKUP_SECONDS))
 
     def _watch_start(self) -> threading.Timer | None:
         """Spark waits over a minute for a master that goes silent just now; the watchdog ends that."""
@@ -183,7 +188,7 @@ def _connect_gateway(jvm: Jvm) -> Any:
     variables = {"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret}
     os.environ.update(variables)
     try:
-        return launch_gateway()
+        return launch_gateway()  # type: ignore[no-untyped-call]  # PySpark does not type this module
     finally:
         for name in variables:
             os.environ.pop(name, None)
@@ -256,7 +261,11 @@ def _refuse_foreign_context() -> None:
 
 def _difference(one: Launch, other: Launch) -> str:
     """Names of what differs; values may hold secrets."""
-    names = [name for name in ("master", "memory", "worker_python", "log_level") if getattr(one, name) != getattr(other, name)]
+    names = [
+        name
+        for name in ("master", "memory", "worker_python", "log_level")
+        if getattr(one, name) != getattr(other, name)
+    ]
     mine: Mapping[str, str] = dict(one.conf)
     theirs: Mapping[str, str] = dict(other.conf)
     names += sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
