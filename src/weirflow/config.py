@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.types import Placement, Profile
@@ -41,7 +41,8 @@ class Settings(BaseSettings):
         None, description="which stores are used; by default what the placement implies"
     )
     path: Path | None = Field(None, description="folder of the durable stores of a single-node Session")
-    endpoint: str | None = Field(None, description="sc://host:port or spark://host:port, for distributed")
+    # Not in the repr: the parameters of an address and Spark's configuration may hold secrets.
+    endpoint: str | None = Field(None, repr=False, description="sc://host:port or spark://host:port, for distributed")
     token: SecretStr | None = Field(None, description="bearer token, or the cluster's shared secret")
     checkpoint_uri: str | None = Field(None, description="where checkpoints go: file, s3, gs or az")
     metadata_url: SecretStr | None = Field(None, description="postgresql:// URL of the metadata store")
@@ -49,7 +50,7 @@ class Settings(BaseSettings):
         (), description="connectors by name, or Maven coordinates; comma-separated in the environment"
     )
     spark_conf: dict[str, str] = Field(
-        default_factory=dict, description="further Spark configuration; JSON in the environment"
+        default_factory=dict, repr=False, description="further Spark configuration; JSON in the environment"
     )
     cores: int | None = Field(None, ge=1, description="cores of local Spark; all of them by default")
     driver_memory: str = Field("2g", pattern=r"^\d+[mgMG]$", description="heap of the driver's JVM")
@@ -95,15 +96,18 @@ def load_settings(**arguments: Any) -> Settings:
         )
         # The chained pydantic error adds nothing and may quote its input.
         raise ConfigError(f"Settings cannot be used: {problems}.") from None
+    except SettingsError as error:
+        raise ConfigError(f"Settings cannot be used: {error}.", hint="a mapping is given as JSON") from None
 
 
 def _refuse_unknown_variables() -> None:
-    known = {ENV_PREFIX + name.upper() for name in Settings.model_fields}
-    unknown = sorted(name for name in os.environ if name.startswith(ENV_PREFIX) and name not in known)
+    known = {name.upper() for name in Settings.model_fields}
+    given = sorted(name.removeprefix(ENV_PREFIX) for name in os.environ if name.startswith(ENV_PREFIX))
+    unknown = [name for name in given if name not in known]
     if unknown:
         raise ConfigError(
-            f"No setting is called {unknown[0]}.",
-            hint=did_you_mean(unknown[0], known) or "`weirflow doctor --settings` lists them all",
+            f"No setting is called {ENV_PREFIX}{unknown[0]}.",
+            hint=did_you_mean(unknown[0], known, prefix=ENV_PREFIX) or "`weirflow doctor --settings` lists them all",
         )
 
 

@@ -312,8 +312,8 @@ class ObjectChanged(StorageError):
     code = "OBJECT_CHANGED"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint that names the nearest known names, or None when nothing is near.
+def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str | None:
+    """A hint that names the nearest known names, each behind ``prefix``, or None when nothing is near.
 
     >>> did_you_mean("ordres", ["orders", "customers"])
     "did you mean 'orders'?"
@@ -322,4 +322,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     near = difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)
     if not near:
         return None
-    return "did you mean " + " or ".join(repr(by_folded[folded]) for folded in near) + "?"
+    return "did you mean " + " or ".join(repr(prefix + by_folded[folded]) for folded in near) + "?"

@@ -29,10 +29,7 @@ def refused(error, match, within=LIMIT_SECONDS):
     with pytest.raises(error, match=match) as caught:
         yield
     assert time.monotonic() - begin < within
-    assert (
-        WRONG
-        not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
-    )
+    assert WRONG not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
     assert MODE_FLAG not in os.environ
     wait_until(lambda: set(threading.enumerate()) <= threads, 5.0, "free of new threads")
     wait_until(lambda: _client_sockets() <= sockets, 5.0, "free of new connections")
@@ -41,9 +38,7 @@ def refused(error, match, within=LIMIT_SECONDS):
 def _client_sockets():
     connections = psutil.Process().net_connections("tcp")
     # The other end of a hanging endpoint's connections is in this process too.
-    return {
-        c.laddr for c in connections if c.status == "ESTABLISHED" and c.raddr and c.laddr.port > c.raddr.port
-    }
+    return {c.laddr for c in connections if c.status == "ESTABLISHED" and c.raddr and c.laddr.port > c.raddr.port}
 
 
 @pytest.fixture
@@ -229,9 +224,7 @@ def test_a_missing_package_names_the_extra():
         "except DependencyMissing as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == (
         "[DEPENDENCY_MISSING] A Spark Connect endpoint (sc://) needs the optional part 'connect'.\n"
         "  hint: pip install 'weirflow[connect]'\n"

@@ -6,7 +6,8 @@ from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")
-def native_spark(tmp_path_factory):
+def native_spark(tmp_path_factory, shared_session):
+    shared_session.close()
     folder = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (

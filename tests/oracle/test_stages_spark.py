@@ -30,8 +30,7 @@ QUERIES = {
     "top of one partition": "SELECT max(n) FROM (SELECT id n FROM range(0, 50, 1, 1) ORDER BY id LIMIT 9)",
     "top last": "SELECT * FROM orders ORDER BY id LIMIT 3",
     "limit inside": "SELECT count(*) FROM (SELECT * FROM orders LIMIT 7)",
-    "subqueries": "SELECT id, (SELECT max(id) FROM regions) FROM orders"
-    " WHERE id > (SELECT avg(id) FROM orders)",
+    "subqueries": "SELECT id, (SELECT max(id) FROM regions) FROM orders WHERE id > (SELECT avg(id) FROM orders)",
     "subquery over range": "SELECT id FROM range(0, 9, 1, 3) WHERE id > (SELECT avg(customer) FROM orders)",
     "exists": "SELECT * FROM orders o WHERE EXISTS (SELECT 1 FROM regions r WHERE r.name = o.name)",
     "chained union": "SELECT id FROM orders UNION ALL SELECT id FROM regions"
@@ -65,12 +64,8 @@ TAGS = (f"stages-{n}" for n in itertools.count())
 def tables(native_spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     native_spark.sparkContext.setLogLevel("ERROR")
-    orders = native_spark.range(0, 200, 1, 5).selectExpr(
-        "id", "id % 10 AS customer", "concat('n', id % 7) AS name"
-    )
-    regions = native_spark.range(0, 30, 1, 3).selectExpr(
-        "id", "concat('n', id % 7) AS name", "id % 4 AS part"
-    )
+    orders = native_spark.range(0, 200, 1, 5).selectExpr("id", "id % 10 AS customer", "concat('n', id % 7) AS name")
+    regions = native_spark.range(0, 30, 1, 3).selectExpr("id", "concat('n', id % 7) AS name", "id % 4 AS part")
     orders.write.parquet(str(folder / "orders"))
     regions.write.partitionBy("part").parquet(str(folder / "regions"))
     native_spark.conf.set("spark.sql.files.maxPartitionBytes", "3kb")
@@ -122,9 +117,7 @@ def stages_of(df):
 
 def expected_tasks(stages):
     # Before it spreads rows by range, Spark samples them in a job of its own.
-    sampled = [
-        stage.partitions for stage in stages if stage.root.text.startswith("Exchange rangepartitioning")
-    ]
+    sampled = [stage.partitions for stage in stages if stage.root.text.startswith("Exchange rangepartitioning")]
     return sorted([stage.partitions for stage in stages if stage.partitions != 0] + sampled, key=str)
 
 
@@ -180,9 +173,7 @@ def test_an_unfilled_cache_is_not_filled_to_explain_it(native_spark, adaptive):
     finally:
         df.unpersist()
     assert explained.jobs == []
-    assert text.startswith(
-        "===============Stage 0 (partitions=?)===============\nInMemoryTableScan [customer, count]"
-    )
+    assert text.startswith("===============Stage 0 (partitions=?)===============\nInMemoryTableScan [customer, count]")
 
 
 def test_tasks_are_found_by_tag_after_the_run(native_spark, adaptive):

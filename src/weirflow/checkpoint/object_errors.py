@@ -66,9 +66,7 @@ class ErrorTranslator:
                     hint="read it again and decide anew",
                 )
             case FileNotFoundError() if doing == "write" or any(mark in text for mark in _NO_BUCKET):
-                return StorageError(
-                    f"{uri}: the bucket or container does not exist.", uri=uri, hint=_BUCKET_HINT
-                )
+                return StorageError(f"{uri}: the bucket or container does not exist.", uri=uri, hint=_BUCKET_HINT)
             case FileNotFoundError():
                 return ObjectNotFound(f"{uri} does not exist.", uri=uri)
             case obstore_errors.NotSupportedError():

@@ -97,9 +97,7 @@ class ObjectStoreStorage:
     def _put_parts(self, name: str, path: str, body: Iterable[memoryview]) -> ObjectInfo:
         source = _Source(body)
         try:
-            result = self._bulk.put(
-                path, source, use_multipart=True, chunk_size=_PART, max_concurrency=_PARTS_AT_ONCE
-            )
+            result = self._bulk.put(path, source, use_multipart=True, chunk_size=_PART, max_concurrency=_PARTS_AT_ONCE)
         except STORE_ERRORS as error:
             if source.error is not None:
                 raise source.error from None

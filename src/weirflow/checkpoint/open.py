@@ -44,9 +44,7 @@ def open_checkpoint_storage(uri: str | Path, options: Mapping[str, str] | None =
     match = _WITH_SCHEME.match(uri)
     if match is None:
         if not uri or "\0" in uri:
-            raise ConfigError(
-                "An empty path, or one with NUL, cannot hold checkpoints.", hint=_known_schemes()
-            )
+            raise ConfigError("An empty path, or one with NUL, cannot hold checkpoints.", hint=_known_schemes())
         return _open_local(Path(uri), options)
     scheme = match[1].lower()
     # One slash is how Java prints file URIs.

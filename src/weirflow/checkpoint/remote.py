@@ -89,9 +89,7 @@ def _split(uri: str) -> tuple[str, str, str]:
             hint="give credentials and endpoint as options, or in the environment",
         )
     if parts.query or parts.fragment or "?" in uri or "#" in uri:
-        raise ConfigError(
-            f"A {scheme}:// URI holds no query and no fragment.", hint="give a SAS token as an option"
-        )
+        raise ConfigError(f"A {scheme}:// URI holds no query and no fragment.", hint="give a SAS token as an option")
     folder = parts.path.strip("/")
     if not host or (folder and not is_name(folder)):
         raise ConfigError(
@@ -106,9 +104,7 @@ def _check_options(options: Mapping[str, str]) -> None:
         if not isinstance(value, str):
             raise ConfigError(f"The storage option {key!r} must be a string, not {type(value).__name__}.")
         if key.lower().endswith(_PLACE_MARKS) or "bucket_name" in key.lower():
-            raise ConfigError(
-                f"The storage option {key!r} would contradict the URI.", hint="name it in the URI only"
-            )
+            raise ConfigError(f"The storage option {key!r} would contradict the URI.", hint="name it in the URI only")
         # A URL among the options (an endpoint, a proxy) may be shown in errors.
         if "://" in value and "@" in urlsplit(value).netloc:
             raise ConfigError(f"The storage option {key!r} is a URL that holds credentials.")

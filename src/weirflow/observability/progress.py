@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import TaskID
 
 _SHOW_AFTER_SECONDS = 1.0
 _REFRESH_SECONDS = 0.2
@@ -109,24 +110,26 @@ class BarDisplay:
         return [operation for operation in running if operation.seconds >= _SHOW_AFTER_SECONDS]
 
     def _draw_until_idle(self) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - heavy, rarely needed
+        from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - heavy, rarely needed
 
+        # Descriptions are SQL, in which brackets are no markup.
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.completed:.0f}/{task.total} tasks"),
-            TimeElapsedColumn(),
+            TextColumn("{task.fields[status]}"),
         )
         with Progress(*columns, console=self._console, transient=True) as bars:
-            shown: dict[str, int] = {}
+            shown: dict[str, TaskID] = {}
             while operations := self._long_running():
                 for operation in operations:
-                    count = self._count(operation)
                     if operation.id not in shown:
-                        shown[operation.id] = int(bars.add_task(operation.description, total=None))
-                    bars.update(shown[operation.id], completed=count[0], total=count[1] or None)  # type: ignore[arg-type]
+                        shown[operation.id] = bars.add_task(operation.description, total=None, status="")
+                    done, total = self._count(operation)
+                    counted = f"{done}/{total} tasks, " if total else ""
+                    status = f"{counted}{operation.seconds:.0f} s"
+                    bars.update(shown[operation.id], completed=done, total=total or None, status=status)
                 for gone in shown.keys() - {operation.id for operation in operations}:
-                    bars.remove_task(shown.pop(gone))  # type: ignore[arg-type]
+                    bars.remove_task(shown.pop(gone))
                 with self._changed:
                     if self._changed.wait_for(lambda: self._closed, timeout=_REFRESH_SECONDS):
                         return

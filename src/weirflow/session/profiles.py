@@ -89,7 +89,7 @@ def _single_node_durable(settings: Settings) -> Stores:
             hint="leave metadata_url out, or choose distributed-durable",
         )
     path = _required_path(settings)
-    checkpoints = settings.checkpoint_uri or (path / "checkpoints").as_uri()
+    checkpoints = _without_secrets(settings.checkpoint_uri) or (path / "checkpoints").as_uri()
     if _scheme(checkpoints) != "file":
         raise ProfileError(
             f"The profile single-node-durable keeps checkpoints on this host, not at {checkpoints}.",
@@ -106,7 +106,7 @@ def _single_node_durable(settings: Settings) -> Stores:
 
 
 def _distributed_durable(settings: Settings) -> Stores:
-    uri = settings.checkpoint_uri
+    uri = _without_secrets(settings.checkpoint_uri)
     if uri is None or _scheme(uri) not in _OBJECT_STORES:
         given = f"{uri} is not one" if uri else "none is given"
         raise ProfileError(
@@ -137,6 +137,17 @@ def _required_path(settings: Settings) -> Path:
             hint="pass path=, or set WEIRFLOW_PATH",
         )
     return settings.path
+
+
+def _without_secrets(uri: str | None) -> str | None:
+    """The URI as it may be shown; one with a password is refused, because credentials come from the environment."""
+    parts = urlsplit(uri or "")
+    if parts.scheme != "file" and (parts.query or ":" in parts.netloc):
+        raise ProfileError(
+            f"The checkpoint_uri of scheme {parts.scheme} holds more than a bucket and a prefix.",
+            hint="give credentials and endpoints in the AWS_*, GOOGLE_* or AZURE_* environment",
+        )
+    return uri
 
 
 def _scheme(uri: str) -> str:

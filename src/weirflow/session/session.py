@@ -14,12 +14,15 @@ from weirflow.errors import ConfigError, SessionClosed, TableNotFound, did_you_m
 from weirflow.observability.progress import make_display
 from weirflow.session.operations import Operations, Submitted
 from weirflow.session.profiles import Stores, resolve_stores
+from weirflow.spark.endpoint import parse_endpoint
 from weirflow.types import ExplainMode, Placement, Profile
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
+
+    import pyarrow as pa
 
     from weirflow.spark.engine import Engine
     from weirflow.spark.frame import DataFrame
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION_LENGTH = 60
 _STOP_SECONDS = 5.0
+_VIEWS = frozenset({"TEMPORARY", "VIEW"})
 
 
 @dataclass(frozen=True)
@@ -149,13 +153,16 @@ class Session:
         """Run a query now and return its rows; at the deadline stop its Spark jobs and raise ``OperationTimeout``."""
         if timeout_ms <= 0:
             raise ConfigError(f"A timeout of {timeout_ms} ms leaves no time to run.", hint="give milliseconds above 0")
-        table = self.operations.run_with_timeout(
-            _shorten(query), lambda: self.sql(query, params).to_arrow(), timeout_ms / 1000
-        )
+
+        def run() -> tuple[pa.Table, Any]:
+            frame = self.sql(query, params)
+            return frame.to_arrow(), frame.schema
+
+        table, schema = self.operations.run_with_timeout(_shorten(query), run, timeout_ms / 1000)
         # Deferred: importing the frame imports pyspark.
         from weirflow.spark.frame import DataFrame  # noqa: PLC0415
 
-        return DataFrame.of_result(table, lambda: self.spark.createDataFrame(table), self.operations)
+        return DataFrame.of_result(table, lambda: self.spark.createDataFrame(table, schema), self.operations)
 
     def submit(self, query: str, params: Params | None = None) -> Submitted:
         """Run a query in the background. The job returned has its state, progress, ``cancel()`` and ``result()``."""
@@ -195,7 +202,7 @@ class Session:
 
     def read_table(self, name: str) -> DataFrame:
         """A registered table or view, or one in a catalog, by its name."""
-        return self._frame(f"read {name}", lambda spark: spark.table(name))
+        return self._frame(f"read {name}", lambda spark: spark.table(_quoted(name)))
 
     table = read_table
 
@@ -203,12 +210,12 @@ class Session:
         """Make data known to SQL under ``name``, replacing what had the name, and return it as a frame.
 
         Args:
-            name: a plain name.
+            name: any name; a dot separates schema and table, unless the name is quoted with backticks as in SQL.
             data: an Arrow, pandas or Polars table, anything with the Arrow PyCapsule interface, a list of dicts,
                 or a Spark frame.
         """
         frame = data if self._is_frame(data) else self.from_arrow(data)
-        frame.createOrReplaceTempView(name)
+        frame.createOrReplaceTempView(_quoted(name))
         return self.read_table(name)
 
     def from_arrow(self, data: Any) -> DataFrame:
@@ -226,14 +233,13 @@ class Session:
 
     def drop(self, name: str) -> None:
         """Forget a registered name, or drop the table of that name. ``TableNotFound`` if there is neither."""
+        quoted = _quoted(name)
 
         def dropped(spark: Any) -> bool:
-            if spark.catalog.dropTempView(name):
-                return True
-            if not spark.catalog.tableExists(name):
+            if not spark.catalog.tableExists(quoted):
                 return False
-            quoted = ".".join(f"`{part}`" for part in name.replace("`", "").split("."))
-            spark.sql(f"DROP TABLE {quoted}")
+            kind = "VIEW" if spark.catalog.getTable(quoted).tableType in _VIEWS else "TABLE"
+            spark.sql(f"DROP {kind} IDENTIFIER(:name)", args={"name": quoted})
             return True
 
         if not self._run(f"drop {name}", dropped):
@@ -271,7 +277,7 @@ class Session:
     def describe(self) -> SessionInfo:
         """Where this Session runs and which stores it uses; starts nothing."""
         engine = self._engine
-        target = self._settings.endpoint or "local"
+        target = parse_endpoint(self._settings.endpoint).url if self._settings.endpoint else "local"
         return SessionInfo(
             placement=self._settings.placement,
             profile=self._stores.profile,
@@ -321,6 +327,8 @@ class Session:
 
     def _read(self, source: str, path: Paths, options: dict[str, Any]) -> DataFrame:
         paths = [str(path)] if isinstance(path, str) or hasattr(path, "__fspath__") else [str(part) for part in path]
+        if not paths:
+            raise ConfigError("No path is given to read from.")
         schema = options.pop("schema", None)
         return self._frame(
             f"read {source} {paths[0]}",
@@ -354,6 +362,7 @@ def _check_placement(settings: Settings) -> None:
                 "A distributed Session needs an endpoint.",
                 hint="pass endpoint= or set WEIRFLOW_ENDPOINT to sc://host:port or spark://host:port",
             )
+        parse_endpoint(settings.endpoint)
         return
     for name, value in (("endpoint", settings.endpoint), ("token", settings.token)):
         if value is not None:
@@ -369,6 +378,13 @@ def _spark_params(params: Params | None) -> dict[str, Any] | list[Any] | None:
     if params is None:
         return None
     return dict(params) if hasattr(params, "keys") else list(params)
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL reads it whatever characters it has; one with backticks is taken to be quoted already."""
+    parts = name.split(".")
+    # What names nothing is for Spark to refuse.
+    return name if "`" in name or not all(parts) else ".".join(f"`{part}`" for part in parts)
 
 
 def _shorten(query: str) -> str:

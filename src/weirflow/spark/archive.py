@@ -6,6 +6,7 @@ later ones map it. The file name holds a fingerprint of Spark's jars and of Java
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import logging
@@ -31,18 +32,14 @@ class ClassArchive:
     """
 
     def __init__(self, folder: Path, java: Java, jars: Sequence[Path], *, may_write: bool = True) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / f"java{java.major}-{_fingerprint(java, jars)}.jsa"
         self._draft: Path | None = None
         self._lock = -1
         self.java_options: tuple[str, ...] = ()
-        if self._file.exists():
-            os.utime(self._file)
-            self.java_options = (f"-XX:SharedArchiveFile={self._file}",)
-        elif may_write and self._try_lock():
-            self._draft = self._file.with_suffix(f".{os.getpid()}.draft")
-            self._draft.unlink(missing_ok=True)
-            self.java_options = (f"-XX:ArchiveClassesAtExit={self._draft}",)
+        try:
+            self._choose(may_write=may_write)
+        except OSError as error:
+            _log.warning("no archive of Spark's classes can be kept in %s, so starts are slower: %s", folder, error)
 
     @property
     def writes_at_exit(self) -> bool:
@@ -60,6 +57,20 @@ class ClassArchive:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def _choose(self, *, may_write: bool) -> None:
+        if self._file.exists():
+            with contextlib.suppress(PermissionError):  # another user's archive serves as well
+                os.utime(self._file)
+            self.java_options = (f"-XX:SharedArchiveFile={self._file}",)
+            return
+        if not may_write:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        if self._try_lock():
+            self._draft = self._file.with_suffix(f".{os.getpid()}.draft")
+            self._draft.unlink(missing_ok=True)
+            self.java_options = (f"-XX:ArchiveClassesAtExit={self._draft}",)
 
     def _try_lock(self) -> bool:
         lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)

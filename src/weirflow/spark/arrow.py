@@ -8,23 +8,11 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, DataError
+from weirflow.spark.arrow_types import spark_type, to_spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-# Arrow types Spark refuses, and what holds the same values.
-_REPLACED: dict[pa.DataType, pa.DataType] = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-    pa.float16(): pa.float32(),
-    pa.date64(): pa.date32(),
-    pa.string_view(): pa.string(),
-    pa.binary_view(): pa.binary(),
-    pa.null(): pa.string(),
-}
+    from collections.abc import Iterator
 
 
 def to_table(data: Any) -> pa.Table:
@@ -36,14 +24,18 @@ def to_table(data: Any) -> pa.Table:
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if type(data).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return pa.table(data)
-    if isinstance(data, list) and all(isinstance(row, dict) for row in data):
-        if not data:
-            raise ConfigError("An empty list has no columns.", hint="pass an Arrow table, whose schema says them")
-        return pa.Table.from_pylist(data)
+    try:
+        if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+            return pa.Table.from_pandas(data, preserve_index=False)
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+            return pa.table(data)
+        if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
+            names = dict.fromkeys(name for row in data for name in row)
+            return pa.table({name: [row.get(name) for row in data] for name in names})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ConfigError(f"The {type(data).__name__} cannot be read as a table: {error}.") from error
+    if isinstance(data, list) and not data:
+        raise ConfigError("An empty list has no columns.", hint="pass an Arrow table, whose schema says them")
     raise ConfigError(
         f"A {type(data).__name__} is not tabular data.",
         hint="pass an Arrow, pandas or Polars table, anything with __arrow_c_stream__, or a list of dicts",
@@ -51,55 +43,31 @@ def to_table(data: Any) -> pa.Table:
 
 
 def spark_table(data: Any) -> pa.Table:
-    """``to_table`` with every type that Spark refuses cast to one that holds the same values."""
+    """``to_table`` with every type that Spark refuses replaced by one that holds the same values.
+
+    Raises ``DataError`` for a value that no type of Spark can hold.
+    """
     table = to_table(data)
-    schema = pa.schema([field.with_type(_spark_type(field.type)) for field in table.schema])
-    return table if schema.equals(table.schema) else table.cast(schema)
-
-
-def _spark_type(kind: pa.DataType) -> pa.DataType:
-    """The nearest type that Spark takes; itself for most."""
-    if kind in _REPLACED:
-        return _REPLACED[kind]
-    for applies, replaced in _RULES:
-        if applies(kind):
-            return replaced(kind)
-    return kind
-
-
-def _spark_field(field: pa.Field) -> pa.Field:
-    return field.with_type(_spark_type(field.type))
-
-
-def _is_listlike(kind: pa.DataType) -> bool:
-    return any(
-        applies(kind)
-        for applies in (
-            pa.types.is_list,
-            pa.types.is_large_list,
-            pa.types.is_list_view,
-            pa.types.is_large_list_view,
-            pa.types.is_fixed_size_list,
-        )
+    return pa.Table.from_arrays(
+        [_spark_column(name, column) for name, column in zip(table.column_names, table.columns, strict=True)],
+        schema=pa.schema([field.with_type(spark_type(field.type)) for field in table.schema]),
     )
 
 
-_RULES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.DataType]], ...] = (
-    (pa.types.is_dictionary, lambda kind: _spark_type(kind.value_type)),
-    (pa.types.is_decimal256, lambda kind: pa.decimal128(min(kind.precision, 38), kind.scale)),
-    (pa.types.is_time, lambda _: pa.time64("us")),
-    (pa.types.is_timestamp, lambda kind: pa.timestamp("us", kind.tz)),
-    (pa.types.is_duration, lambda _: pa.duration("us")),
-    (pa.types.is_struct, lambda kind: pa.struct([_spark_field(field) for field in kind])),
-    (pa.types.is_map, lambda kind: pa.map_(_spark_type(kind.key_type), _spark_field(kind.item_field))),
-    (_is_listlike, lambda kind: pa.list_(_spark_field(kind.value_field))),
-    (pa.types.is_fixed_size_binary, lambda _: pa.binary()),
-)
+def _spark_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return to_spark_type(column)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"The column {name!r} of type {column.type} holds a value that Spark cannot: {error}.",
+            hint="Spark's times have microseconds and its decimals 38 digits; round or cast the column first",
+        ) from error
 
 
 def frame_schema(native: Any) -> pa.Schema:
     """The Arrow schema that the frame's batches have."""
-    return to_arrow_schema(native.schema, error_on_duplicated_field_names_in_struct=True)
+    large = native.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    return to_arrow_schema(native.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large)
 
 
 def stream_batches(native: Any) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,7 @@ _REPLACED: dict[pa.DataType, pa.DataType] = {
 }
 
 
-def spark_type(kind: pa.DataType) -> pa.DataType:  # noqa: PLR0911 - one return for each kind of type
+def spark_type(kind: pa.DataType) -> pa.DataType:  # noqa: C901, PLR0911 - one return for each kind of type
     """The type that Spark takes in place of ``kind``, at any depth; ``kind`` itself if Spark takes it.
 
     >>> spark_type(pa.list_(pa.uint8()))
@@ -63,7 +63,7 @@ def to_spark_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([_rebuilt(chunk, target) for chunk in column.chunks], type=target)
 
 
-def _rebuilt(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _rebuilt(array: pa.Array, target: pa.DataType) -> pa.Array:  # noqa: PLR0911 - as above
     kind = array.type
     if kind == target:
         return array

@@ -39,14 +39,12 @@ class DriverControl:
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
-        self._thread = threading.local()
 
     def begin(self, tag: str) -> None:
         """See ``JobControl``."""
-        if not getattr(self._thread, "interrupts", False):
-            # A task that waits (for a lock, a socket, a Python worker) only stops when it is interrupted.
-            self._context.setInterruptOnCancel(True)
-            self._thread.interrupts = True
+        # A task that waits (for a lock, a socket, a Python worker) only stops when it is interrupted. Said every time:
+        # after Ctrl-C this thread speaks to another thread of the JVM, which has not heard it.
+        self._context.setInterruptOnCancel(True)
         self._context.addJobTag(tag)
 
     def end(self, tag: str) -> None:
@@ -73,6 +71,7 @@ class ConnectControl:
         self._session = session
         self._current = threading.local()
         self._progress: dict[str, tuple[int, int]] = {}
+        self._tags: dict[str, str] = {}  # by Spark's id of the query, while it runs
         session.registerProgressHandler(self._on_progress)
 
     def begin(self, tag: str) -> None:
@@ -85,7 +84,8 @@ class ConnectControl:
         """See ``JobControl``."""
         self._session.removeTag(tag)
         self._current.tag = None
-        self._progress.pop(tag, None)
+        if tag not in self._tags.values():
+            self._progress.pop(tag, None)
 
     def cancel(self, tag: str) -> None:
         """See ``JobControl``."""
@@ -102,12 +102,26 @@ class ConnectControl:
             hint="use an embedded, single-node or spark:// Session",
         )
 
-    def _on_progress(self, stages: Iterable[Any] | None, **_: Any) -> None:
-        """Called by the client on the thread that waits for the query, which is how the tag is known."""
-        tag = getattr(self._current, "tag", None)
-        if tag is not None and stages is not None:
+    def _on_progress(
+        self, stages: Iterable[Any] | None, operation_id: str | None = None, done: bool = False, **_: Any
+    ) -> None:
+        """Called by the client on the thread that reads the result, at first the one that started the query.
+
+        That is how the tag is known; a result may be read on after ``end``, and elsewhere.
+        """
+        current = getattr(self._current, "tag", None)
+        tag = self._tags.get(operation_id or "", current)
+        if tag is None:
+            return
+        if stages is not None:
             known = list(stages)
             self._progress[tag] = (
                 sum(stage.num_completed_tasks for stage in known),
                 sum(stage.num_tasks for stage in known),
             )
+        if not done and operation_id:
+            self._tags[operation_id] = tag
+        elif done:
+            self._tags.pop(operation_id or "", None)
+            if tag != current:
+                self._progress.pop(tag, None)

@@ -71,6 +71,9 @@ def start_engine(settings: Settings, *, profile_conf: Mapping[str, str], warehou
     if settings.placement is not Placement.DISTRIBUTED:
         cores = settings.cores or os.cpu_count() or 1
         conf = {"spark.driver.host": "127.0.0.1", "spark.sql.shuffle.partitions": str(cores)}
+        if "delta" in settings.packages:
+            # Delta reads the log of every table in fifty tasks by default, which on few cores takes seconds.
+            conf["spark.databricks.delta.snapshotPartitions"] = str(cores)
         return _start_driver(settings, f"local[{cores}]", {**conf, **profile_conf}, warehouse, remote=None)
     endpoint = parse_endpoint(settings.endpoint or "")
     if endpoint.scheme == "sc":

@@ -6,11 +6,13 @@ import contextlib
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
-from pyspark.errors import PySparkException, PythonException
+from pyspark.errors import ParseException, PySparkException, PythonException
+from pyspark.errors.exceptions.captured import convert_exception
 
 from weirflow.errors import (
     AlreadyExists,
@@ -25,6 +27,7 @@ from weirflow.errors import (
     SqlSyntaxError,
     SqlTypeError,
     TableNotFound,
+    UnsupportedError,
     UserCodeError,
     WeirflowError,
     did_you_mean,
@@ -48,12 +51,19 @@ _BY_CONDITION: dict[str, type[QueryError]] = {
     "PATH_NOT_FOUND": PathNotFound,
     "PATH_ALREADY_EXISTS": AlreadyExists,
     "TABLE_OR_VIEW_ALREADY_EXISTS": AlreadyExists,
+    "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS": AlreadyExists,
     "LOCATION_ALREADY_EXISTS": AlreadyExists,
+    "SCHEMA_ALREADY_EXISTS": AlreadyExists,
+    "ROUTINE_ALREADY_EXISTS": AlreadyExists,
+    "_LEGACY_ERROR_TEMP_1155": ColumnNotFound,  # the column to partition files by
     "DATATYPE_MISMATCH": SqlTypeError,
+    "INCOMPATIBLE_DATA_FOR_TABLE": SqlTypeError,
+    "INVALID_CONF_VALUE": QueryError,  # its SQLSTATE is that of data
 }
 # Otherwise the SQLSTATE's class decides: 22 is "data exception".
 _BY_SQLSTATE_CLASS: dict[str, type[QueryError]] = {"22": DataError}
 
+_TRACEBACK = "Traceback (most recent call last)"
 _ZERO_BASED = re.compile(r"\bline (\d+),? pos (\d+)")
 _ONE_BASED = re.compile(r"== SQL[^(\n]*\(line (\d+), position (\d+)\) ==")
 _JAVA_MESSAGE = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: (\w{5}))?(?:\n|$)", re.DOTALL)
@@ -70,21 +80,30 @@ def translated(table_names: TableNames | None = None) -> Iterator[None]:
         yield
     except Exception as error:
         known = translate(error, table_names)
-        if known is None:
+        if known is None or known is error:
             raise
         raise known from error
 
 
-def translate(error: BaseException, table_names: TableNames | None = None) -> WeirflowError | None:
+def translate(  # noqa: PLR0911 - one return for each kind of error
+    error: BaseException, table_names: TableNames | None = None
+) -> WeirflowError | None:
     """The ``WeirflowError`` for an error of Spark's, or None when it is not one."""
     if isinstance(error, WeirflowError):
         return error
+    if _is_lost(error) or _is_lost(error.__context__):
+        return _lost_session()
     if isinstance(error, PySparkException):
         return _from_pyspark(error, table_names)
-    if isinstance(error, Py4JNetworkError | ConnectionRefusedError | ConnectionResetError | BrokenPipeError):
-        return SessionError("The connection to Spark's JVM is gone.", hint="close this Session and open another")
     if isinstance(error, Py4JError):
-        return _from_java(error)
+        try:
+            return _from_java(error, table_names)
+        except (Py4JError, OSError):  # the JVM went before it could say what happened
+            return _lost_session()
+    if isinstance(error, PicklingError):
+        return UserCodeError(f"A Python function cannot be sent to Spark's workers: {error}.")
+    if isinstance(error, AttributeError) and "_get_object_id" in str(error):
+        return SqlTypeError("Spark has no type for one of the Python values it was given.")
     if _is_grpc(error):
         return EndpointUnreachable(
             f"The connection to the Spark Connect server failed: {_grpc_details(error)}.",
@@ -100,15 +119,19 @@ def quiet_pyspark_loggers() -> None:
 
 
 def _from_pyspark(error: PySparkException, table_names: TableNames | None) -> WeirflowError | None:
-    if isinstance(error, AttributeError | TypeError | NotImplementedError):
-        return None  # a wrong call in Python, and Python's own class for it
     text = str(error)
+    if (error.getCondition() or "").startswith("UNSUPPORTED_DATA_TYPE"):
+        return UnsupportedError(_plain_message(text), hint="cast the column to a type that both sides have")
+    if isinstance(error, AttributeError | TypeError | IndexError | NotImplementedError):
+        return None  # a wrong call in Python, and Python's own class for it
     if type(error).__name__ in {"SparkConnectGrpcException", "RetriesExceeded"}:
         return _from_connect(text)
     if isinstance(error, PythonException):
         return UserCodeError(_python_traceback(text))
     condition = error.getCondition()
     kind = _kind(condition, error.getSqlState())
+    if kind is QueryError and isinstance(error, ParseException):
+        kind = SqlSyntaxError
     return kind(
         _plain_message(text),
         hint=_hint(kind, error.getMessageParameters() or {}, table_names),
@@ -128,12 +151,29 @@ def _from_connect(text: str) -> WeirflowError:
     return QueryError(text.strip())
 
 
-def _from_java(error: Py4JError) -> WeirflowError:
-    thrown = error.java_exception if isinstance(error, Py4JJavaError) else None
-    text = str((thrown.getMessage() or thrown.toString()) if thrown is not None else error)
-    if match := _JAVA_MESSAGE.search(text):
-        return _kind(match.group(1), match.group(3))(match.group(2).strip(), condition=match.group(1))
-    return QueryError(text.strip())
+def _from_java(error: Py4JError, table_names: TableNames | None) -> WeirflowError | None:
+    """From Java's own exceptions, which often wrap the one that says what happened: "Job aborted" and the like."""
+    messages = [str(error)]
+    if isinstance(error, Py4JJavaError):
+        messages = []
+        for thrown in _causes(error.java_exception):
+            converted = convert_exception(thrown)
+            if isinstance(converted, PythonException) or converted.getCondition() is not None:
+                return _from_pyspark(converted, table_names)
+            messages.append(str(thrown.getMessage() or thrown.toString()))
+    for message in messages:
+        if _TRACEBACK in message:
+            return UserCodeError(_python_traceback(message))
+        if match := _JAVA_MESSAGE.search(message):
+            return _kind(match.group(1), match.group(3))(match.group(2).strip(), condition=match.group(1))
+    return QueryError(messages[-1].partition("\n\tat ")[0].strip())
+
+
+def _causes(thrown: Any) -> Iterator[Any]:
+    """A Java exception, what caused it, and so on to the root."""
+    while thrown is not None:
+        yield thrown
+        thrown = thrown.getCause()
 
 
 def _kind(condition: str | None, sqlstate: str | None) -> type[QueryError]:
@@ -152,16 +192,27 @@ def _plain_message(text: str) -> str:
 
 def _hint(kind: type[QueryError], parameters: dict[str, str], table_names: TableNames | None) -> str | None:
     if kind is ColumnNotFound:
-        wanted = _bare(parameters.get("objectName") or parameters.get("fieldName") or "")
-        proposals = [_bare(part) for part in re.findall(r"(?:`[^`]*`\.?)+", parameters.get("proposal", ""))]
+        wanted, available = (
+            next((parameters[name] for name in names if name in parameters), "")
+            for names in (("objectName", "fieldName", "colName"), ("proposal", "fields", "suggestion"))
+        )
+        wanted = _bare(wanted)
+        proposals = [_bare(part) for part in re.findall(r"(?:`[^`]*`\.?)+", available)]
         return did_you_mean(wanted, proposals) or (f"the columns are {', '.join(proposals)}" if proposals else None)
     if kind is TableNotFound and table_names is not None:
-        known = sorted(table_names())
+        known = _sorted_names(table_names)
         near = did_you_mean(_bare(parameters.get("relationName", "")), known)
         return near or (f"the tables are {', '.join(known[:10])}" if known else "no table is registered yet")
     if kind is PathNotFound:
         return _nearest_path(parameters.get("path", ""))
     return None
+
+
+def _sorted_names(table_names: TableNames) -> list[str]:
+    try:
+        return sorted(table_names())
+    except Exception:  # noqa: BLE001 - a hint that cannot be had must not hide the error it belongs to
+        return []
 
 
 def _bare(name: str) -> str:
@@ -198,10 +249,25 @@ def _position(text: str, fragment: str) -> SqlPosition | None:
 
 
 def _python_traceback(text: str) -> str:
-    start = text.find("Traceback (most recent call last)")
+    start = text.find(_TRACEBACK)
     trace = text[start:].strip() if start >= 0 else text.strip()
     trace = trace.split("\n\nJVM stacktrace")[0].rstrip()
     return f"A Python function that Spark ran raised {trace.splitlines()[-1]}\n{trace}"
+
+
+def _lost_session() -> SessionError:
+    return SessionError("The connection to Spark's JVM is gone.", hint="close this Session and open another")
+
+
+def _is_lost(error: BaseException | None) -> bool:
+    if isinstance(error, Py4JNetworkError | ConnectionError | EOFError):
+        return True
+    # Py4J's error for an answer that never came says nothing but which call it was.
+    return (
+        type(error) is Py4JError
+        and str(error).startswith("An error occurred while calling")
+        and "Trace:" not in str(error)
+    )
 
 
 def _is_grpc(error: BaseException) -> bool:

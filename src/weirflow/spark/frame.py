@@ -7,7 +7,7 @@ errors translated, and their frames are wrapped again.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import inspect
 from html import escape
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -19,13 +19,15 @@ from weirflow.spark.arrow import frame_schema, stream_batches
 from weirflow.types import SaveMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 # PySpark modules whose objects lead on to frames or to Spark work: writers, grouped data, na and stat functions.
-_LEADING_MODULES = frozenset({"dataframe", "group", "merge", "readwriter"})
+_LEADING_MODULES = frozenset({"dataframe", "group", "group_ops", "merge", "readwriter"})
+# Methods whose Spark work goes on while their result is read.
+_DRAINED = frozenset({"toLocalIterator"})
 _HTML_ROWS = 20
 
 
@@ -86,7 +88,7 @@ class DataFrame:
         return self._runner.drain("to_batches", lambda: stream_batches(self.spark))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow PyCapsule interface: ``pa.table(df)``, ``polars.from_arrow(df)``, ``duckdb`` and others."""
+        """The Arrow PyCapsule interface: ``pa.table(df)``, ``polars.DataFrame(df)``, ``duckdb`` and others."""
         schema = self._computed.schema if self._computed is not None else frame_schema(self.spark)
         reader = pa.RecordBatchReader.from_batches(schema, self.to_batches())
         return reader.__arrow_c_stream__(requested_schema)
@@ -152,23 +154,32 @@ class DataFrame:
         if name.startswith("__"):  # copy, pickle and the like probe for these; none is a column
             raise AttributeError(name)
         native = self.spark
-        if not hasattr(type(native), name) and name not in native.columns:
+        if name.startswith("_"):  # PySpark's own code asks for these
+            return getattr(native, name)
+        if inspect.isfunction(inspect.getattr_static(type(native), name, None)):
+            return _wrap(getattr(native, name), self._runner, name)
+        # A property or a column, for which Spark may have to analyse the query.
+        return _wrap(self._runner.run(name, lambda: self._value(name)), self._runner, name)
+
+    def _value(self, name: str) -> Any:
+        native = self.spark
+        if name not in vars(native) and not hasattr(type(native), name) and name not in native.columns:
             near = did_you_mean(name, [*native.columns, *(n for n in dir(type(native)) if not n.startswith("_"))])
             raise AttributeError(f"a DataFrame has no column or method {name!r}" + (f"; {near}" if near else ""))
-        return _wrap(getattr(native, name), self._runner, name)
+        return getattr(native, name)
 
     def __getitem__(self, item: Any) -> Any:
         return _wrap(self.spark.__getitem__, self._runner, "[]")(item)
 
     def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *dir(self.spark)})
+        return sorted({*dir(DataFrame), *dir(self.spark)})
 
     def __repr__(self) -> str:
-        return repr(self.spark)
+        return self._runner.run("repr", lambda: repr(self.spark))
 
     @property  # type: ignore[misc]  # object's is writable; ours only answers isinstance(df, pyspark.sql.DataFrame)
     def __class__(self) -> type:
-        return type(self.spark)
+        return type(self._native) if isinstance(self._native, NativeFrame) else NativeFrame
 
     def _repr_html_(self) -> str:
         """The first rows as an HTML table, for notebooks."""
@@ -184,7 +195,7 @@ class DataFrame:
     def _head(self) -> pa.Table:
         if self._computed is not None:
             return self._computed
-        return self._runner.run("show", self.spark.limit(_HTML_ROWS + 1).toArrow)
+        return self._runner.run("show", lambda: self.spark.limit(_HTML_ROWS + 1).toArrow())
 
 
 class Delegate:
@@ -249,10 +260,9 @@ def _wrap_method(method: Callable[..., Any], runner: Runner, name: str) -> Calla
     def call(*args: Any, **kwargs: Any) -> Any:
         native_args = [unwrap(arg) for arg in args]
         native_kwargs = {key: unwrap(arg) for key, arg in kwargs.items()}
-        result = runner.run(name, lambda: method(*native_args, **native_kwargs))
-        if isinstance(result, Iterator):
-            return runner.drain(name, lambda: result)
-        return _wrap(result, runner, name)
+        if name in _DRAINED:
+            return runner.drain(name, lambda: method(*native_args, **native_kwargs))
+        return _wrap(runner.run(name, lambda: method(*native_args, **native_kwargs)), runner, name)
 
     return call
 

@@ -72,7 +72,13 @@ def find_java() -> Java:
     major = int(match.group(1)) if match else 0
     if major < MINIMUM_MAJOR:
         raise DependencyMissing(
-            f"Spark needs Java {MINIMUM_MAJOR} or newer; {executable} is {version.splitlines()[0]}.",
+            f"Spark needs Java {MINIMUM_MAJOR} or newer; {executable} is {_version_line(version)}.",
             hint=_INSTALL_HINT,
         )
     return Java(executable, version, major)
+
+
+def _version_line(printed: str) -> str:
+    """The line that names the version; JVMs may print others before it."""
+    lines = printed.splitlines()
+    return next((line for line in lines if "version" in line), lines[0] if lines else "of unknown version")

@@ -189,6 +189,10 @@ def _command(options: JvmOptions, archive: ClassArchive | None) -> list[str]:
     command = [str(options.java.executable), f"-Xmx{conf.get('spark.driver.memory', options.memory)}"]
     command += MODULE_OPTIONS
     command += ["-Xlog:disable", "-Xlog:all=error:stderr", f"-Dlog4j2.configurationFile={log4j.as_uri()}"]
+    # Native libraries, artifacts and the like that Spark unpacks and forgets.
+    temporary = options.scratch / "tmp"
+    temporary.mkdir(exist_ok=True)
+    command.append(f"-Djava.io.tmpdir={temporary}")
     command += archive.java_options if archive else ()
     if extra := conf.get("spark.driver.extraLibraryPath"):
         command.append(f"-Djava.library.path={extra}")

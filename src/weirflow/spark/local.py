@@ -6,15 +6,17 @@ other by Spark sessions of their own; the last one to close stops it.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import signal
 import threading
 import time
+import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from py4j.clientserver import FinalizerWorker
+from py4j.clientserver import ClientServerConnection, FinalizerWorker
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -34,7 +36,8 @@ from weirflow.spark.preflight import check_masters
 from weirflow.spark.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from weirflow.spark.endpoint import HostPort
 
@@ -42,6 +45,7 @@ _log = logging.getLogger(__name__)
 
 _LOOKUP_SECONDS = 2.0  # what a master gets to answer however slow the JVM was
 _START_GRACE_SECONDS = 3.0
+_SOCKET_FOLDER_LENGTH = 60  # the kernel allows 107 characters, of which Spark's file name takes 43
 
 SCRATCH = "{scratch}"
 """Stands in a launch's conf for the driver's temporary folder, which is not known before it starts."""
@@ -101,9 +105,12 @@ class Driver:
             if self._jvm.writes_archive_at_exit:
                 _log.warning("writing an archive of Spark's classes, once (about 10 s); later starts are faster")
             self._jvm.forward_stderr = False
+        with warnings.catch_warnings():
+            # PySpark warns that a JVM which is gone could not be stopped.
+            warnings.simplefilter("ignore", RuntimeWarning)
             try:
                 self.session.stop()
-            except Py4JError:  # the JVM died this moment; there is nothing left to stop
+            except (Py4JError, OSError):  # as above; whoever used it was told
                 _log.debug("Spark's JVM was gone before it was stopped", exc_info=True)
         self._forget()
         self._jvm.close()
@@ -113,6 +120,8 @@ class Driver:
         scratch = self._scratch.path.as_posix()
         conf = {name: value.replace(SCRATCH, scratch) for name, value in self.launch.conf}
         conf.setdefault("spark.local.dir", f"{scratch}/local")
+        sockets = scratch if len(scratch) <= _SOCKET_FOLDER_LENGTH else "/tmp"  # noqa: S108 - its names are random
+        conf.setdefault("spark.python.unix.domain.socket.dir", sockets)
         conf["spark.master"] = self.launch.master
         return JvmOptions(
             java=find_java(),
@@ -134,7 +143,8 @@ class Driver:
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - PySpark has no public way
             SparkContext._ensure_initialized(gateway=self._gateway)  # noqa: SLF001 - as above
             self._check_masters()
-            context = SparkContext(conf=SparkConf())
+            with _own_interrupt_handler():
+                context = SparkContext(conf=SparkConf())
             # PySpark reads PYSPARK_PYTHON from this process's environment, which is not ours to change.
             context.pythonExec = str(self.launch.worker_python)
             context.setLogLevel(self.launch.log_level.upper())
@@ -178,7 +188,10 @@ class Driver:
         if self._gateway is not None:
             self._gateway.shutdown()
             _join_finalizers()
+        if SparkContext._gateway is not self._gateway:  # noqa: SLF001 - another driver took the place of a dead one
+            return
         SparkContext._active_spark_context = None  # noqa: SLF001 - PySpark has no public way
+        SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - as above
         SparkContext._gateway = self._previous_gateway  # noqa: SLF001 - as above
         SparkContext._jvm = self._previous_gateway.jvm if self._previous_gateway else None  # noqa: SLF001
 
@@ -188,10 +201,56 @@ def _connect_gateway(jvm: Jvm) -> Any:
     variables = {"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret}
     os.environ.update(variables)
     try:
-        return launch_gateway()  # type: ignore[no-untyped-call]  # PySpark does not type this module
+        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]  # PySpark does not type this module
     finally:
         for name in variables:
             os.environ.pop(name, None)
+    _survive_interrupts(gateway._gateway_client)  # noqa: SLF001 - Py4J has no public way
+    return gateway
+
+
+class _Connection(ClientServerConnection):  # type: ignore[misc]  # Py4J is not typed
+    """A thread's connection to the JVM, given up when Ctrl-C cuts off an answer.
+
+    Otherwise the answer, once it came, would be taken for that of the next command.
+    """
+
+    def send_command(self, command: str) -> Any:
+        try:
+            return super().send_command(command)
+        except Exception:
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+
+def _survive_interrupts(client: Any) -> None:
+    """Make a gateway's client use ``_Connection`` from its next command on."""
+
+    def create() -> _Connection:
+        connection = _Connection(client.java_parameters, client.python_parameters, client.gateway_property, client)
+        connection.connect_to_java_server()
+        client.set_thread_connection(connection)
+        return connection
+
+    client._create_new_connection = create  # noqa: SLF001 - Py4J has no public way
+    client.get_thread_connection().close()
+
+
+@contextlib.contextmanager
+def _own_interrupt_handler() -> Iterator[None]:
+    """Keep PySpark from replacing the process's Ctrl-C handler.
+
+    PySpark's calls Spark from within whatever call was interrupted, on the same connection. Operations stop their
+    Spark work themselves.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def _join_finalizers() -> None:
@@ -213,7 +272,8 @@ def acquire_driver(launch: Launch) -> tuple[Driver, SparkSession]:
     """
     global _driver  # noqa: PLW0603 - PySpark has one driver for each process, and this is it
     with _lock:
-        if _driver is not None and _driver.jvm.exit_code is not None and _driver.users == 0:
+        if _driver is not None and _driver.jvm.exit_code is not None:
+            _driver.close()  # its JVM died; those who still use it get a SessionError
             _driver = None
         if _driver is None:
             _refuse_foreign_context()
@@ -236,8 +296,8 @@ def release_driver(driver: Driver) -> None:
     global _driver  # noqa: PLW0603 - see acquire_driver
     with _lock:
         driver.users -= 1
-        if driver.users == 0:
-            _driver = None if driver is _driver else _driver
+        if driver.users == 0 and driver is _driver:
+            _driver = None
             driver.close()
 
 

@@ -85,7 +85,11 @@ CONNECTORS: Mapping[str, Connector] = MappingProxyType(
                 "4.2": ("io.delta:delta-spark_4.2_2.13:4.4.0", *_DELTA_BESIDES_SPARK),
             },
             extensions=("io.delta.sql.DeltaSparkSessionExtension",),
-            conf={"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"},
+            conf={
+                "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+                # Delta's parser drops the parameters of a query; bound by the analyser they do not pass through it.
+                "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
+            },
         ),
         "s3": Connector(
             jars={
@@ -143,7 +147,7 @@ def connector_conf(packages: Sequence[str], warehouse: str) -> dict[str, str]:
     """The Spark settings that ``packages`` need together; plain coordinates need none.
 
     >>> sorted(connector_conf(["kafka", "delta"], "/data/warehouse"))
-    ['spark.sql.catalog.spark_catalog', 'spark.sql.extensions']
+    ['spark.sql.catalog.spark_catalog', 'spark.sql.extensions', 'spark.sql.legacy.parameterSubstitution.constantsOnly']
     """
     connectors = [CONNECTORS[name] for name in dict.fromkeys(packages) if _is_connector(name)]
     conf = {

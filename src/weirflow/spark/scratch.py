@@ -25,9 +25,10 @@ class Scratch:
 
     def __init__(self) -> None:
         sweep_abandoned()
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock = os.open(self.path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.path, self._lock = _create_locked()
+        while not self.path.exists():  # another start took the folder for abandoned before it was locked
+            os.close(self._lock)
+            self.path, self._lock = _create_locked()
 
     def close(self) -> None:
         """Remove the folder and all in it. Calling it twice does nothing."""
@@ -35,6 +36,13 @@ class Scratch:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
             self._lock = -1
+
+
+def _create_locked() -> tuple[Path, int]:
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return path, lock
 
 
 def sweep_abandoned() -> None:

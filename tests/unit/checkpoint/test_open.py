@@ -94,9 +94,7 @@ def test_a_bad_uri_is_refused_without_repeating_secrets(uri):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("scheme", "meant"), [("s3a", "s3"), ("memroy", "memory"), ("gcs", "gs"), ("fil", "file")]
-)
+@pytest.mark.parametrize(("scheme", "meant"), [("s3a", "s3"), ("memroy", "memory"), ("gcs", "gs"), ("fil", "file")])
 def test_an_unknown_scheme_names_the_known_ones(scheme, meant):
     with pytest.raises(ConfigError) as caught:
         open_checkpoint_storage(f"{scheme}://bucket/path")

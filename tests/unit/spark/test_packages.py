@@ -211,6 +211,7 @@ def test_the_settings_of_several_connectors_join():
         "spark.sql.catalog.iceberg.type": "hadoop",
         "spark.sql.catalog.iceberg.warehouse": "s3a://bucket/w/iceberg.catalog",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
     }
 
 

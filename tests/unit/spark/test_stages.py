@@ -6,9 +6,7 @@ from weirflow.errors import UnsupportedError
 from weirflow.spark.plan_text import PlanNode, parse_plan
 from weirflow.spark.stages import Stage, StageKind, cut, partition_sources, render
 
-PLANS = {
-    path.stem: path for path in (Path(__file__).parent / "plans").glob("*.txt") if ".stages" not in path.name
-}
+PLANS = {path.stem: path for path in (Path(__file__).parent / "plans").glob("*.txt") if ".stages" not in path.name}
 """Printed by Spark 4.1.3 with four shuffle partitions; ``X.stages.txt`` is what ``X.txt`` is cut into."""
 
 
@@ -91,12 +89,8 @@ def test_limit_over_one_partition_exchanges_nothing(limit):
 
 
 def test_reused_exchange_of_which_only_the_reuse_is_printed():
-    (result, read) = cut(
-        "ReusedExchange [k#2], Exchange hashpartitioning(k#1, 4), ENSURE_REQUIREMENTS, [plan_id=7]"
-    )
-    assert result == Stage(
-        0, 4, PlanNode("ExchangeRead: stage=1, hashpartitioning(k, 4)"), (1,), StageKind.RESULT
-    )
+    (result, read) = cut("ReusedExchange [k#2], Exchange hashpartitioning(k#1, 4), ENSURE_REQUIREMENTS, [plan_id=7]")
+    assert result == Stage(0, 4, PlanNode("ExchangeRead: stage=1, hashpartitioning(k, 4)"), (1,), StageKind.RESULT)
     assert (read.partitions, read.root) == (
         None,
         PlanNode("Exchange hashpartitioning(k, 4), ENSURE_REQUIREMENTS"),

@@ -1,0 +1,98 @@
+"""``weirflow explain``: how Spark would run a query, without running it."""
+
+import json
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weirflow.cli.failures import reported
+from weirflow.cli.options import QueryOptions, ReportOptions, SessionOptions
+from weirflow.cli.output import Stdout
+from weirflow.cli.running import opened
+from weirflow.cli.tables import check_tables, parse_tables, register_tables
+from weirflow.errors import UnsupportedError
+from weirflow.types import ExplainMode
+
+if TYPE_CHECKING:
+    from weirflow.session import Session
+    from weirflow.spark.frame import DataFrame
+    from weirflow.spark.plan_text import PlanNode
+
+_NOT_SQL = re.compile(
+    r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+_QUERY = re.compile(r"[\s(]*(SELECT|VALUES|TABLE|WITH|FROM)\b", re.IGNORECASE)
+_CHANGES = re.compile(r"\b(INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
+
+
+def explain(
+    *,
+    query: QueryOptions,
+    mode: Annotated[
+        ExplainMode, typer.Option("--mode", help="The logical plans, the physical plan, or the stages it falls into.")
+    ] = ExplainMode.PHYSICAL,
+    report: ReportOptions,
+    session: SessionOptions,
+) -> None:
+    r"""Show how Spark would run a query, without running it.
+
+    [bold]Examples[/bold]
+
+      weirflow explain "SELECT count(*) FROM range(1000)"
+
+      weirflow explain --mode stages -t orders=orders.csv -t people=people.parquet \
+        "SELECT name, sum(amount) FROM orders JOIN people USING (id) GROUP BY name"
+    """
+    with reported(report) as statement:
+        statement.sql = query.text()
+        refuse_commands(statement.sql)
+        params, tables = query.params(), parse_tables(query.table)
+        with opened(session) as command:
+            check_tables(command.session, tables)
+
+            def work() -> dict[str, Any]:
+                register_tables(command.session, tables)
+                return _explained(command.session, command.session.sql(statement.sql, params), mode)
+
+            explained = command.run(statement.sql, work)
+        text = json.dumps(explained, ensure_ascii=False) if report.json else explained["plan"]
+        stdout = Stdout()
+        stdout.write(f"{text}\n")
+        stdout.flush()
+
+
+def refuse_commands(sql: str) -> None:
+    """Raise ``UnsupportedError`` for anything that may be more than a query: Spark runs commands as it reads them."""
+    code = _NOT_SQL.sub(" ", sql)
+    if not _QUERY.match(code) or _CHANGES.search(code):
+        raise UnsupportedError(
+            "Only queries can be explained; this statement might change something.",
+            hint="explain the SELECT in it, or run EXPLAIN with `weirflow sql`",
+        )
+
+
+def _explained(session: "Session", frame: "DataFrame", mode: ExplainMode) -> dict[str, Any]:
+    if mode is not ExplainMode.STAGES:
+        return {"mode": mode, "plan": session.explain(frame, mode)}
+    # Deferred: imports pyspark, which is loaded by now.
+    from weirflow.spark.leaf_partitions import leaf_partition_counts  # noqa: PLC0415
+    from weirflow.spark.stages import cut, render  # noqa: PLC0415 - goes with it
+
+    stages = cut(session.explain(frame, ExplainMode.PHYSICAL), leaf_partition_counts(frame.spark))
+    described = [
+        {
+            "number": stage.number,
+            "partitions": stage.partitions,
+            "kind": stage.kind,
+            "children": stage.children,
+            "operators": _operators(stage.root),
+        }
+        for stage in stages
+    ]
+    return {"mode": mode, "plan": render(stages), "stages": described}
+
+
+def _operators(node: "PlanNode") -> list[str]:
+    """The stage's operators, each before what it reads."""
+    return [node.text, *(text for child in node.children for text in _operators(child))]

@@ -1,0 +1,1 @@
+"""Typed logical plans to circuits."""

@@ -1,0 +1,309 @@
+"""Lower a logical plan to operators of a circuit; equal sub-plans and equal arrangements are built once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatchmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.ivm.compiler.columns import identity, moved, moved_call
+from weirflow.ivm.kernel.expressions.compile import compile_expressions
+from weirflow.ivm.operators.aggregate.operator import Aggregate
+from weirflow.ivm.operators.arrange import Arrange
+from weirflow.ivm.operators.consolidate import Consolidate
+from weirflow.ivm.operators.constant import Constant
+from weirflow.ivm.operators.distinct import Distinct
+from weirflow.ivm.operators.floats import holds_floats
+from weirflow.ivm.operators.join import Join
+from weirflow.ivm.operators.map import Filter, Normalize, Project
+from weirflow.ivm.operators.match import Match
+from weirflow.ivm.operators.set_operation import SetOperation
+from weirflow.ivm.operators.union import Union
+from weirflow.ivm.zset.batch import Batch
+from weirflow.sql import plan as logical
+from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
+from weirflow.sql.refusal import NotIncremental, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from weirflow.ivm.circuit.circuit import Circuit
+
+_BOOL = pa.bool_()
+_BIGINT = pa.int64()
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """An arranged node: its key columns come first, and ``positions[i]`` is where the input's column ``i`` went."""
+
+    node: int
+    positions: tuple[int, ...]
+
+
+class Lowering:
+    """Adds the operators of plans to a circuit.
+
+    Args:
+        circuit: where operators are added.
+        relations: the nodes of the sources and views that plans may scan.
+    """
+
+    def __init__(self, circuit: Circuit, relations: Mapping[str, int]) -> None:
+        self._circuit = circuit
+        self._relations = relations
+        self._nodes: dict[logical.Plan, int] = {}
+        self._arranged: dict[tuple[int, tuple[Expr, ...], bool], Arranged] = {}
+
+    def node(self, plan: logical.Plan) -> int:
+        """The number of the node whose output is the plan's; ``NotIncremental`` if there is no operator for it."""
+        if plan not in self._nodes:
+            self._nodes[plan] = self._lower(plan)
+        return self._nodes[plan]
+
+    @singledispatchmethod
+    def _lower(self, plan: logical.Plan) -> int:
+        raise NotIncremental(
+            f"{type(plan).__name__} has no incremental operator.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE
+        )
+
+    @_lower.register
+    def _(self, plan: logical.Scan) -> int:
+        return self._relations[plan.name]
+
+    @_lower.register
+    def _(self, plan: logical.Values) -> int:
+        count = len(plan.rows)
+        cells = [expression for row in plan.rows for expression in row]
+        values = compile_expressions(cells)([], 1)
+        width = len(plan.fields)
+        columns = tuple(pa.concat_arrays(values[index::width]) for index in range(width))
+        types = [field.type for field in plan.fields]
+        return self._circuit.add(Constant(types, Batch(columns, np.ones(count, np.int64))), (), f"values {count}")
+
+    @_lower.register
+    def _(self, plan: logical.Filter) -> int:
+        types = [field.type for field in plan.fields]
+        return self._circuit.add(Filter(types, plan.predicate), [self.node(plan.input)], "filter")
+
+    @_lower.register
+    def _(self, plan: logical.Project) -> int:
+        return self._project(self.node(plan.input), plan.expressions)
+
+    @_lower.register
+    def _(self, plan: logical.Union) -> int:
+        types = [field.type for field in plan.fields]
+        return self._circuit.add(Union(types), [self.node(one) for one in plan.inputs], "union")
+
+    @_lower.register
+    def _(self, plan: logical.Distinct) -> int:
+        node = self._normalized(self.node(plan.input), plan.fields)
+        return self._circuit.add(Distinct([field.type for field in plan.fields]), [node], "distinct")
+
+    @_lower.register
+    def _(self, plan: logical.SetOperation) -> int:
+        sides = [self._normalized(self.node(side), plan.fields) for side in (plan.left, plan.right)]
+        types = [field.type for field in plan.fields]
+        label = f"{plan.kind}{' all' if plan.all else ''}"
+        return self._circuit.add(SetOperation(types, plan.kind, keep_all=plan.all), sides, label)
+
+    @_lower.register
+    def _(self, plan: logical.Aggregate) -> int:
+        source = self.node(plan.input)
+        if plan.grouping_sets is None:
+            return self._circuit.add(Aggregate(plan.keys, plan.calls), [source], "aggregate")
+        return self._grouping_sets(plan, source, plan.grouping_sets)
+
+    @_lower.register
+    def _(self, plan: logical.Join) -> int:
+        match plan.kind:
+            case logical.JoinKind.INNER:
+                return self._inner(plan)
+            case logical.JoinKind.LEFT:
+                return self._outer(plan, pad_left=True, pad_right=False)
+            case logical.JoinKind.RIGHT:
+                return self._outer(plan, pad_left=False, pad_right=True)
+            case logical.JoinKind.FULL:
+                return self._outer(plan, pad_left=True, pad_right=True)
+            case logical.JoinKind.SEMI:
+                return self._matched(plan.left, plan.right, plan, wanted=True)
+            case logical.JoinKind.ANTI:
+                anti = self._matched(plan.left, plan.right, plan, wanted=False)
+                return self._null_aware(plan, anti) if plan.null_aware else anti
+
+    # Joins
+
+    def _inner(self, plan: logical.Join) -> int:
+        # It is enough that one side has no NULL keys: the other side's then find nothing.
+        left = self._arrange(self.node(plan.left), plan.left_keys, plan.left.fields)
+        right = self._arrange(self.node(plan.right), plan.right_keys, plan.right.fields, keyed_only=True)
+        operator = Join(
+            self._arrange_at(left),
+            self._arrange_at(right),
+            left.positions,
+            right.positions,
+            self._residual(plan, left, right),
+        )
+        return self._circuit.add(operator, [left.node, right.node], "join")
+
+    def _outer(self, plan: logical.Join, *, pad_left: bool, pad_right: bool) -> int:
+        parts = [self._inner(plan)]
+        if pad_left:
+            lonely = self._matched(plan.left, plan.right, plan, wanted=False)
+            parts.append(self._padded(lonely, plan, left=True))
+        if pad_right:
+            lonely = self._matched(plan.right, plan.left, _swapped(plan), wanted=False)
+            parts.append(self._padded(lonely, plan, left=False))
+        return self._circuit.add(Union([field.type for field in plan.left.fields + plan.right.fields]), parts, "union")
+
+    def _padded(self, lonely: int, plan: logical.Join, *, left: bool) -> int:
+        """Rows of one side with NULLs for the columns of the other."""
+        mine = identity(plan.left.fields if left else plan.right.fields)
+        nulls = tuple(Literal(None, field.type) for field in (plan.right.fields if left else plan.left.fields))
+        return self._project(lonely, mine + nulls if left else nulls + mine)
+
+    def _matched(self, left: logical.Plan, right: logical.Plan, plan: logical.Join, *, wanted: bool) -> int:
+        """The rows of ``left`` that have, or have not, a match in ``right``; ``plan`` has their keys in that order."""
+        mine = self._arrange(self.node(left), plan.left_keys, left.fields)
+        if plan.residual is None:
+            # Whether a key is there at all is all that counts.
+            keys = tuple(logical.Field(f"key{index}", key.type) for index, key in enumerate(plan.right_keys))
+            only_keys = self._normalized(self._project(self.node(right), plan.right_keys), keys)
+            distinct = self._circuit.add(Distinct([key.type for key in keys]), [only_keys], "distinct keys")
+            other = self._arrange(distinct, identity(keys), keys, keyed_only=True)
+            residual = None
+        else:
+            other = self._arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True)
+            residual = self._residual(plan, mine, other)
+        operator = Match(self._arrange_at(mine), self._arrange_at(other), residual, wanted=wanted)
+        node = self._circuit.add(operator, [mine.node, other.node], "semi join" if wanted else "anti join")
+        columns = tuple(
+            Column(position, field.name, field.type) for position, field in zip(mine.positions, left.fields, strict=True)
+        )
+        return self._project(node, columns)
+
+    def _null_aware(self, plan: logical.Join, anti: int) -> int:
+        """NOT IN: everything if the right side is empty, nothing if it has a NULL, else rows whose own key is not NULL."""
+        nulls = _any_null(plan.right_keys)
+        count = AggregateCall("count", (), _BIGINT)
+        totals = self._circuit.add(Aggregate((), (count, AggregateCall("count", (), _BIGINT, filter=nulls))), [self.node(plan.right)], "aggregate")
+        flags = self._project(totals, [_positive(0), _positive(1)])
+        steady = self._circuit.add(Consolidate((_BOOL, _BOOL)), [flags], "consolidate")
+        fields = (logical.Field("rows", _BOOL), logical.Field("nulls", _BOOL))
+        left = self._arrange(anti, (), plan.left.fields)
+        right = self._arrange(steady, (), fields)
+        width = len(plan.left.fields)
+        joined = self._circuit.add(
+            Join(self._arrange_at(left), self._arrange_at(right), left.positions, right.positions, None),
+            [left.node, right.node],
+            "join",
+        )
+        some, null = Column(width, "rows", _BOOL), Column(width + 1, "nulls", _BOOL)
+        strict = Call("and", (_not(null), _not(_any_null(plan.left_keys))), _BOOL)
+        kept = self._circuit.add(
+            Filter([*(field.type for field in plan.left.fields), _BOOL, _BOOL], Call("or", (_not(some), strict), _BOOL)),
+            [joined],
+            "filter",
+        )
+        return self._project(kept, identity(plan.left.fields))
+
+    def _residual(self, plan: logical.Join, left: Arranged, right: Arranged) -> Expr | None:
+        if plan.residual is None:
+            return None
+        offset = len(self._circuit.nodes[left.node].operator.types)
+        return moved(plan.residual, (*left.positions, *(offset + position for position in right.positions)))
+
+    # Building blocks
+
+    def _arrange(
+        self, node: int, keys: Sequence[Expr], fields: Sequence[logical.Field], *, keyed_only: bool = False
+    ) -> Arranged:
+        """An arrangement of a node's rows by keys, shared by all who want the same; ``keyed_only`` drops NULL keys."""
+        wanted = (node, tuple(keys), keyed_only)
+        if wanted not in self._arranged:
+            self._arranged[wanted] = self._new_arrangement(node, tuple(keys), fields, keyed_only=keyed_only)
+        return self._arranged[wanted]
+
+    def _new_arrangement(
+        self, node: int, keys: tuple[Expr, ...], fields: Sequence[logical.Field], *, keyed_only: bool
+    ) -> Arranged:
+        types = [field.type for field in fields]
+        if keyed_only and keys:
+            node = self._circuit.add(Filter(types, _not(_any_null(keys))), [node], "filter NULL keys")
+        # A key that is a plain column is not stored twice; a float may differ from its normalised key.
+        at = {key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not holds_floats(key.type)}
+        payload = [column for column in identity(fields) if column.index not in at]
+        positions = {column.index: len(keys) + place for place, column in enumerate(payload)} | at
+        layout = (*keys, *payload)
+        projected = self._project(node, layout)
+        normal = self._normalized(projected, [logical.Field("", key.type) for key in keys])
+        arrange = Arrange([expression.type for expression in layout], len(keys))
+        number = self._circuit.add(arrange, [normal], "arrange")
+        return Arranged(number, tuple(positions[index] for index in range(len(fields))))
+
+    def _arrange_at(self, arranged: Arranged) -> Arrange:
+        operator = self._circuit.nodes[arranged.node].operator
+        assert isinstance(operator, Arrange)
+        return operator
+
+    def _project(self, node: int, expressions: Sequence[Expr]) -> int:
+        types = self._circuit.nodes[node].operator.types
+        if len(expressions) == len(types) and all(
+            isinstance(expression, Column) and expression.index == index for index, expression in enumerate(expressions)
+        ):
+            return node
+        return self._circuit.add(Project(expressions), [node], "project")
+
+    def _normalized(self, node: int, fields: Sequence[logical.Field]) -> int:
+        """The node with -0.0 made 0.0 in the first columns, as comparisons of rows in SQL want it."""
+        floats = [index for index, field in enumerate(fields) if holds_floats(field.type)]
+        if not floats:
+            return node
+        types = self._circuit.nodes[node].operator.types
+        return self._circuit.add(Normalize(types, floats), [node], "normalize floats")
+
+    def _grouping_sets(self, plan: logical.Aggregate, source: int, sets: Sequence[Sequence[int]]) -> int:
+        """One copy of the rows for each set, with the other keys NULL and a number that tells the sets apart."""
+        columns = identity(plan.input.fields)
+        width, count = len(columns), len(plan.keys)
+        copies = []
+        for members in sets:
+            keys = tuple(key if place in members else Literal(None, key.type) for place, key in enumerate(plan.keys))
+            # Spark's grouping id: a bit for each key, the first key's highest, set when the key is left out.
+            number = sum(1 << (count - 1 - place) for place in range(count) if place not in members)
+            copies.append(self._project(source, (*columns, *keys, Literal(number, _BIGINT))))
+        types = [*(column.type for column in columns), *(key.type for key in plan.keys), _BIGINT]
+        spread = self._circuit.add(Union(types), copies, "grouping sets")
+        keys = tuple(Column(width + place, "", key.type) for place, key in enumerate(plan.keys))
+        calls = tuple(moved_call(call, range(width)) for call in plan.calls)
+        grouped = self._circuit.add(Aggregate((*keys, Column(width + count, "", _BIGINT)), calls), [spread], "aggregate")
+        output = [Column(place, "", key.type) for place, key in enumerate(plan.keys)]
+        output += [Column(count + 1 + place, "", call.type) for place, call in enumerate(plan.calls)]
+        return self._project(grouped, [*output, Column(count, "", _BIGINT)])
+
+
+def _swapped(plan: logical.Join) -> logical.Join:
+    """The same join seen from the right side."""
+    left, right = len(plan.left.fields), len(plan.right.fields)
+    positions = (*range(right, right + left), *range(right))
+    residual = moved(plan.residual, positions) if plan.residual is not None else None
+    return logical.Join(plan.right, plan.left, plan.kind, plan.right_keys, plan.left_keys, residual)
+
+
+def _any_null(keys: Sequence[Expr]) -> Expr:
+    tests = [Call("is_null", (key,), _BOOL) for key in keys]
+    result: Expr = tests[0] if tests else Literal(value=False, type=_BOOL)
+    for test in tests[1:]:
+        result = Call("or", (result, test), _BOOL)
+    return result
+
+
+def _not(expression: Expr) -> Expr:
+    return Call("not", (expression,), _BOOL)
+
+
+def _positive(index: int) -> Expr:
+    return Call("greater", (Column(index, "", _BIGINT), Literal(0, _BIGINT)), _BOOL)

@@ -1,0 +1,1 @@
+"""Indexed, retractable state: sorted immutable runs, and the arrangements made of them."""

@@ -1,0 +1,103 @@
+"""``AdditiveArrangement``: integer accumulators by key, the state of COUNT, SUM, AVG and VARIANCE."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weirflow.ivm.kernel.merge import Merge, merge_by_code
+from weirflow.ivm.kernel.run import Run, sorted_run
+from weirflow.ivm.kernel.search import Needles
+from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.zset.batch import Int64s
+
+_ROWS_PER_BATCH = 1 << 16
+_EXACT = np.uint64(0)
+
+
+class AdditiveArrangement:
+    """Keys with ``width`` int64 accumulators each; a key whose accumulators are all zero is absent.
+
+    Keys compare as GROUP BY does; of keys that are equal but not identical (-0.0 and 0.0) any one is kept. Without
+    key columns there is just one key.
+    """
+
+    def __init__(
+        self,
+        key_types: Iterable[pa.DataType],
+        width: int,
+        *,
+        runs: Iterable[Run] = (),
+        row_hash: RowHash = hash_rows,
+    ) -> None:
+        self.key_types = tuple(key_types)
+        self.width = width
+        self._hash = row_hash
+        self._merge = partial(merge_by_code, equality=Equality.GROUPING)
+        self._spine = Spine(self._merge, runs)
+
+    @classmethod
+    def from_runs(
+        cls, key_types: Iterable[pa.DataType], width: int, runs: Iterable[Run], *, row_hash: RowHash = hash_rows
+    ) -> AdditiveArrangement:
+        """The arrangement whose ``runs`` these were; nothing is read until it is looked into."""
+        return cls(key_types, width, runs=runs, row_hash=row_hash)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The immutable runs that together are the state: what a checkpoint saves and ``from_runs`` takes back."""
+        return self._spine.runs
+
+    @property
+    def row_count(self) -> int:
+        """Stored keys, counting a key once for each run it is in."""
+        return self._spine.row_count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the stored keys with their codes and accumulators, in memory or mapped."""
+        return self._spine.nbytes
+
+    def add(self, keys: Sequence[pa.Array], values: Int64s) -> None:
+        """Add each row of ``values`` (rows, width) to the accumulators of its key; keys may repeat.
+
+        Raises:
+            DataError: an accumulator would leave int64; nothing has changed.
+        """
+        if len(values) == 0:
+            return
+        codes = self._hash(keys, len(values), Equality.GROUPING)
+        self._spine.insert(sorted_run(codes, keys, values, Equality.GROUPING))
+
+    def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
+        """The accumulators (rows, width) of each key, zeros where it is absent."""
+        length = len(keys[0]) if keys else 1
+        total = np.zeros((length, self.width), np.int64)
+        needles = Needles(keys, self._hash(keys, length, Equality.GROUPING), _EXACT, Equality.GROUPING)
+        for run in self._spine.runs:
+            # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
+            probe, position = needles.matches(run)
+            if len(probe):
+                total[probe] += run.values[position]
+        return total
+
+    def rows(self) -> Iterator[tuple[tuple[pa.Array, ...], Int64s]]:
+        """All keys with their accumulators, each once, in pieces of about 65,536 keys and in no useful order."""
+        merge = Merge(self._spine.runs, self._merge, keep=False)
+        while not merge.finished:
+            run = merge.advance(_ROWS_PER_BATCH)
+            if len(run):
+                yield run.columns, run.values
+
+    def maintain(self, fuel: int) -> int:
+        """Merge about ``fuel`` keys; returns how many were, 0 when there is nothing to merge: see ``Spine``."""
+        return self._spine.maintain(fuel)

@@ -1,0 +1,169 @@
+"""``Arrangement``: weighted rows indexed by key."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.ivm.kernel.merge import Merge, merge_by_code
+from weirflow.ivm.kernel.run import Run, sorted_run
+from weirflow.ivm.kernel.search import Needles
+from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.kernel.state import Matches
+from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_columns
+from weirflow.ivm.zset.hashing import Equality, RowHash, has_floats, hash_rows
+from weirflow.ivm.zset.rows import group_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from weirflow.ivm.zset.batch import Int64s, UInt64s
+
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+_LOW = np.uint64(0x00000000FFFFFFFF)
+_NOTHING = np.uint64(0)
+_EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ROWS_PER_BATCH = 1 << 16
+
+
+class Arrangement:
+    """Weighted rows by key; the key is the first ``key_count`` of the columns.
+
+    Keys compare as GROUP BY does (-0.0 equals 0.0, NaN equals NaN, NULL equals NULL); rows add up when they are
+    identical. Insertion and probing cost what the batch weighs and the logarithm of what is stored.
+
+    A row's code has the key's hash in its upper half and the row's in its lower half, so that the rows of a key lie
+    together and equal rows side by side. Codes only guide: keys and rows are always compared themselves.
+    """
+
+    def __init__(
+        self,
+        types: Iterable[pa.DataType],
+        key_count: int,
+        *,
+        runs: Iterable[Run] = (),
+        row_hash: RowHash = hash_rows,
+    ) -> None:
+        self.types = tuple(types)
+        self.key_count = key_count
+        self._hash = row_hash
+        self._merge = partial(merge_by_code, equality=Equality.IDENTITY)
+        self._spine = Spine(self._merge, runs)
+        # Which bits of a code tell nothing about the key.
+        self._span = _EVERYTHING if key_count == 0 else _NOTHING if key_count == len(self.types) else _LOW
+        self._float_keys = any(has_floats(type_) for type_ in self.types[:key_count])
+
+    @classmethod
+    def from_runs(
+        cls, types: Iterable[pa.DataType], key_count: int, runs: Iterable[Run], *, row_hash: RowHash = hash_rows
+    ) -> Arrangement:
+        """The arrangement whose ``runs`` these were; nothing is read until it is probed."""
+        return cls(types, key_count, runs=runs, row_hash=row_hash)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The immutable runs that together are the state: what a checkpoint saves and ``from_runs`` takes back."""
+        return self._spine.runs
+
+    @property
+    def row_count(self) -> int:
+        """Stored rows, counting those that cancel each other but were not merged yet."""
+        return self._spine.row_count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the stored rows with their codes and weights, in memory or mapped."""
+        return self._spine.nbytes
+
+    def insert(self, batch: Batch) -> None:
+        """Add the rows' weights to the stored ones: positive to insert, negative to retract.
+
+        Nothing is checked against the stored rows: a weight may become negative. On an error nothing has changed.
+        """
+        if len(batch) == 0:
+            return
+        codes = self._codes(batch.columns, len(batch))
+        self._spine.insert(sorted_run(codes, batch.columns, batch.weights.reshape(-1, 1), Equality.IDENTITY))
+
+    def maintain(self, fuel: int) -> int:
+        """Merge about ``fuel`` rows; returns how many were, 0 when there is nothing to merge.
+
+        Call it once a tick with at least 12 times the rows inserted, and at least a few thousand: see ``Spine``.
+        """
+        return self._spine.maintain(fuel)
+
+    def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False, count: int | None = None) -> Matches:
+        """All stored rows whose key equals that of a probe row. The order of matches is unspecified.
+
+        The same row may be found several times with weights that are to be added, unless ``consolidated``. Without
+        key columns every stored row matches each of ``count`` (default 1) probe rows.
+        """
+        needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
+        probes: list[Int64s] = []
+        columns: list[tuple[pa.Array, ...]] = []
+        weights: list[Int64s] = []
+        for run in self._spine.runs:
+            probe, position = needles.matches(run)
+            if len(probe):
+                probes.append(probe)
+                columns.append(take_columns(run.columns, position))
+                weights.append(run.values[position, 0])
+        if not probes:
+            return Matches(np.empty(0, np.int64), Batch.empty(self.types))
+        if len(probes) == 1:
+            return Matches(probes[0], Batch(columns[0], weights[0]))
+        found = Matches(np.concatenate(probes), Batch(concat_columns(columns), np.concatenate(weights)))
+        return _consolidated(found, self._hash) if consolidated else found
+
+    def weights_of(self, batch: Batch) -> Int64s:
+        """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""
+        total = np.zeros(len(batch), np.int64)
+        codes = self._codes(batch.columns, len(batch))
+        needles = Needles(batch.columns, codes, _NOTHING, Equality.IDENTITY)
+        for run in self._spine.runs:
+            # A run holds a row once, so no probe row occurs twice and plain indexing adds up.
+            probe, position = needles.matches(run)
+            if len(probe):
+                total[probe] += run.values[position, 0]
+        return total
+
+    def rows(self) -> Iterator[Batch]:
+        """All stored rows, each once with its weight, in batches of about 65,536 rows and in no useful order.
+
+        What is inserted while the iterator is in use is not in it.
+        """
+        merge = Merge(self._spine.runs, self._merge, keep=False)
+        while not merge.finished:
+            batch = merge.advance(_ROWS_PER_BATCH).batch
+            if len(batch):
+                yield batch
+
+    def _codes(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
+        keys = columns[: self.key_count]
+        if self._span == _EVERYTHING:
+            return self._hash(columns, length, Equality.IDENTITY)
+        codes = self._hash(keys, length, Equality.GROUPING)
+        if self._span == _NOTHING:
+            return codes
+        rest = columns if self._float_keys else columns[self.key_count :]
+        return (codes & _HIGH) | (self._hash(rest, length, Equality.IDENTITY) & _LOW)
+
+    def _needles(self, keys: Sequence[pa.Array], length: int) -> Needles:
+        assert len(keys) == self.key_count
+        if self._span == _EVERYTHING:
+            return Needles(keys, np.zeros(length, np.uint64), self._span, Equality.GROUPING)
+        codes = self._hash(keys, length, Equality.GROUPING)
+        return Needles(keys, codes & ~self._span, self._span, Equality.GROUPING)
+
+
+def _consolidated(found: Matches, row_hash: RowHash) -> Matches:
+    """Add up the weights of equal rows found for the same probe row."""
+    columns = (pa.array(found.probe_index), *found.batch.columns)
+    order, starts = group_rows(columns, len(found), row_hash=row_hash)
+    weights = add_segments(found.batch.weights[order], starts)
+    kept = np.flatnonzero(weights)
+    rows = order[starts[kept]]
+    return Matches(found.probe_index[rows], Batch(take_columns(found.batch.columns, rows), weights[kept]))

@@ -1,0 +1,22 @@
+"""Typed expressions evaluated over Arrow columns, with the results and the errors Spark has in ANSI mode."""
+
+from weirflow.ivm.kernel.expressions.compile import (
+    Evaluator,
+    compile_expression,
+    compile_expressions,
+    first_unsupported,
+)
+from weirflow.ivm.kernel.expressions.generators import Generator, compile_generator
+from weirflow.ivm.kernel.expressions.registry import SUPPORTED, UnknownFunction, is_supported
+
+__all__ = [
+    "SUPPORTED",
+    "Evaluator",
+    "Generator",
+    "UnknownFunction",
+    "compile_expression",
+    "compile_expressions",
+    "compile_generator",
+    "first_unsupported",
+    "is_supported",
+]

@@ -1,0 +1,233 @@
+"""Typed expressions to functions over columns: compiled once, called once for each tick.
+
+Evaluation is optimistic: an argument is evaluated for all rows, and only if that raises is it evaluated again for just
+the rows for which Spark would (those not decided by an earlier condition, those whose earlier arguments are not NULL).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.errors import DataError, UnsupportedError
+from weirflow.ivm.kernel.expressions.registry import ALL_EVALUATED, FORMS, FUNCTIONS, RIGHT_FIRST, UnknownFunction
+from weirflow.ivm.kernel.expressions.retype import retyped
+from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
+from weirflow.ivm.kernel.expressions.signature import Signature
+from weirflow.sql.expr import Call, Column, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from weirflow.ivm.kernel.expressions.rows import Node, Value
+    from weirflow.ivm.kernel.expressions.signature import Kernel
+    from weirflow.sql.expr import Expr
+
+Evaluator = Callable[[Sequence[pa.Array], int], pa.Array]
+"""Columns of a batch and its length to one array (never chunked) of exactly the expression's type.
+
+Raises ``DataError`` if a row breaks a rule; no row is ever skipped. Nothing is kept between calls, so an evaluator may
+be called from several threads.
+"""
+
+
+def compile_expression(expr: Expr) -> Evaluator:
+    """An evaluator of one expression; ``UnknownFunction`` if a part of it has none.
+
+    >>> import pyarrow as pa
+    >>> from weirflow.sql.expr import Call, Column, Literal
+    >>> total = Call("add", (Column(0, "x", pa.int32()), Literal(1, pa.int32())), pa.int32())
+    >>> compile_expression(total)([pa.array([1, None], pa.int32())], 2).to_pylist()
+    [2, None]
+    """
+    node, kind = _Compiler([expr]).node(expr), expr.type
+
+    def evaluate(columns: Sequence[pa.Array], length: int) -> pa.Array:
+        if length == 0:
+            return pa.array([], kind)
+        return retyped(broadcast(node(Rows(columns, length)), length), kind)
+
+    return evaluate
+
+
+def compile_expressions(exprs: Sequence[Expr]) -> Callable[[Sequence[pa.Array], int], list[pa.Array]]:
+    """An evaluator of several expressions over the same rows; what they have in common is evaluated once."""
+    compiler = _Compiler(exprs)
+    outputs = [(compiler.node(expr), expr.type) for expr in exprs]
+
+    def evaluate(columns: Sequence[pa.Array], length: int) -> list[pa.Array]:
+        if length == 0:
+            return [pa.array([], kind) for _, kind in outputs]
+        rows = Rows(columns, length)
+        return [retyped(broadcast(node(rows), length), kind) for node, kind in outputs]
+
+    return evaluate
+
+
+def first_unsupported(expr: Expr) -> UnknownFunction | None:
+    """The error that compiling the expression would raise, or None if it compiles."""
+    try:
+        compile_expression(expr)
+    except UnknownFunction as error:
+        return error
+    return None
+
+
+class _Compiled(NamedTuple):
+    node: Node
+    constant: pa.Scalar | None
+
+
+class _Compiler:
+    """Turns expressions into nodes; equal sub-expressions become one node that is evaluated once for a batch."""
+
+    def __init__(self, exprs: Sequence[Expr]) -> None:
+        self._slots: dict[Hashable, int] = {}
+        self._slot_of: dict[int, int] = {}
+        self._uses: Counter[int] = Counter()
+        self._compiled: dict[int, _Compiled] = {}
+        for expr in exprs:
+            self._uses[self._intern(expr)] += 1
+
+    def node(self, expr: Expr) -> Node:
+        return self._compile(expr).node
+
+    def _intern(self, expr: Expr) -> int:
+        """A number that is the same for sub-expressions that always have the same value."""
+        known = self._slot_of.get(id(expr))
+        if known is not None:
+            return known
+        key: Hashable
+        if isinstance(expr, Column):
+            key = ("column", expr.index)
+        elif isinstance(expr, Literal):
+            # Not the value itself: 0.0 equals -0.0, and lists do not hash.
+            key = ("literal", repr(expr.value), expr.type)
+        elif isinstance(expr, Call):
+            key = (expr.function, *(self._intern(each) for each in expr.arguments), expr.type)
+        else:
+            raise UnsupportedError(f"{type(expr).__name__} cannot be evaluated row by row.")
+        new = key not in self._slots
+        slot = self._slots.setdefault(key, len(self._slots))
+        self._slot_of[id(expr)] = slot
+        if new and isinstance(expr, Call):
+            for argument in expr.arguments:
+                self._uses[self._slot_of[id(argument)]] += 1
+        return slot
+
+    def _compile(self, expr: Expr) -> _Compiled:
+        slot = self._slot_of[id(expr)]
+        if slot not in self._compiled:
+            self._compiled[slot] = self._new(expr, slot)
+        return self._compiled[slot]
+
+    def _new(self, expr: Expr, slot: int) -> _Compiled:
+        if isinstance(expr, Column):
+            return _Compiled(_column(expr.index), None)
+        if isinstance(expr, Literal):
+            return _constant(pa.scalar(expr.value, expr.type))
+        assert isinstance(expr, Call)
+        arguments = [self._compile(each) for each in expr.arguments]
+        node = _call(expr, arguments)
+        if all(each.constant is not None for each in arguments):
+            try:
+                value = node(Rows((), 1))
+            except DataError:
+                return _Compiled(node, None)  # raised again if a row asks for it
+            return _constant(value if isinstance(value, pa.Scalar) else value[0])
+        return _Compiled(_once(node, slot) if self._uses[slot] > 1 else node, None)
+
+
+def _column(index: int) -> Node:
+    def read(rows: Rows) -> Value:
+        return rows.columns[index]
+
+    return read
+
+
+def _constant(value: pa.Scalar) -> _Compiled:
+    def constant(_: Rows) -> Value:
+        return value
+
+    return _Compiled(constant, value)
+
+
+def _once(node: Node, slot: int) -> Node:
+    def once(rows: Rows) -> Value:
+        value = rows.cache.get(slot)
+        if value is None:
+            value = rows.cache[slot] = node(rows)
+        return value
+
+    return once
+
+
+def _call(call: Call, arguments: list[_Compiled]) -> Node:
+    signature = Signature(
+        call.function,
+        tuple(each.type for each in call.arguments),
+        call.type,
+        tuple(each.constant for each in arguments),
+        call.position,
+    )
+    nodes = [each.node for each in arguments]
+    unknown = UnknownFunction(call.function, signature.types, call.position)
+    if call.function in FORMS:
+        form = FORMS[call.function](signature, nodes)
+        if form is None:
+            raise unknown
+        return form
+    if call.function not in FUNCTIONS:
+        raise unknown
+    kernel = FUNCTIONS[call.function](signature)
+    if kernel is None:
+        raise unknown
+    if call.function in ALL_EVALUATED:
+        return lambda rows: kernel(*[node(rows) for node in nodes])
+    return _strict(kernel, nodes, signature.types, right_first=call.function in RIGHT_FIRST)
+
+
+def _strict(kernel: Kernel, nodes: list[Node], types: Sequence[pa.DataType], *, right_first: bool) -> Node:
+    """A call that is NULL as soon as an argument is: later arguments are then not evaluated."""
+    if len(nodes) == 1:
+        only = nodes[0]
+        return lambda rows: kernel(only(rows))
+    if len(nodes) == 2:  # noqa: PLR2004 - operators, the common case, without a loop
+        left, right = nodes
+        if right_first:
+
+            def last_first(rows: Rows) -> Value:
+                value = right(rows)
+                return kernel(_evaluated(left, types[0], rows, (value,)), value)
+
+            return last_first
+
+        def in_order(rows: Rows) -> Value:
+            value = left(rows)
+            return kernel(value, _evaluated(right, types[1], rows, (value,)))
+
+        return in_order
+
+    def one_by_one(rows: Rows) -> Value:
+        values: list[Value] = []
+        for node, kind in zip(nodes, types, strict=True):
+            values.append(_evaluated(node, kind, rows, values))
+        return kernel(*values)
+
+    return one_by_one
+
+
+def _evaluated(node: Node, kind: pa.DataType, rows: Rows, earlier: Sequence[Value]) -> Value:
+    try:
+        return node(rows)
+    except DataError:
+        wanted = np.ones(rows.length, np.bool_)
+        for value in earlier:
+            wanted &= valid_mask(value, rows.length)
+        if wanted.all():
+            raise
+        return evaluate_where(node, kind, rows, wanted)

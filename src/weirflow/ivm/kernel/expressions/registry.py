@@ -1,0 +1,106 @@
+"""All functions that have an evaluator, by their canonical names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from weirflow.errors import UnsupportedError
+from weirflow.ivm.kernel.expressions import (
+    arithmetic,
+    boolean,
+    casts,
+    comparison,
+    conditional,
+    dates,
+    math,
+    nested,
+    regex,
+    strings,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.errors import SqlPosition
+    from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder
+
+FUNCTIONS: dict[str, Builder] = {
+    **arithmetic.FUNCTIONS,
+    **boolean.FUNCTIONS,
+    **casts.FUNCTIONS,
+    **comparison.FUNCTIONS,
+    **dates.FUNCTIONS,
+    **math.FUNCTIONS,
+    **nested.FUNCTIONS,
+    **regex.FUNCTIONS,
+    **strings.FUNCTIONS,
+}
+FORMS: dict[str, FormBuilder] = {**boolean.FORMS, **comparison.FORMS, **conditional.FORMS, **casts.FORMS}
+SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
+"""Every function that is evaluated for at least some argument types."""
+
+RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod"})
+"""Functions of which Spark evaluates the last argument first."""
+ALL_EVALUATED = frozenset(
+    {"array", "concat", "concat_ws", "equal_null_safe", "greatest", "least", "locate", "map", "named_struct"}
+)
+"""Functions of which Spark evaluates every argument, also after one that is NULL."""
+
+
+class UnknownFunction(UnsupportedError):
+    """A function is not proven to give what Spark gives, for these arguments; it is never evaluated.
+
+    Attributes:
+        function: its canonical name.
+        position: where in the SQL text, when known.
+    """
+
+    code = "FUNCTION_NOT_PROVEN"
+
+    def __init__(self, function: str, types: Sequence[pa.DataType], position: SqlPosition | None) -> None:
+        listed = ", ".join(str(each) for each in types)
+        super().__init__(
+            f"{function}({listed}) has no evaluator that is proven equal to Spark's.",
+            hint="let Spark compute this view (a diff-based view), or write the expression differently",
+        )
+        self.function = function
+        self.position = position
+
+
+def is_supported(function: str, argument_types: Sequence[pa.DataType]) -> bool:
+    """Whether calls of the function can be evaluated at all; ``first_unsupported`` decides about a whole expression.
+
+    Constants matter too (a pattern, a unit), so True means "for some constants".
+    """
+    return function in SUPPORTED and all(_is_known(each) for each in argument_types)
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return all(_is_known(kind.field(index).type) for index in range(kind.num_fields))
+    return (
+        kind in _KNOWN
+        or (pa.types.is_decimal128(kind) and kind.scale >= 0)
+        or (pa.types.is_timestamp(kind) and kind.unit == "us" and kind.tz in (None, "UTC"))
+    )
+
+
+_KNOWN = frozenset(
+    {
+        pa.null(),
+        pa.bool_(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.float32(),
+        pa.float64(),
+        pa.string(),
+        pa.binary(),
+        pa.date32(),
+        pa.duration("us"),
+        pa.month_day_nano_interval(),
+    }
+)

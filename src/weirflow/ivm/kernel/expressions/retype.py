@@ -1,0 +1,41 @@
+"""Arrays given the exact Arrow type that a plan promised, when only the nullability or names of nested fields differ."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+
+def retyped(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The same values as an array of ``kind``, without a copy; the array itself if it already is."""
+    if array.type == kind:
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), kind)
+    return _rebuilt(array, kind)
+
+
+def _rebuilt(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if array.type == kind:
+        return array
+    if pa.types.is_struct(kind):
+        children = [
+            _rebuilt(array.field(index), kind.field(index).type) for index in range(kind.num_fields)
+        ]  # field() applies the array's own offset
+        validity = _validity(array)
+        return pa.Array.from_buffers(kind, len(array), [validity], children=children)
+    if pa.types.is_map(kind):
+        entries = kind.field(0).type
+        values = pa.StructArray.from_arrays(
+            [_rebuilt(array.keys, kind.key_type), _rebuilt(array.items, kind.item_type)], fields=list(entries)
+        )
+        return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], offset=array.offset, children=[values])
+    if pa.types.is_list(kind):
+        values = _rebuilt(array.values, kind.value_type)
+        return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], offset=array.offset, children=[values])
+    return array.cast(kind)
+
+
+def _validity(array: pa.Array) -> pa.Buffer | None:
+    if array.null_count == 0:
+        return None
+    return array.is_valid().buffers()[1]

@@ -1,0 +1,225 @@
+"""``Merge``: runs become one run, in slices of bounded work that can be spread over many ticks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from weirflow.ivm.kernel.run import Run, sorted_run
+from weirflow.ivm.zset.batch import concat_columns
+from weirflow.ivm.zset.buffers import raw_dtype, raw_values, validity, value_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from weirflow.ivm.zset.batch import Bools, Int64s
+
+MAX_STRING_BYTES = 2**31 - 1
+"""What the 32-bit offsets of one Arrow string array can address."""
+
+
+class Merge:
+    """A merge under way. The inputs stay valid and in use until ``result`` replaces them.
+
+    Slices are cut between different codes, so that all equal rows fall into one slice.
+    """
+
+    def __init__(self, runs: Sequence[Run], merge_slices: Callable[[Sequence[Run]], Run], *, keep: bool = True) -> None:
+        self.runs = tuple(runs)
+        self._merge_slices = merge_slices
+        self._at = [0] * len(self.runs)
+        self._remaining = sum(len(run) for run in self.runs)
+        self._output = _RunBuilder(self.runs) if keep else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing remains to be done."""
+        return self._remaining == 0
+
+    def step(self, fuel: int) -> int:
+        """Merge about ``fuel`` more rows, at least one, for the result; returns how many input rows were used up."""
+        assert self._output is not None
+        before = self._remaining
+        self._output.append(self.advance(fuel))
+        return before - self._remaining
+
+    def advance(self, fuel: int) -> Run:
+        """The next slice of the merged rows, from about ``fuel`` rows of input, for a merge that keeps no result."""
+        ends = self._cut(fuel)
+        parts = [_slice(run, start, end) for run, start, end in zip(self.runs, self._at, ends, strict=True)]
+        self._at = ends
+        self._remaining -= sum(len(part) for part in parts)
+        return self._merge_slices([part for part in parts if len(part)])
+
+    def result(self) -> Run:
+        """The merged run; only once ``finished``."""
+        assert self._output is not None
+        return self._output.build()
+
+    def _cut(self, fuel: int) -> list[int]:
+        if fuel >= self._remaining:
+            return [len(run) for run in self.runs]
+        largest = max(range(len(self.runs)), key=lambda index: len(self.runs[index]) - self._at[index])
+        left = len(self.runs[largest]) - self._at[largest]
+        ahead = max(1, fuel * left // self._remaining)
+        last = self.runs[largest].codes[self._at[largest] + ahead - 1]
+        return [int(run.codes.searchsorted(last, "right")) for run in self.runs]
+
+
+def merge_by_code(parts: Sequence[Run], equality: Any) -> Run:
+    """Merge whole runs that are small, or slices of runs cut between codes."""
+    if len(parts) == 1:
+        return parts[0]
+    codes = np.concatenate([part.codes for part in parts])
+    values = np.concatenate([part.values for part in parts])
+    # A stable sort of few sorted stretches takes linear time.
+    order = np.argsort(codes, kind="stable")
+    return sorted_run(codes, concat_columns([part.columns for part in parts]), values, equality, order)
+
+
+def can_merge(runs: Sequence[Run]) -> bool:
+    """Whether one run can hold all these rows: Arrow's plain strings and lists have 32-bit offsets."""
+    return all(sum(column.nbytes for column in columns) <= MAX_STRING_BYTES for columns in _wide_columns(runs))
+
+
+def _wide_columns(runs: Sequence[Run]) -> list[tuple[pa.Array, ...]]:
+    by_column = zip(*(run.columns for run in runs), strict=True)
+    return [columns for columns in by_column if raw_dtype(columns[0].type) is None]
+
+
+def _slice(run: Run, start: int, end: int) -> Run:
+    if start == 0 and end == len(run):
+        return run
+    columns = tuple([column.slice(start, end - start) for column in run.columns])
+    return Run(run.codes[start:end], columns, run.values[start:end])
+
+
+class _RunBuilder:
+    """Collects slices into buffers of the final size, so that finishing costs nothing however large the run."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        capacity = sum(len(run) for run in runs)
+        self._length = 0
+        self._codes = np.empty(capacity, np.uint64)
+        self._values = np.empty((capacity, runs[0].values.shape[1]), np.int64)
+        self._columns = [
+            _column_builder(columns, capacity) for columns in zip(*(run.columns for run in runs), strict=True)
+        ]
+
+    def append(self, part: Run) -> None:
+        end = self._length + len(part)
+        self._codes[self._length : end] = part.codes
+        self._values[self._length : end] = part.values
+        for builder, column in zip(self._columns, part.columns, strict=True):
+            builder.append(column)
+        self._length = end
+
+    def build(self) -> Run:
+        columns = tuple([builder.build() for builder in self._columns])
+        return Run(self._codes[: self._length], columns, self._values[: self._length])
+
+
+def _column_builder(inputs: Sequence[pa.Array], capacity: int) -> _FixedBuilder | _BytesBuilder | _ChunkBuilder:
+    type_ = inputs[0].type
+    dtype = raw_dtype(type_)
+    if dtype is not None or pt.is_decimal128(type_):
+        return _FixedBuilder(type_, capacity, dtype or np.dtype("V16"))
+    if pt.is_string(type_) or pt.is_binary(type_):
+        return _BytesBuilder(type_, capacity, sum(_byte_count(array) for array in inputs))
+    return _ChunkBuilder(type_)
+
+
+def _byte_count(array: pa.Array) -> int:
+    offsets = value_offsets(array.slice(0, 0)), value_offsets(array.slice(len(array), 0))
+    return int(offsets[1][0] - offsets[0][0])
+
+
+class _Validity:
+    """One byte for each value while it grows, one bit when it is built; nothing as long as no NULL is seen."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._valid: Bools | None = None
+
+    def append(self, array: pa.Array, start: int) -> None:
+        valid = validity(array)
+        if valid is not None and self._valid is None:
+            self._valid = np.ones(self._capacity, np.bool_)
+        if valid is not None and self._valid is not None:
+            self._valid[start : start + len(array)] = valid
+
+    def build(self, length: int) -> pa.Buffer | None:
+        if self._valid is None:
+            return None
+        return pa.py_buffer(np.packbits(self._valid[:length], bitorder="little"))
+
+
+class _FixedBuilder:
+    """Values of up to 64 bits, and decimals."""
+
+    def __init__(self, type_: pa.DataType, capacity: int, dtype: np.dtype[Any]) -> None:
+        self._type = type_
+        self._length = 0
+        self._data: npt.NDArray[Any] = np.empty(capacity, dtype)
+        self._validity = _Validity(capacity)
+
+    def append(self, array: pa.Array) -> None:
+        values = raw_values(array)
+        end = self._length + len(array)
+        self._data[self._length : end] = values if values.ndim == 1 else values.view("V16")[:, 0]
+        self._validity.append(array, self._length)
+        self._length = end
+
+    def build(self) -> pa.Array:
+        buffers = [self._validity.build(self._length), pa.py_buffer(self._data[: self._length].view(np.uint8))]
+        return pa.Array.from_buffers(self._type, self._length, buffers)
+
+
+class _BytesBuilder:
+    """Strings and binary values: offsets and bytes."""
+
+    def __init__(self, type_: pa.DataType, capacity: int, byte_count: int) -> None:
+        self._type = type_
+        self._length = 0
+        self._bytes = 0
+        self._offsets = np.zeros(capacity + 1, np.int32)
+        self._data = np.empty(byte_count, np.uint8)
+        self._validity = _Validity(capacity)
+
+    def append(self, array: pa.Array) -> None:
+        offsets: Int64s = value_offsets(array)
+        first, size = int(offsets[0]), int(offsets[-1] - offsets[0])
+        end = self._length + len(array)
+        self._offsets[self._length + 1 : end + 1] = offsets[1:] + (self._bytes - first)
+        if size:
+            self._data[self._bytes : self._bytes + size] = np.frombuffer(array.buffers()[2], np.uint8, size, first)
+        self._validity.append(array, self._length)
+        self._length = end
+        self._bytes += size
+
+    def build(self) -> pa.Array:
+        buffers = [
+            self._validity.build(self._length),
+            pa.py_buffer(self._offsets[: self._length + 1]),
+            pa.py_buffer(self._data[: self._bytes]),
+        ]
+        return pa.Array.from_buffers(self._type, self._length, buffers)
+
+
+class _ChunkBuilder:
+    """Booleans, nested and other types: pieces, put together at the end."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self._type = type_
+        self._chunks: list[pa.Array] = []
+
+    def append(self, array: pa.Array) -> None:
+        self._chunks.append(array)
+
+    def build(self) -> pa.Array:
+        return pa.concat_arrays(self._chunks) if self._chunks else pa.array([], self._type)

@@ -1,0 +1,146 @@
+"""``Run``: an immutable, sorted piece of state; in memory or mapped from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.errors import StorageError
+from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
+from weirflow.ivm.zset.buffers import raw_values
+from weirflow.ivm.zset.rows import group_sorted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.zset.batch import Int64s, UInt64s
+    from weirflow.ivm.zset.hashing import Equality
+
+_FORMAT = {b"weirflow.run": b"1"}
+_CODE, _VALUES = "_code", "_values"
+
+
+class Run:
+    """Different rows, each with a code and one or more int64 values, sorted by code.
+
+    The values are a row's weight, or the accumulators of a key; a row whose values are all zero is not kept. Which
+    bits a code has is the arrangement's business; equal rows have equal codes. Nothing here changes after creation.
+    """
+
+    __slots__ = ("codes", "columns", "values")
+
+    def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
+        self.codes = codes
+        self.columns = columns
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns, codes and values, mapped or in memory."""
+        return int(self.codes.nbytes + self.values.nbytes + sum(column.nbytes for column in self.columns))
+
+    @property
+    def batch(self) -> Batch:
+        """All rows, with the first value as the weight."""
+        return Batch(self.columns, self.values[:, 0])
+
+    def save(self, target: Path | str | Any) -> None:
+        """Write the run as one Arrow IPC file to a path or a binary file object. An existing file is replaced."""
+        names = [f"c{index}" for index in range(len(self.columns))]
+        width = self.values.shape[1]
+        flat = pa.array(np.ascontiguousarray(self.values).reshape(-1))
+        values = pa.FixedSizeListArray.from_arrays(flat, width)
+        batch = pa.record_batch([*self.columns, pa.array(self.codes), values], [*names, _CODE, _VALUES])
+        batch = batch.replace_schema_metadata(_FORMAT)
+        with pa.ipc.new_file(str(target) if isinstance(target, Path) else target, batch.schema) as writer:
+            writer.write_batch(batch)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Run:
+        """Map a saved run into memory; pages are read when they are first touched.
+
+        The file must stay as it is while the run is in use.
+
+        Raises:
+            StorageError: the file is missing, damaged, or not a run.
+        """
+        try:
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            batch = reader.get_batch(0)
+            if (batch.schema.metadata or {}).get(b"weirflow.run") != _FORMAT[b"weirflow.run"]:
+                raise StorageError(f"{path} is not a run of this format version.", uri=str(path))
+            batch.validate()
+        except (OSError, pa.ArrowInvalid) as error:
+            raise StorageError(
+                f"The run {path} cannot be read: {error}", uri=str(path), hint="restore from another checkpoint"
+            ) from error
+        *columns, codes, values = batch.columns
+        width = values.type.list_size
+        flat = raw_values(values.values).reshape(-1, width)[values.offset : values.offset + len(values)]
+        return cls(raw_values(codes), tuple(columns), flat)
+
+
+def sorted_run(
+    codes: UInt64s, columns: Sequence[pa.Array], values: Int64s, equality: Equality, order: Int64s | None = None
+) -> Run:
+    """A run of any rows: sorted, equal rows (by ``equality``) added up, rows of zeros dropped.
+
+    ``order`` is one that sorts the codes, where the caller knows it.
+    """
+    if order is None:
+        order = sort_order(codes)
+    codes, columns, values = codes[order], take_columns(columns, order), values[order]
+    regrouped, starts = group_sorted(codes, columns, equality)
+    if regrouped is not None:
+        columns, values = take_columns(columns, regrouped), values[regrouped]
+    if len(starts) < len(codes):
+        codes, values = codes[starts], add_segments(values, starts)
+        columns = take_columns(columns, starts)
+    nonzero = values[:, 0] != 0 if values.shape[1] == 1 else values.any(axis=1)
+    if not nonzero.all():
+        kept = np.flatnonzero(nonzero)
+        codes, columns, values = codes[kept], take_columns(columns, kept), values[kept]
+    return Run(codes, tuple(columns), values)
+
+
+def sort_order(codes: UInt64s) -> Int64s:
+    """The order that sorts the codes."""
+    if len(codes) <= _CHUNK:
+        return np.argsort(codes, kind="stable")
+    # Radix sort by the upper 16 bits, then chunks that fit the processor's cache by the next 16 bits, then what is
+    # still equal by comparison: hashes are spread evenly, so that is little unless one key has many rows.
+    bucket = (codes >> np.uint64(48)).astype(np.uint16)
+    order = np.argsort(bucket, kind="stable")
+    edges = np.cumsum(np.bincount(bucket, minlength=1 << 16))
+    cuts = edges[np.unique(edges.searchsorted(np.arange(_CHUNK, len(codes) + _CHUNK, _CHUNK)).clip(max=(1 << 16) - 1))]
+    start = 0
+    for cut in cuts.tolist():
+        part = order[start:cut]
+        order[start:cut] = part[_chunk_order(codes[part])]
+        start = cut
+    return order
+
+
+_CHUNK = 1 << 16
+
+
+def _chunk_order(codes: UInt64s) -> Int64s:
+    upper = (codes >> np.uint64(32)).astype(np.uint32)
+    order = np.argsort(upper.astype(np.uint16), kind="stable")
+    order = order[np.argsort((upper >> np.uint32(16)).astype(np.uint16)[order], kind="stable")]
+    codes = codes[order]
+    if (codes[1:] >= codes[:-1]).all():
+        return order
+    upper = upper[order]
+    tied = np.zeros(len(codes), np.bool_)
+    np.equal(upper[1:], upper[:-1], out=tied[1:])
+    tied[:-1] |= tied[1:]
+    rows = np.flatnonzero(tied)
+    order[rows] = order[rows][np.argsort(codes[rows], kind="stable")]
+    return order

@@ -1,0 +1,110 @@
+"""``Spine``: runs of geometrically growing sizes, merged a bounded slice at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.kernel.merge import Merge, can_merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from weirflow.ivm.kernel.run import Run
+
+HEAD_ROWS = 2048
+"""Inserted rows are merged at once into the newest run up to this size: it is as fast as adding another run."""
+FAN_IN = 4
+"""How many runs of similar size are merged into one, and so the factor between the sizes of levels."""
+
+
+class Spine:
+    """The runs of one arrangement. Runs may be merged in any order, since adding weights is commutative.
+
+    ``maintain`` keeps their number logarithmic in the number of rows, and the rows that cancel each other to at most
+    about half of all, provided that its fuel is at least about 12 rows for each row inserted.
+    """
+
+    def __init__(self, merge_slices: Callable[[Sequence[Run]], Run], runs: Iterable[Run] = ()) -> None:
+        self._merge_slices = merge_slices
+        self._runs: list[Run] = [run for run in runs if len(run)]
+        self._head: Run | None = None
+        self._merges: list[Merge] = []
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that together are the state; all rows of all of them count. Merges under way are not in it."""
+        return (*self._runs, self._head) if self._head is not None else tuple(self._runs)
+
+    @property
+    def row_count(self) -> int:
+        """Rows held, counting those that cancel each other in different runs."""
+        return sum(len(run) for run in self.runs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all runs, without merges under way."""
+        return sum(run.nbytes for run in self.runs)
+
+    def insert(self, run: Run) -> None:
+        """Add the rows of a run."""
+        if len(run) == 0:
+            return
+        if len(run) > HEAD_ROWS // 2:
+            self._runs.append(run)
+            return
+        head = run if self._head is None else self._merge_slices([self._head, run])
+        if len(head) > HEAD_ROWS:
+            self._runs.append(head)
+            self._head = None
+        else:
+            self._head = head if len(head) else None
+
+    def maintain(self, fuel: int) -> int:
+        """Merge about ``fuel`` rows; returns how many were. Zero means that there is nothing to merge."""
+        done = 0
+        self._plan()
+        while self._merges and done < fuel:
+            # The smallest first: small merges keep the number of runs low for little work.
+            merge = self._merges[0]
+            done += merge.step(fuel - done)
+            if merge.finished:
+                del self._merges[0]
+                self._replace(merge)
+                self._plan()
+        return done
+
+    def _replace(self, merge: Merge) -> None:
+        used = {id(run) for run in merge.runs}
+        self._runs = [run for run in self._runs if id(run) not in used]
+        merged = merge.result()
+        if len(merged):
+            self._runs.append(merged)
+
+    def _plan(self) -> None:
+        """Start the merges that the sizes of the runs ask for."""
+        busy = {id(run) for merge in self._merges for run in merge.runs}
+        idle = [run for run in self._runs if id(run) not in busy]
+        by_level: dict[int, list[Run]] = {}
+        for run in idle:
+            by_level.setdefault(_level(len(run)), []).append(run)
+        for level, runs in by_level.items():
+            if len(runs) >= FAN_IN or (level == 0 and len(runs) > 1):
+                self._start(runs)
+                idle = [run for run in idle if run not in runs]
+        if len(idle) > 1 and not self._merges:
+            largest = max(len(run) for run in idle)
+            # What is newer than the base may cancel rows of it: merge before it is half as large.
+            if 2 * (sum(len(run) for run in idle) - largest) >= largest:
+                self._start(idle)
+
+    def _start(self, runs: Sequence[Run]) -> None:
+        if can_merge(runs):
+            self._merges.append(Merge(runs, self._merge_slices))
+            self._merges.sort(key=lambda merge: sum(len(run) for run in merge.runs))
+
+
+def _level(rows: int) -> int:
+    level, size = 0, HEAD_ROWS
+    while rows > size:
+        level, size = level + 1, size * FAN_IN
+    return level

@@ -1,0 +1,70 @@
+"""What operators ask of their state, so that another implementation can stand in for the NumPy one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.zset.batch import Batch, Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """Stored rows that were found: row i of ``batch`` belongs to the probe row ``probe_index[i]``."""
+
+    probe_index: Int64s
+    batch: Batch
+
+    def __len__(self) -> int:
+        return len(self.probe_index)
+
+
+class State(Protocol):
+    """State made of immutable runs. One thread uses it at a time; runs may be read by others."""
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All of the state, for a checkpoint: runs that were saved once need not be saved again."""
+
+    @property
+    def row_count(self) -> int:
+        """Stored rows, counting those that cancel each other but were not merged yet."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the stored rows, in memory or mapped."""
+
+    def maintain(self, fuel: int) -> int:
+        """Merge about ``fuel`` rows in the background of a tick; returns how many were, 0 when all is merged."""
+
+
+class RowState(State, Protocol):
+    """Weighted rows by key. Keys compare as GROUP BY does, and NULL equals NULL."""
+
+    def insert(self, batch: Batch) -> None:
+        """Add the rows' weights to the stored ones."""
+
+    def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False) -> Matches:
+        """The stored rows whose key equals a probe row's."""
+
+    def weights_of(self, batch: Batch) -> Int64s:
+        """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""
+
+    def rows(self) -> Iterator[Batch]:
+        """All stored rows, each once, in batches of bounded size."""
+
+
+class SumState(State, Protocol):
+    """Integer accumulators by key."""
+
+    def add(self, keys: Sequence[pa.Array], values: Int64s) -> None:
+        """Add each row of ``values`` to the accumulators of its key."""
+
+    def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
+        """The accumulators of each key, zeros where it is absent."""

@@ -1,0 +1,34 @@
+"""Which way an aggregate call follows its group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear
+from weirflow.ivm.operators.aggregate.recompute import FOLDS, RecomputeCall
+from weirflow.sql.refusal import NotIncremental, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from weirflow.sql.expr import AggregateCall, Expr
+
+
+def make_call(call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> LinearCall | TouchedCall:
+    """The call ready to run; what it needs evaluated is appended to ``expressions``.
+
+    Raises ``NotIncremental`` for a function without a delta rule that is proven.
+    """
+    if is_linear(call):
+        return LinearCall(call, key_types, expressions)
+    if call.function in FOLDS:
+        arguments = added(expressions, call.arguments)
+        filter_at = added(expressions, [call.filter])[0] if call.filter is not None else None
+        return RecomputeCall(call, key_types, arguments, filter_at)
+    raise NotIncremental(
+        f"The aggregate {call.function} is not proven to equal Spark's.",
+        reason=Reason.FUNCTION_NOT_PROVEN,
+        position=call.position,
+    )

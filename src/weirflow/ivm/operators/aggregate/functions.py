@@ -1,0 +1,157 @@
+"""Aggregate calls as the operator sees them: linear ones share its totals, touched ones keep their own rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weirflow.ivm.kernel.additive import AdditiveArrangement
+from weirflow.ivm.operators.aggregate import linear
+from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, Escapes, Moment
+from weirflow.ivm.zset.batch import take_columns
+from weirflow.ivm.zset.rows import group_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weirflow.ivm.kernel.state import State
+
+    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.sql.expr import AggregateCall, Expr
+
+    Stage = Callable[[Callable[[], None]], None]
+
+
+class LinearCall:
+    """A call to a linear function, with its argument, FILTER and DISTINCT."""
+
+    def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> None:
+        self._function = linear_function(call)
+        self._key_count = len(key_types)
+        self._arguments = added(expressions, call.arguments)
+        self._filter = added(expressions, [call.filter])[0] if call.filter is not None else None
+        argument_types = [argument.type for argument in call.arguments]
+        self._seen = AdditiveArrangement((*key_types, *argument_types), 1) if call.distinct else None
+        self.width = self._function.width
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The values seen, for DISTINCT."""
+        return (self._seen,) if self._seen is not None else ()
+
+    def encode(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
+    ) -> tuple[np.ndarray, Escapes | None]:
+        """The integers each row of the delta adds, and what escapes them."""
+        del groups
+        arguments = [evaluated[index] for index in self._arguments]
+        counted = np.ones(len(weights), np.bool_)
+        if self._filter is not None:
+            counted = pc.fill_null(evaluated[self._filter], False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pc's own
+        for argument in arguments:
+            counted = linear.present_rows(argument, counted)
+        if self._seen is not None:
+            weights = self._first_and_last(self._seen, (*evaluated[: self._key_count], *arguments), weights, counted, stage)
+        argument = arguments[0] if len(arguments) == 1 else None
+        rows = self._function.encode(argument, counted) * weights[:, None]
+        if not isinstance(self._function, DoubleFunction) or argument is None:
+            return rows, None
+        escapes = self._function.escapes(argument, counted)
+        if escapes is None:
+            return rows, None
+        return rows, Escapes(escapes.rows, escapes.slots, escapes.amounts * weights[escapes.rows])
+
+    def decode(self, totals: np.ndarray, escaped: dict[int, list[tuple[int, int]]]) -> pa.Array:
+        """The call's column, for groups with these totals."""
+        if isinstance(self._function, DoubleSum | Moment):
+            return self._function.decode(totals, escaped)
+        return self._function.decode(totals)
+
+    @staticmethod
+    def _first_and_last(
+        seen: AdditiveArrangement, values: Sequence[pa.Array], weights: np.ndarray, counted: np.ndarray, stage: Stage
+    ) -> np.ndarray:
+        """Weights under DISTINCT: +1 where a value appears in its group, -1 where it disappears, 0 elsewhere."""
+        rows = np.flatnonzero(counted)
+        distinct = np.zeros(len(weights), np.int64)
+        if not len(rows):
+            return distinct
+        chosen = take_columns(values, rows)
+        order, starts = group_rows(chosen, len(rows))
+        keys = take_columns(chosen, order[starts])
+        change = np.add.reduceat(weights[rows][order], starts)[:, None]
+        old = seen.lookup(keys)
+        stage(lambda: seen.add(keys, change))
+        distinct[rows[order[starts]]] = ((old + change) > 0).astype(np.int64)[:, 0] - (old > 0)[:, 0]
+        return distinct
+
+
+class TouchedCall(ABC):
+    """A call that looks again at the rows of the groups a delta touches."""
+
+    @property
+    @abstractmethod
+    def states(self) -> Sequence[State]:
+        """The rows it keeps."""
+
+    @abstractmethod
+    def of_nothing(self) -> pa.Array:
+        """Its column for one group without rows."""
+
+    @abstractmethod
+    def step(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
+    ) -> tuple[pa.Array, pa.Array]:
+        """Its column before and after the delta, one value for each group."""
+
+
+def linear_function(call: AggregateCall) -> linear.LinearFunction:
+    """The linear function of a call; ``KeyError`` if it has none."""
+    kind = call.arguments[0].type if call.arguments else None
+    if call.function in ("sum", "avg"):
+        return _SUMS[call.function, _family(kind)](call)
+    return _PLAIN[call.function](call)
+
+
+def is_linear(call: AggregateCall) -> bool:
+    """Whether the call's state is additive."""
+    if call.function in ("sum", "avg"):
+        return call.arguments[0].type is not None and (call.function, _family(call.arguments[0].type)) in _SUMS
+    return call.function in _PLAIN
+
+
+def _family(kind: pa.DataType) -> str:
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_decimal(kind):
+        return "decimal"
+    return "double" if pa.types.is_floating(kind) else "other"
+
+
+_SUMS: dict[tuple[str, str], type[linear.LinearFunction]] = {
+    ("sum", "integer"): linear.IntegerSum,
+    ("sum", "decimal"): linear.DecimalSum,
+    ("sum", "double"): DoubleSum,
+    ("avg", "integer"): linear.IntegerAverage,
+    ("avg", "decimal"): linear.DecimalAverage,
+    ("avg", "double"): DoubleAverage,
+}
+_PLAIN: dict[str, type[linear.LinearFunction]] = {
+    "count": linear.Count,
+    "bool_and": linear.BooleanFold,
+    "bool_or": linear.BooleanFold,
+    "var_samp": Moment,
+    "var_pop": Moment,
+    "stddev_samp": Moment,
+    "stddev_pop": Moment,
+}
+
+
+def added(expressions: list[Expr], new: Sequence[Expr]) -> list[int]:
+    """Append expressions to be evaluated and return where their columns will be."""
+    expressions.extend(new)
+    return list(range(len(expressions) - len(new), len(expressions)))

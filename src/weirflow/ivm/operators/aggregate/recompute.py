@@ -1,0 +1,153 @@
+"""Aggregates that read the touched group again: any function of a group's rows, at the cost of those rows."""
+
+from __future__ import annotations
+
+import decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weirflow.errors import DataError
+from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.operators.aggregate.functions import TouchedCall
+from weirflow.ivm.zset.batch import Batch, take_columns
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weirflow.ivm.kernel.state import State
+
+    from weirflow.ivm.operators.aggregate.functions import Stage
+    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.sql.expr import AggregateCall
+
+    Rows = list[tuple[Any, ...]]
+    """The arguments of a group's rows, each as often as it occurs."""
+
+
+class RecomputeCall(TouchedCall):
+    """A call whose rows are kept by group and folded anew whenever the group changes."""
+
+    def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], arguments: Sequence[int], filter_at: int | None) -> None:
+        self._type = call.type
+        self._fold = FOLDS[call.function](call)
+        self._distinct = call.distinct
+        self._key_count = len(key_types)
+        self._arguments = tuple(arguments)
+        self._filter = filter_at
+        types = [argument.type for argument in call.arguments]
+        self._rows = Arrangement((*key_types, *types), self._key_count)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The rows, by group."""
+        return (self._rows,)
+
+    def of_nothing(self) -> pa.Array:
+        """See ``TouchedCall``."""
+        return pa.array([self._fold([])], self._type)
+
+    def step(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
+    ) -> tuple[pa.Array, pa.Array]:
+        """See ``TouchedCall``."""
+        own, numbers = self._own_rows(evaluated, weights, groups)
+        old = self._rows.probe(groups.keys, consolidated=True, count=groups.count)
+        before = _numbered(old.probe_index, old.batch.columns[self._key_count :], old.batch.weights)
+        after = consolidate(Batch.concat([before, _numbered(numbers, own.columns[self._key_count :], own.weights)]))
+        if len(own):
+            stage(lambda: self._rows.insert(own))
+        return self._folded(before, groups.count), self._folded(after, groups.count)
+
+    def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
+        """The delta's rows that the call counts, as (key, arguments), and the groups they belong to."""
+        numbers = groups.numbers()
+        arguments = [evaluated[index] for index in self._arguments]
+        batch = Batch((*take_columns(groups.keys, numbers), *arguments), weights)
+        if self._filter is None:
+            return batch, numbers
+        kept = np.flatnonzero(pc.fill_null(evaluated[self._filter], False).to_numpy(zero_copy_only=False))  # noqa: FBT003 - pc's own
+        return batch.take(kept), numbers[kept]
+
+    def _folded(self, rows: Batch, count: int) -> pa.Array:
+        collected: list[Rows] = [[] for _ in range(count)]
+        columns = [column.to_pylist() for column in rows.columns]
+        for group, *values, weight in zip(*columns, rows.weights.tolist(), strict=True):
+            collected[group].extend([tuple(values)] * (1 if self._distinct else max(weight, 0)))
+        return pa.array([self._fold(group) for group in collected], self._type)
+
+
+def _numbered(numbers: np.ndarray, columns: Sequence[pa.Array], weights: np.ndarray) -> Batch:
+    return Batch((pa.array(numbers), *columns), weights)
+
+
+def _collect_list(call: AggregateCall) -> Callable[[Rows], Any]:
+    del call
+    return lambda rows: [value for (value,) in _in_order(rows)]
+
+
+def _collect_set(call: AggregateCall) -> Callable[[Rows], Any]:
+    del call
+
+    def fold(rows: Rows) -> Any:
+        kept: list[Any] = []
+        for (value,) in _in_order(rows):
+            if not kept or kept[-1] != value:
+                kept.append(value)
+        return kept
+
+    return fold
+
+
+def _in_order(rows: Rows) -> Rows:
+    """Spark leaves the order of collected values open; a fixed one makes the result a function of the rows."""
+    return sorted((row for row in rows if row[0] is not None), key=lambda row: (repr(type(row[0])), _sortable(row[0])))
+
+
+def _sortable(value: Any) -> Any:
+    return value if isinstance(value, int | float | str | bytes | decimal.Decimal) else repr(value)
+
+
+def _percentile(call: AggregateCall) -> Callable[[Rows], Any]:
+    """Exact percentile with linear interpolation; the share is the second argument, 0.5 without one."""
+
+    def fold(rows: Rows) -> Any:
+        values = sorted(float(row[0]) for row in rows if row[0] is not None)
+        if not values:
+            return None
+        share = float(rows[0][1]) if len(call.arguments) > 1 else 0.5
+        place = share * (len(values) - 1)
+        low = int(place)
+        high = min(low + 1, len(values) - 1)
+        if low == place or values[low] == values[high]:
+            return values[low]
+        return (high - place) * values[low] + (place - low) * values[high]
+
+    return fold
+
+
+def _single_value(call: AggregateCall) -> Callable[[Rows], Any]:
+    """The value of a scalar subquery, which may have one row at most."""
+
+    def fold(rows: Rows) -> Any:
+        if len(rows) > 1:
+            raise DataError(
+                "A scalar subquery returned more than one row.",
+                condition="SCALAR_SUBQUERY_TOO_MANY_ROWS",
+                position=call.position,
+            )
+        return rows[0][0] if rows else None
+
+    return fold
+
+
+FOLDS: dict[str, Callable[[AggregateCall], Callable[[Rows], Any]]] = {
+    "collect_list": _collect_list,
+    "collect_set": _collect_set,
+    "percentile": _percentile,
+    "median": _percentile,
+    "single_value": _single_value,
+}

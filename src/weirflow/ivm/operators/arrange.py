@@ -1,0 +1,41 @@
+"""Arrange integrates a delta into an arrangement that several operators can probe; it passes the delta on.
+
+Its columns are the key's, then the payload's. Readers see the state before the tick until the circuit commits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.operators.operator import Operator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.kernel.state import State
+
+    from weirflow.ivm.zset.batch import Batch
+
+
+class Arrange(Operator):
+    """A delta made probeable by its first ``key_count`` columns."""
+
+    def __init__(self, types: Sequence[pa.DataType], key_count: int) -> None:
+        super().__init__(types)
+        self.arrangement = Arrangement(self.types, key_count)
+        self.key_count = key_count
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The arrangement."""
+        return (self.arrangement,)
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        (delta,) = deltas
+        if len(delta):
+            self._stage(lambda: self.arrangement.insert(delta))
+        return delta

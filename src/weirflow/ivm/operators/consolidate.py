@@ -1,0 +1,21 @@
+"""Consolidate lets rows that cancel each other within the delta vanish before they cost anything downstream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.zset.batch import Batch
+
+
+class Consolidate(Operator):
+    """The same delta, each different row once."""
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        return consolidate(deltas[0])

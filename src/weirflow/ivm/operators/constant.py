@@ -1,0 +1,28 @@
+"""Constant is a fixed collection: all of its rows at the start, no delta ever after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.zset.batch import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Constant(Operator):
+    """The rows of VALUES, or the one row of a SELECT without FROM."""
+
+    def __init__(self, types: Sequence[object], rows: Batch) -> None:
+        super().__init__(types)  # type: ignore[arg-type]  # Arrow ships no types
+        self._rows = rows
+
+    def start(self) -> Batch:
+        """All of it."""
+        return self._rows
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """Never changes."""
+        del deltas
+        return Batch.empty(self.types)

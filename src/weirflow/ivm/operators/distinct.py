@@ -1,0 +1,43 @@
+"""Distinct emits a row when its multiplicity leaves zero, and takes it back when it returns there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weirflow.ivm.kernel.additive import AdditiveArrangement
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.kernel.state import State
+
+
+class Distinct(Operator):
+    """Each different row once. Floats must be normalised before."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        super().__init__(types)
+        self._counts = AdditiveArrangement(self.types, 1)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """How often each row occurs."""
+        return (self._counts,)
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        changed = consolidate(deltas[0])
+        if not len(changed):
+            return Batch.empty(self.types)
+        old = self._counts.lookup(changed.columns)[:, 0]
+        new = old + changed.weights
+        self._stage(lambda: self._counts.add(changed.columns, changed.weights[:, None]))
+        crossing = (new > 0).astype(np.int64) - (old > 0)
+        return Batch(changed.columns, crossing).filter(crossing != 0)

@@ -1,0 +1,58 @@
+"""Map applies a predicate and projections to each row of the delta; it keeps no state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
+from weirflow.ivm.operators.floats import normalized
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.zset.batch import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.sql.expr import Expr
+
+
+class Filter(Operator):
+    """The rows for which the predicate is true."""
+
+    def __init__(self, types: Sequence[object], predicate: Expr) -> None:
+        super().__init__(types)  # type: ignore[arg-type]  # Arrow ships no types
+        self._predicate = compile_expression(predicate)
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        (delta,) = deltas
+        keep = self._predicate(delta.columns, len(delta))
+        return delta.filter(pc.fill_null(keep, False).to_numpy(zero_copy_only=False))  # noqa: FBT003 - pc's own signature
+
+
+class Project(Operator):
+    """One column for each expression."""
+
+    def __init__(self, expressions: Sequence[Expr]) -> None:
+        super().__init__([expression.type for expression in expressions])
+        self._evaluate = compile_expressions(expressions)
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        (delta,) = deltas
+        return Batch(tuple(self._evaluate(delta.columns, len(delta))), delta.weights)
+
+
+class Normalize(Operator):
+    """The same rows with -0.0 made 0.0 in some columns, as SQL compares keys."""
+
+    def __init__(self, types: Sequence[object], columns: Sequence[int]) -> None:
+        super().__init__(types)  # type: ignore[arg-type]  # Arrow ships no types
+        self._columns = frozenset(columns)
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        (delta,) = deltas
+        columns = [normalized(column) if at in self._columns else column for at, column in enumerate(delta.columns)]
+        return Batch(tuple(columns), delta.weights)

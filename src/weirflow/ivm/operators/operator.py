@@ -1,0 +1,60 @@
+"""What every operator of a circuit is: a function of input deltas and its own old state, in two phases.
+
+``step`` only reads state and stages what shall change; ``commit`` applies it. A tick that fails anywhere discards what
+was staged everywhere, so nothing has changed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.zset.batch import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.kernel.state import State
+
+
+class Operator(ABC):
+    """A node of a circuit.
+
+    ``start`` is called once, before anything else. In a tick ``step`` is called at most once, then either ``commit``
+    or ``discard``.
+
+    Attributes:
+        types: the types of the output columns.
+    """
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self.types = tuple(types)
+        self._staged: list[Callable[[], None]] = []
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The operator's own state; none for most."""
+        return ()
+
+    def start(self) -> Batch:
+        """The output over empty inputs, which is not always empty."""
+        return Batch.empty(self.types)
+
+    @abstractmethod
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """This tick's output delta. Reads old state only, stages changes, may raise ``DataError``."""
+
+    def commit(self) -> None:
+        """Apply what ``step`` staged. Does not fail."""
+        staged, self._staged = self._staged, []
+        for change in staged:
+            change()
+
+    def discard(self) -> None:
+        """Forget what ``step`` staged."""
+        self._staged = []
+
+    def _stage(self, change: Callable[[], None]) -> None:
+        self._staged.append(change)

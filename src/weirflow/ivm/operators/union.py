@@ -1,0 +1,22 @@
+"""Union adds up the deltas of its inputs; it keeps no state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.zset.batch import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Union(Operator):
+    """All rows of all inputs."""
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        present = [delta for delta in deltas if len(delta)]
+        if not present:
+            return Batch.empty(self.types)
+        return present[0] if len(present) == 1 else Batch.concat(present)

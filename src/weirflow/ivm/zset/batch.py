@@ -1,0 +1,141 @@
+"""``Batch``: weighted rows as Arrow columns, the form in which operators and arrangements exchange them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weirflow.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    Int64s = npt.NDArray[np.int64]
+    UInt64s = npt.NDArray[np.uint64]
+    Bools = npt.NDArray[np.bool_]
+
+# The registered functions called directly: the wrappers of pyarrow.compute cost as much as a take of 100 rows.
+_TAKE = pc.get_function("take")
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
+
+
+def take_array(array: pa.Array, indices: Int64s) -> pa.Array:
+    """The array's values at ``indices``, which must lie inside it (this is not checked)."""
+    return _TAKE.call([array, pa.array(indices)], _UNCHECKED)
+
+
+def take_columns(columns: Iterable[pa.Array], indices: Int64s) -> tuple[pa.Array, ...]:
+    """``take_array`` for each column; the indices are converted once."""
+    positions = pa.array(indices)
+    return tuple([_TAKE.call([column, positions], _UNCHECKED) for column in columns])
+
+
+def concat_columns(parts: Sequence[Sequence[pa.Array]]) -> tuple[pa.Array, ...]:
+    """The columns of all parts one below the other; there is at least one part."""
+    if len(parts) == 1:
+        return tuple(parts[0])
+    return tuple([pa.concat_arrays(arrays) for arrays in zip(*parts, strict=True)])
+
+
+def add_segments(values: Int64s, starts: Int64s) -> Int64s:
+    """The sums of segments of rows of ``values`` (weights, or rows of accumulators).
+
+    Segments begin at ``starts``, the first at 0, and none is empty.
+
+    Raises:
+        DataError: a sum does not fit int64. Sums never wrap.
+    """
+    if len(starts) == 0:
+        return values[:0]
+    total: Int64s = np.add.reduceat(values, starts, axis=0)
+    longest = int(np.diff(starts, append=len(values)).max())
+    # |sum| <= longest * max|value|: only where that bound leaves int64 is a second, wide sum needed.
+    if longest * max(int(values.max()), -int(values.min())) > _INT64_MAX:
+        wide = np.add.reduceat(values.astype(object), starts, axis=0)
+        if max(wide.max(), -wide.min() - 1) > _INT64_MAX:
+            raise DataError(
+                "The weights or sums of equal rows add up to more than a 64-bit integer holds.",
+                hint="look for a change that is applied again and again: no table holds a row 2^63 times",
+            )
+    return total
+
+
+_INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Rows with weights. Columns are plain (unchunked) Arrow arrays as long as ``weights``; all are read-only.
+
+    A row may occur several times and weights may be zero: only ``consolidate`` promises otherwise.
+    """
+
+    columns: tuple[pa.Array, ...]
+    weights: Int64s
+
+    @classmethod
+    def empty(cls, types: Iterable[pa.DataType]) -> Batch:
+        """No rows of these column types."""
+        return cls(tuple([pa.array([], type_) for type_ in types]), np.empty(0, np.int64))
+
+    @classmethod
+    def of_arrow(cls, data: pa.RecordBatch | pa.Table, weight: int = 1) -> Batch:
+        """Each row of ``data`` once, with the same weight."""
+        columns = [one_array(column) for column in data.columns]
+        return cls(tuple(columns), np.full(data.num_rows, weight, np.int64))
+
+    @classmethod
+    def concat(cls, batches: Sequence[Batch]) -> Batch:
+        """All rows of one or more batches of the same types."""
+        if len(batches) == 1:
+            return batches[0]
+        columns = concat_columns([batch.columns for batch in batches])
+        return cls(columns, np.concatenate([batch.weights for batch in batches]))
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The columns' Arrow types."""
+        return tuple([column.type for column in self.columns])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values, of the rows only (not of the buffers they lie in)."""
+        return int(self.weights.nbytes + sum(column.nbytes for column in self.columns))
+
+    def take(self, indices: Int64s) -> Batch:
+        """The rows at ``indices``, in that order, which must lie inside the batch."""
+        return Batch(take_columns(self.columns, indices), self.weights[indices])
+
+    def filter(self, mask: Bools) -> Batch:
+        """The rows where ``mask`` is true; the batch itself when it is true everywhere."""
+        kept = np.flatnonzero(mask)
+        return self if len(kept) == len(self) else self.take(kept)
+
+    def slice(self, start: int, length: int) -> Batch:
+        """A view of consecutive rows."""
+        columns = tuple([column.slice(start, length) for column in self.columns])
+        return Batch(columns, self.weights[start : start + length])
+
+    def select(self, indexes: Iterable[int]) -> Batch:
+        """The columns at ``indexes``, in that order."""
+        return Batch(tuple([self.columns[index] for index in indexes]), self.weights)
+
+    def negate(self) -> Batch:
+        """The same rows with opposite weights."""
+        return Batch(self.columns, -self.weights)
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The column as a single array, copied only when it has several chunks."""
+    if isinstance(column, pa.ChunkedArray):
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return column

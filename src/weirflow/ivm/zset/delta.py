@@ -1,0 +1,250 @@
+"""``DeltaBatch``: rows with weights, as users see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from weirflow.errors import ConfigError, DataError
+from weirflow.ivm.zset import render
+from weirflow.ivm.zset.batch import Batch, one_array
+from weirflow.ivm.zset.buffers import raw_values
+from weirflow.ivm.zset.ingest import read_table
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.zset.batch import Int64s
+
+WEIGHT = "_weight"
+_WEIGHT_FIELD = pa.field(WEIGHT, pa.int64(), nullable=False)
+_MAX_REPEATED_ROWS = 2**31 - 1
+_OP_WEIGHTS = {
+    **dict.fromkeys(("insert", "+i", "i", "c", "r", "update_postimage", "+u"), 1),
+    **dict.fromkeys(("delete", "-d", "d", "update_preimage", "-u"), -1),
+}
+
+
+class DeltaBatch:
+    """A change of a table: rows with weights, +n for n insertions and -n for n retractions of the row.
+
+    It is an Arrow record batch whose last column is ``_weight: int64 not null``, with Spark's types; it never changes.
+    Two are equal (``==``) when they are the same change: same columns, and equal weights for equal rows.
+
+    >>> DeltaBatch.from_updates([{"name": "ann", "age": 30}], [{"name": "ann", "age": 31}])
+    DeltaBatch of 2 rows
+          name  age
+      -1  ann   30
+      +1  ann   31
+    """
+
+    __slots__ = ("_data",)
+    __hash__ = None  # type: ignore[assignment]  # equality is that of multisets, too dear for a hash
+
+    def __init__(self, data: pa.RecordBatch) -> None:
+        last = data.schema.field(data.num_columns - 1) if data.num_columns else None
+        if last is None or not last.equals(_WEIGHT_FIELD):
+            raise ConfigError(
+                f"The last column of a DeltaBatch is '{WEIGHT}: int64 not null'.", hint="use DeltaBatch.from_weighted"
+            )
+        self._data = data
+
+    @classmethod
+    def from_inserts(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
+        """Every row of ``data`` inserted once. ``data`` is whatever ``read_table`` takes; ``schema`` is cast to.
+
+        Raises:
+            ConfigError: the data cannot be read, does not fit the schema, or has a column ``_weight``.
+        """
+        return cls._uniform(data, schema, 1)
+
+    @classmethod
+    def from_deletes(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
+        """Every row of ``data`` retracted once; otherwise as ``from_inserts``."""
+        return cls._uniform(data, schema, -1)
+
+    @classmethod
+    def from_updates(cls, old: Any, new: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
+        """The rows ``old`` replaced by the rows ``new``; their numbers need not be equal."""
+        retracted = cls.from_deletes(old, schema=schema)
+        return retracted + cls.from_inserts(new, schema=schema if schema is not None else retracted.schema)
+
+    @classmethod
+    def from_weighted(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
+        """Rows with their weights in an integer column ``_weight``, at any place; ``schema`` is without it.
+
+        Rows of weight zero are left out.
+        """
+        table = read_table(data, None if schema is None else schema.append(_WEIGHT_FIELD))
+        if WEIGHT not in table.schema.names:
+            raise ConfigError(
+                f"There is no column '{WEIGHT}' among {', '.join(table.schema.names)}.",
+                hint="add an int64 column of weights, or use DeltaBatch.from_inserts for rows without weights",
+            )
+        weights = table.column(WEIGHT)
+        if not pt.is_integer(weights.type) or weights.null_count:
+            found = "NULLs" if weights.null_count else f"type {weights.type}"
+            raise ConfigError(f"The column '{WEIGHT}' has {found}; it must be int64 without NULLs.")
+        batch = Batch.of_arrow(table.drop_columns([WEIGHT]))
+        batch = Batch(batch.columns, raw_values(one_array(weights.cast(pa.int64()))))
+        rest = pa.schema([field for field in table.schema if field.name != WEIGHT])
+        return cls.of_batch(rest, batch.filter(batch.weights != 0))
+
+    @classmethod
+    def from_changes(cls, data: Any, *, op: str = "op", schema: pa.Schema | None = None) -> DeltaBatch:
+        """Rows with the kind of their change in the column ``op``; ``schema`` is without it.
+
+        Known kinds, in any case: insert, +I, I, c, r, update_postimage and +U insert a row; delete, -D, D,
+        update_preimage and -U retract it.
+        """
+        table = read_table(data, None if schema is None else schema.append(pa.field(op, pa.string())))
+        if op not in table.schema.names:
+            raise ConfigError(f"There is no column {op!r} with the kind of each change.", hint="name it with op=")
+        kinds = table.column(op).to_pylist()
+        weights = np.fromiter((_op_weight(kind) for kind in kinds), np.int64, len(kinds))
+        rest = table.drop_columns([op])
+        _refuse_weight(rest.schema)
+        return cls.of_batch(rest.schema, Batch(Batch.of_arrow(rest).columns, weights))
+
+    @classmethod
+    def of_batch(cls, schema: pa.Schema, batch: Batch) -> DeltaBatch:
+        """The rows of a kernel batch, with the names that ``schema`` gives its columns."""
+        arrays = [*batch.columns, pa.array(np.ascontiguousarray(batch.weights))]
+        return cls(pa.RecordBatch.from_arrays(arrays, schema=schema.append(_WEIGHT_FIELD)))
+
+    @classmethod
+    def _uniform(cls, data: Any, schema: pa.Schema | None, weight: int) -> DeltaBatch:
+        table = read_table(data, schema)
+        _refuse_weight(table.schema)
+        return cls.of_batch(table.schema, Batch.of_arrow(table, weight))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns without ``_weight``."""
+        return pa.schema(list(self._data.schema)[:-1])
+
+    @property
+    def weights(self) -> Int64s:
+        """The weights, read-only."""
+        return raw_values(self._data.column(self._data.num_columns - 1))
+
+    @property
+    def batch(self) -> Batch:
+        """The rows as the kernel takes them."""
+        return Batch(tuple(self._data.columns[:-1]), self.weights)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the record batch, whatever their weights."""
+        return int(self._data.num_rows)
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def consolidate(self) -> DeltaBatch:
+        """The same change with each different row once and no weight of zero; the order is unspecified.
+
+        Raises:
+            DataError: the weights of a row add up to more than int64 holds.
+        """
+        return self.of_batch(self.schema, consolidate(self.batch))
+
+    def negate(self) -> DeltaBatch:
+        """The change that undoes this one."""
+        if self.num_rows and int(self.weights.min()) == -(2**63):
+            raise DataError("The weight -2^63 has no opposite in 64 bits.", hint="no table holds a row that often")
+        return self.of_batch(self.schema, self.batch.negate())
+
+    def add(self, other: DeltaBatch) -> DeltaBatch:
+        """Both changes, one after the other; rows are not consolidated."""
+        _require_same_columns(self.schema, other.schema)
+        return self.of_batch(self.schema, Batch.concat([self.batch, other.batch]))
+
+    def __add__(self, other: object) -> DeltaBatch:
+        return self.add(other) if isinstance(other, DeltaBatch) else NotImplemented
+
+    def __neg__(self) -> DeltaBatch:
+        return self.negate()
+
+    def filter(self, condition: pc.Expression | pa.BooleanArray | Sequence[bool]) -> DeltaBatch:
+        """The rows for which a ``pyarrow.compute`` expression, or a mask as long as the batch, is true and not NULL."""
+        mask = condition
+        if not isinstance(condition, pc.Expression) and not isinstance(condition, pa.Array):
+            mask = pa.array(condition, pa.bool_())
+        try:
+            return DeltaBatch(self._data.filter(mask))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise ConfigError(
+                f"The rows cannot be filtered: {error}",
+                hint="pass a boolean for each row, or an expression over the columns",
+            ) from error
+
+    def inserts(self) -> pa.Table:
+        """The inserted rows, without weights but as often as those say; consolidate first to drop what cancels."""
+        return self._repeated(self.weights)
+
+    def retractions(self) -> pa.Table:
+        """The retracted rows, without weights but as often as those say."""
+        return self._repeated(-self.weights)
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """The record batch, with ``_weight`` as its last column."""
+        return self._data
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return pa.Table.from_batches([self._data]).__arrow_c_stream__(requested_schema)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeltaBatch):
+            return NotImplemented
+        if self.schema.names != other.schema.names or self.schema.types != other.schema.types:
+            return False
+        return len((self + -other).consolidate()) == 0
+
+    def __repr__(self) -> str:
+        return render.text(self._data)
+
+    def _repr_html_(self) -> str:
+        return render.html(self._data)
+
+    def _repeated(self, counts: Int64s) -> pa.Table:
+        rows = np.flatnonzero(counts > 0)
+        if len(rows) and counts[rows].sum(dtype=np.float64) > _MAX_REPEATED_ROWS:
+            raise ConfigError("More rows than fit one table.", hint="use to_arrow(), which keeps the weights")
+        taken = self.batch.take(np.repeat(rows, counts[rows]))
+        return pa.Table.from_arrays(list(taken.columns), schema=self.schema)
+
+
+def _refuse_weight(schema: pa.Schema) -> None:
+    if WEIGHT in schema.names:
+        raise ConfigError(
+            f"The data has a column '{WEIGHT}', the name of the weights.",
+            hint="use DeltaBatch.from_weighted if it holds weights, rename it otherwise",
+        )
+
+
+def _require_same_columns(one: pa.Schema, other: pa.Schema) -> None:
+    if one.names == other.names and one.types == other.types:
+        return
+    for left, right in zip(one, other, strict=False):
+        if left.name != right.name or left.type != right.type:
+            raise ConfigError(
+                f"The changes have different columns: {left.name}: {left.type} and {right.name}: {right.type}.",
+                hint="pass the same schema= when you make them",
+            )
+    raise ConfigError(f"The changes have {len(one)} and {len(other)} columns.")
+
+
+def _op_weight(kind: Any) -> int:
+    weight = _OP_WEIGHTS.get(str(kind).casefold()) if kind is not None else None
+    if weight is None:
+        raise ConfigError(
+            f"Unknown kind of change: {kind!r}.",
+            hint="use insert, delete, update_preimage or update_postimage, or their short forms +I, -D, -U, +U",
+        )
+    return weight

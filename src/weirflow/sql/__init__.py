@@ -1,0 +1,4 @@
+"""Spark SQL text to a typed logical plan, without Spark.
+
+Types are Arrow types, in the one-to-one correspondence that Spark itself uses (``weirflow.sql.types``).
+"""

@@ -1,0 +1,130 @@
+"""Aggregate functions: argument types, result types, and what their result depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql import decimals
+from weirflow.sql.coercion import ANY, INTEGRAL, NUMERIC
+from weirflow.sql.functions.rules import Arguments, ResultType, Signature, result_type, same_as
+from weirflow.sql.types import (
+    BIGINT,
+    BOOLEAN,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    YEAR_MONTH_INTERVAL,
+    array_of,
+    is_array,
+    is_decimal,
+    is_integral,
+    is_interval,
+    type_name,
+)
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
+
+
+class Stability(StrEnum):
+    """What else than the group's rows, as a multiset, the result depends on."""
+
+    EXACT = "exact"
+    """Nothing: equal rows give an equal result."""
+    TIES = "ties"
+    """The order of rows that tie: ``max_by``, ``mode``."""
+    ORDER = "order"
+    """The order of all rows: ``first``, ``collect_list``."""
+
+
+@dataclass(frozen=True)
+class AggregateFunction:
+    """An aggregate: its canonical name, its parameters, its result."""
+
+    signature: Signature
+    stability: Stability = Stability.EXACT
+
+    @property
+    def name(self) -> str:
+        """The canonical name."""
+        return self.signature.name
+
+    def bind(self, given: Arguments, position: SqlPosition | None) -> tuple[Arguments, pa.DataType]:
+        """The arguments as they are evaluated, and the result's type."""
+        arguments = self.signature.arguments(given, position)
+        if self.name in ("min", "max") and not is_orderable(arguments[0].type):
+            raise SqlTypeError(f"{self.name}() cannot order {type_name(arguments[0].type)}.", position=position)
+        return arguments, result_type(self.signature.result, arguments)
+
+
+def is_orderable(kind: pa.DataType) -> bool:
+    """Whether values can be sorted: everything but maps, at any depth."""
+    if pa.types.is_map(kind):
+        return False
+    if is_array(kind):
+        return is_orderable(kind.value_type)
+    return all(is_orderable(field.type) for field in kind) if pa.types.is_struct(kind) else True
+
+
+def _sum(arguments: Arguments) -> pa.DataType:
+    kind = arguments[0].type
+    if is_decimal(kind):
+        return decimals.bounded(kind.precision + 10, kind.scale)
+    if is_integral(kind):
+        return BIGINT
+    return kind if is_interval(kind) else DOUBLE
+
+
+def _average(arguments: Arguments) -> pa.DataType:
+    kind = arguments[0].type
+    if is_decimal(kind):
+        return decimals.bounded(kind.precision + 4, kind.scale + 4)
+    return kind if is_interval(kind) else DOUBLE
+
+
+def _list(arguments: Arguments) -> pa.DataType:
+    return array_of(arguments[0].type)
+
+
+def _percentile(arguments: Arguments) -> pa.DataType:
+    return array_of(DOUBLE) if is_array(arguments[1].type) else DOUBLE
+
+
+def _aggregate(
+    name: str, *parameters: object, result: ResultType, stability: Stability = Stability.EXACT, repeats: bool = False
+) -> AggregateFunction:
+    optional = 1 if repeats else 0
+    return AggregateFunction(Signature(name, parameters, result, optional=optional, repeats=repeats), stability)
+
+
+_NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
+_ONE_DOUBLE = ("stddev_samp", "stddev_pop", "var_samp", "var_pop", "skewness", "kurtosis")
+_TWO_DOUBLES = ("corr", "covar_pop", "covar_samp")
+_ALL = (
+    _aggregate("count", ANY, result=BIGINT, repeats=True),
+    _aggregate("sum", _NUMBER_OR_INTERVAL, result=_sum),
+    _aggregate("avg", _NUMBER_OR_INTERVAL, result=_average),
+    *(_aggregate(name, ANY, result=same_as(0)) for name in ("min", "max")),
+    *(_aggregate(name, ANY, ANY, result=same_as(0), stability=Stability.TIES) for name in ("min_by", "max_by")),
+    *(_aggregate(name, DOUBLE, result=DOUBLE) for name in _ONE_DOUBLE),
+    *(_aggregate(name, DOUBLE, DOUBLE, result=DOUBLE) for name in _TWO_DOUBLES),
+    *(_aggregate(name, BOOLEAN, result=BOOLEAN) for name in ("bool_and", "bool_or", "count_if")),
+    *(_aggregate(name, INTEGRAL, result=same_as(0)) for name in ("bit_and", "bit_or", "bit_xor")),
+    _aggregate("collect_list", ANY, result=_list, stability=Stability.ORDER),
+    _aggregate("collect_set", ANY, result=_list, stability=Stability.ORDER),
+    _aggregate("percentile", DOUBLE, (DOUBLE, array_of(DOUBLE)), result=_percentile),
+    _aggregate("median", DOUBLE, result=DOUBLE),
+    _aggregate("mode", ANY, result=same_as(0), stability=Stability.TIES),
+    *(
+        _aggregate(name, ANY, result=same_as(0), stability=Stability.ORDER)
+        for name in ("first", "last", "any_value", "first_ignore_nulls", "last_ignore_nulls", "any_value_ignore_nulls")
+    ),
+    _aggregate("single_value", ANY, result=same_as(0)),
+)
+AGGREGATES: dict[str, AggregateFunction] = {function.name: function for function in _ALL}
+INTERNAL_AGGREGATES = frozenset({"single_value", "first_ignore_nulls", "last_ignore_nulls", "any_value_ignore_nulls"})
+"""Made by the binder and its passes; not to be called by name."""

@@ -1,0 +1,137 @@
+"""Functions of arrays, maps and structs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from weirflow.errors import ColumnNotFound, SqlTypeError, did_you_mean
+from weirflow.sql.coercion import ANY, ARRAY, MAP, cast, common_type, comparable, unify
+from weirflow.sql.expr import Call, Expr, Literal
+from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count, same_as
+from weirflow.sql.types import BIGINT, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_integral, type_name
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
+
+
+def struct_field(struct: Expr, name: str, position: SqlPosition | None) -> Expr:
+    """``struct.name``, or for an array of structs the array of that field."""
+    if is_array(struct.type) and pa.types.is_struct(struct.type.value_type):
+        index, kind = _find_field(struct.type.value_type, name, position)
+        return Call("get_array_struct_field", (struct, Literal(index, INT)), array_of(kind), position)
+    if pa.types.is_map(struct.type):
+        return map_value(struct, Literal(name, STRING), position)
+    if not pa.types.is_struct(struct.type):
+        raise SqlTypeError(
+            f"{type_name(struct.type)} has no fields, so no {name!r} can be taken from it.", position=position
+        )
+    index, kind = _find_field(struct.type, name, position)
+    return Call("get_struct_field", (struct, Literal(index, INT)), kind, position)
+
+
+def item(container: Expr, key: Expr, position: SqlPosition | None) -> Expr:
+    """``container[key]``: an array's item (from 0), a map's value, or a struct's field by its literal name."""
+    if is_array(container.type):
+        if not is_integral(key.type):
+            raise SqlTypeError(f"An array is indexed by integers, not {type_name(key.type)}.", position=position)
+        return Call("get_array_item", (container, key), container.type.value_type, position)
+    if pa.types.is_map(container.type):
+        return map_value(container, key, position)
+    if isinstance(key, Literal) and key.type == STRING:
+        return struct_field(container, key.value, position)
+    raise SqlTypeError(f"{type_name(container.type)} cannot be indexed.", position=position)
+
+
+def map_value(mapping: Expr, key: Expr, position: SqlPosition | None) -> Expr:
+    """``mapping[key]``: NULL when there is no such key."""
+    _, typed = comparable(Literal(None, mapping.type.key_type), key, "map lookup", position)
+    return Call("get_map_value", (mapping, cast(typed, mapping.type.key_type)), mapping.type.item_type, position)
+
+
+def named_struct(names: tuple[str, ...], values: Arguments, position: SqlPosition | None = None) -> Expr:
+    """A struct; its call has the arguments name, value, name, value, ..."""
+    kind = pa.struct([pa.field(name, value.type) for name, value in zip(names, values, strict=True)])
+    pairs = ((Literal(name, STRING), value) for name, value in zip(names, values, strict=True))
+    return Call("named_struct", tuple(part for pair in pairs for part in pair), kind, position)
+
+
+def _named_struct_call(given: Arguments, position: SqlPosition | None) -> Expr:
+    names = given[::2]
+    if not given or len(given) % 2 or not all(isinstance(name, Literal) and name.type == STRING for name in names):
+        raise SqlTypeError("named_struct() takes pairs of a literal name and a value.", position=position)
+    return named_struct(tuple(name.value for name in names if isinstance(name, Literal)), given[1::2], position)
+
+
+def _array(given: Arguments, position: SqlPosition | None) -> Expr:
+    items = unify(given, "array()", position)
+    return Call("array", items, array_of(items[0].type if items else NULL), position)
+
+
+def _map(given: Arguments, position: SqlPosition | None) -> Expr:
+    if len(given) % 2:
+        raise SqlTypeError("map() takes pairs of a key and a value.", position=position)
+    keys, values = unify(given[::2], "map() keys", position), unify(given[1::2], "map() values", position)
+    kind = pa.map_(keys[0].type if keys else NULL, values[0].type if values else NULL)
+    return Call("map", tuple(part for pair in zip(keys, values, strict=True) for part in pair), kind, position)
+
+
+def _element_at(given: Arguments, position: SqlPosition | None) -> Expr:
+    check_count("element_at", given, 2, 2, position)
+    container, key = given
+    if pa.types.is_map(container.type):
+        return map_value(container, key, position)
+    array, index = Signature("element_at", (ARRAY, INT), INT).arguments(given, position)
+    return Call("element_at", (array, index), array.type.value_type, position)
+
+
+def _array_contains(given: Arguments, position: SqlPosition | None) -> Expr:
+    check_count("array_contains", given, 2, 2, position)
+    array = Signature("array_contains", (ARRAY, ANY), BOOLEAN).arguments(given, position)[0]
+    kind = common_type((array.type.value_type, given[1].type))
+    if kind is None:
+        raise SqlTypeError(
+            f"{type_name(array.type)} cannot contain {type_name(given[1].type)}.", position=position
+        )
+    return Call("array_contains", (cast(array, array_of(kind)), cast(given[1], kind)), BOOLEAN, position)
+
+
+def _find_field(struct: pa.DataType, name: str, position: SqlPosition | None) -> tuple[int, pa.DataType]:
+    found = [index for index, field in enumerate(struct) if field.name.casefold() == name.casefold()]
+    if not found:
+        names = [field.name for field in struct]
+        raise ColumnNotFound(
+            f"The struct has no field {name!r}.",
+            hint=did_you_mean(name, names) or "its fields are " + ", ".join(names),
+            position=position,
+        )
+    if len(found) > 1:
+        raise ColumnNotFound(f"The struct has {len(found)} fields {name!r}.", position=position)
+    return found[0], struct.field(found[0]).type
+
+
+def _element(arguments: Arguments) -> pa.DataType:
+    return arguments[0].type.value_type
+
+
+COLLECTIONS: dict[str, Rule] = {
+    "array": _array,
+    "map": _map,
+    "named_struct": _named_struct_call,
+    "size": Signature("size", ((ARRAY, MAP),), INT),
+    "array_size": Signature("array_size", (ARRAY,), INT),
+    "element_at": _element_at,
+    "array_contains": _array_contains,
+    "array_min": Signature("array_min", (ARRAY,), _element),
+    "array_max": Signature("array_max", (ARRAY,), _element),
+    "array_distinct": Signature("array_distinct", (ARRAY,), same_as(0)),
+    "sort_array": Signature("sort_array", (ARRAY, BOOLEAN), same_as(0), (Literal(value=True, type=BOOLEAN),)),
+    "array_join": Signature("array_join", (array_of(STRING), STRING, STRING), STRING, optional=1),
+    "slice": Signature("slice", (ARRAY, INT, INT), same_as(0)),
+    "flatten": Signature("flatten", (ARRAY,), _element),
+    "reverse": Signature("reverse", ((STRING, ARRAY),), same_as(0)),
+    "map_keys": Signature("map_keys", (MAP,), lambda arguments: array_of(arguments[0].type.key_type)),
+    "map_values": Signature("map_values", (MAP,), lambda arguments: array_of(arguments[0].type.item_type)),
+    "array_position": Signature("array_position", (ARRAY, ANY), BIGINT),
+}

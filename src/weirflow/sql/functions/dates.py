@@ -1,0 +1,90 @@
+"""Functions of dates and timestamps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql.coercion import ANY_TIMESTAMP, cast
+from weirflow.sql.expr import Expr
+from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_atomic, is_numeric, type_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.errors import SqlPosition
+
+_DATE_FIELDS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
+_TIME_FIELDS = ("hour", "minute", "second")
+_EXTRACTED = {
+    **{name: name for name in ("year", "quarter", "month", "day", "hour", "minute")},
+    **dict.fromkeys(("y", "years", "yr", "yrs"), "year"),
+    **dict.fromkeys(("qtr",), "quarter"),
+    **dict.fromkeys(("mon", "mons", "months"), "month"),
+    **dict.fromkeys(("week", "w", "weeks"), "weekofyear"),
+    **dict.fromkeys(("d", "days"), "day"),
+    **dict.fromkeys(("dayofweek", "dow"), "dayofweek"),
+    **dict.fromkeys(("dayofweek_iso", "dow_iso"), "weekday_iso"),
+    "doy": "dayofyear",
+    **dict.fromkeys(("h", "hours", "hr", "hrs"), "hour"),
+    **dict.fromkeys(("m", "min", "mins", "minutes"), "minute"),
+}
+
+
+def _parsed(name: str, kind: pa.DataType) -> Rule:
+    """``to_date`` and ``to_timestamp``: without a format they are casts."""
+
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        check_count(name, given, 1, 2, position)
+        if len(given) == 1:
+            if not is_atomic(given[0].type) or (is_numeric(given[0].type) and kind == DATE):
+                raise SqlTypeError(f"{name}() cannot read {type_name(given[0].type)}.", position=position)
+            return cast(given[0], kind, position)
+        return Signature(name, (STRING, STRING), kind)(given, position)
+
+    return rule
+
+
+def _date_diff(given: Arguments, position: SqlPosition | None) -> Expr:
+    if len(given) == 3:  # noqa: PLR2004 - the form with a unit
+        raise NotIncremental(
+            "date_diff() with a unit is not proven equal to Spark's.",
+            reason=Reason.FUNCTION_NOT_PROVEN,
+            hint="use the two-argument form, which counts days",
+            position=position,
+        )
+    return Signature("date_diff", (DATE, DATE), INT)(given, position)
+
+
+def extract(field: str, source: Expr, position: SqlPosition | None) -> Expr:
+    """``EXTRACT(field FROM source)``; ``NotIncremental`` for fields without a proof."""
+    name = _EXTRACTED.get(field.casefold())
+    if name is None or name not in DATES:
+        raise NotIncremental(
+            f"EXTRACT of {field.upper()} is not proven equal to Spark's.",
+            reason=Reason.FUNCTION_NOT_PROVEN,
+            hint="proven are " + ", ".join(sorted({*_EXTRACTED.values()} & DATES.keys())),
+            position=position,
+        )
+    return DATES[name]((source,), position)
+
+
+DATES: dict[str, Rule] = {
+    **{name: Signature(name, (DATE,), INT) for name in _DATE_FIELDS},
+    **{name: Signature(name, (ANY_TIMESTAMP,), INT) for name in _TIME_FIELDS},
+    **{name: Signature(name, (DATE, INT), DATE) for name in ("date_add", "date_sub", "add_months")},
+    "date_diff": _date_diff,
+    "last_day": Signature("last_day", (DATE,), DATE),
+    "trunc": Signature("trunc", (DATE, STRING), DATE),
+    "date_trunc": Signature("date_trunc", (STRING, TIMESTAMP), TIMESTAMP),
+    "to_date": _parsed("to_date", DATE),
+    "to_timestamp": _parsed("to_timestamp", TIMESTAMP),
+    "to_timestamp_ntz": _parsed("to_timestamp_ntz", TIMESTAMP_NTZ),
+    "make_date": Signature("make_date", (INT, INT, INT), DATE),
+    "unix_date": Signature("unix_date", (DATE,), INT),
+    "date_from_unix_date": Signature("date_from_unix_date", (INT,), DATE),
+    **{name: Signature(name, (TIMESTAMP,), BIGINT) for name in ("unix_seconds", "unix_millis", "unix_micros")},
+    **{name: Signature(name, (BIGINT,), TIMESTAMP) for name in ("timestamp_millis", "timestamp_micros")},
+}

@@ -1,0 +1,100 @@
+"""Mathematical functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql import decimals
+from weirflow.sql.coercion import DECIMAL, INTEGRAL, NUMERIC, unify
+from weirflow.sql.expr import Call, Expr, Literal
+from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, DOUBLE, FLOAT, INT, YEAR_MONTH_INTERVAL, decimal, is_decimal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.errors import SqlPosition
+
+_NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
+_DOUBLE_FUNCTIONS = (
+    "sqrt cbrt exp expm1 ln log10 log2 log1p sin cos tan cot sec csc asin acos atan sinh cosh tanh asinh acosh atanh "
+    "degrees radians rint"
+).split()
+
+
+def _whole(name: str) -> Rule:
+    """``ceil`` and ``floor``: a bigint, or a decimal without fraction."""
+    one = Signature(name, ((DOUBLE, DECIMAL, BIGINT),), _whole_type)
+
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        if len(given) == 2:  # noqa: PLR2004 - the number and its scale
+            raise NotIncremental(
+                f"{name}() with a scale is not proven equal to Spark's.",
+                reason=Reason.FUNCTION_NOT_PROVEN,
+                position=position,
+            )
+        return one(given, position)
+
+    return rule
+
+
+def _whole_type(arguments: Arguments) -> pa.DataType:
+    kind = arguments[0].type
+    if not is_decimal(kind):
+        return BIGINT
+    return decimals.bounded(kind.precision - kind.scale + 1, 0) if kind.scale else decimal(kind.precision, 0)
+
+
+def _rounding(name: str) -> Rule:
+    """``round`` and ``bround``; the scale is a literal because the result's type depends on it."""
+    two = Signature(name, (NUMERIC, INT), same_as(0), (Literal(0, INT),))
+
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        number, scale = two.arguments(given, position)
+        if not isinstance(scale, Literal) or scale.value is None:
+            raise SqlTypeError(f"The scale of {name}() must be a number, not an expression.", position=position)
+        kind = decimals.rounded(number.type, scale.value) if is_decimal(number.type) else number.type
+        return Call(name, (number, scale), kind, position)
+
+    return rule
+
+
+def _logarithm(given: Arguments, position: SqlPosition | None) -> Expr:
+    """``log(x)`` is natural; ``log(base, x)`` is its own function."""
+    if len(given) == 1:
+        return Signature("ln", (DOUBLE,), DOUBLE)(given, position)
+    return Signature("log", (DOUBLE, DOUBLE), DOUBLE)(given, position)
+
+
+def _bitwise(name: str) -> Rule:
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        check_count(name, given, 2, 2, position)
+        pair = unify(given, name, position)
+        arguments = Signature(name, (INTEGRAL, INTEGRAL), same_as(0)).arguments(pair, position)
+        return Call(name, arguments, arguments[0].type, position)
+
+    return rule
+
+
+NUMBERS: dict[str, Rule] = {
+    **{name: Signature(name, (DOUBLE,), DOUBLE) for name in _DOUBLE_FUNCTIONS},
+    **{name: Signature(name, (DOUBLE, DOUBLE), DOUBLE) for name in ("power", "atan2", "hypot")},
+    "log": _logarithm,
+    "abs": Signature("abs", (_NUMBER_OR_INTERVAL,), same_as(0)),
+    "sign": Signature("sign", ((DOUBLE, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL),), DOUBLE),
+    "positive": lambda given, position: Signature("positive", (_NUMBER_OR_INTERVAL,), same_as(0)).arguments(
+        given, position
+    )[0],
+    "ceil": _whole("ceil"),
+    "floor": _whole("floor"),
+    "round": _rounding("round"),
+    "bround": _rounding("bround"),
+    "greatest": alike("greatest"),
+    "least": alike("least"),
+    "factorial": Signature("factorial", (INT,), BIGINT),
+    **{name: _bitwise(name) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
+    **{name: Signature(name, ((INT, BIGINT), INT), same_as(0)) for name in ("shiftleft", "shiftright")},
+    "is_nan": Signature("is_nan", ((DOUBLE, FLOAT),), BOOLEAN),
+}

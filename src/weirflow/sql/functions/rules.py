@@ -1,0 +1,95 @@
+"""How a function's arguments become a typed call: count them, cast them as Spark would, name the result's type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql.coercion import Expected, expected_name, implicit, unify
+from weirflow.sql.expr import Call, Expr, Literal
+from weirflow.sql.types import type_name
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
+
+Arguments = tuple[Expr, ...]
+Rule = Callable[[Arguments, "SqlPosition | None"], Expr]
+ResultType = pa.DataType | Callable[[Arguments], pa.DataType]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function of fixed parameters.
+
+    The last ``len(defaults)`` parameters may be left out and are then filled in; ``repeats`` lets the last parameter
+    occur any number of times, at least ``minimum`` arguments in all.
+    """
+
+    name: str
+    parameters: tuple[Expected, ...]
+    result: ResultType
+    defaults: tuple[Literal, ...] = ()
+    optional: int = 0
+    repeats: bool = False
+
+    def arguments(self, given: Arguments, position: SqlPosition | None) -> Arguments:
+        """The arguments in the parameters' types; ``SqlTypeError`` if they do not fit."""
+        least = len(self.parameters) - max(self.optional, len(self.defaults))
+        most = None if self.repeats else len(self.parameters)
+        check_count(self.name, given, least, most, position)
+        missing = len(self.parameters) - len(given)
+        filled = given + (self.defaults[len(self.defaults) - missing :] if missing > 0 and self.defaults else ())
+        return tuple(
+            _fit(self.name, index, expr, self.parameters[min(index, len(self.parameters) - 1)], position)
+            for index, expr in enumerate(filled)
+        )
+
+    def __call__(self, given: Arguments, position: SqlPosition | None) -> Expr:
+        arguments = self.arguments(given, position)
+        return Call(self.name, arguments, result_type(self.result, arguments), position)
+
+
+def result_type(result: ResultType, arguments: Arguments) -> pa.DataType:
+    """The type a rule gives for these arguments."""
+    return result(arguments) if callable(result) else result
+
+
+def same_as(index: int) -> Callable[[Arguments], pa.DataType]:
+    """The result has the type of the argument at ``index``."""
+    return lambda arguments: arguments[index].type
+
+
+def alike(name: str, result: pa.DataType | None = None, least: int = 2) -> Rule:
+    """A function of any number of arguments that first meet in one common type."""
+
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        check_count(name, given, least, None, position)
+        arguments = unify(given, f"{name}()", position)
+        return Call(name, arguments, arguments[0].type if result is None else result, position)
+
+    return rule
+
+
+def check_count(
+    name: str, given: Arguments, least: int, most: int | None, position: SqlPosition | None
+) -> None:
+    """``SqlTypeError`` unless there are ``least`` to ``most`` arguments."""
+    if len(given) >= least and (most is None or len(given) <= most):
+        return
+    wanted = str(least) if most == least else f"at least {least}" if most is None else f"{least} to {most}"
+    raise SqlTypeError(f"{name}() takes {wanted} arguments, not {len(given)}.", position=position)
+
+
+def _fit(name: str, index: int, expr: Expr, expected: Expected, position: SqlPosition | None) -> Expr:
+    fitted = implicit(expr, expected, position)
+    if fitted is None:
+        raise SqlTypeError(
+            f"{name}() takes {expected_name(expected)} as argument {index + 1}, not {type_name(expr.type)}.",
+            hint=f"CAST it to {expected_name(expected)} if that is meant",
+            position=position,
+        )
+    return fitted

@@ -1,0 +1,81 @@
+"""Functions of strings and binaries, regular expressions included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.sql.coercion import implicit
+from weirflow.sql.expr import Call, Expr, Literal
+from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
+from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_atomic
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
+
+_TEXT = (STRING, BINARY)
+_STRINGS = array_of(STRING)
+
+
+def _concat(given: Arguments, position: SqlPosition | None) -> Expr:
+    """Strings, unless all are binaries or all arrays."""
+    kinds = {str(expr.type) for expr in given if expr.type != NULL}
+    if any(is_array(expr.type) for expr in given) or kinds == {str(BINARY)}:
+        return alike("concat", least=1)(given, position)
+    return Signature("concat", (STRING,), STRING, optional=1, repeats=True)(given, position)
+
+
+def _trimming(name: str) -> Rule:
+    """``trim(text)`` or, as Spark orders a call's arguments, ``trim(characters, text)``; the call has text first."""
+
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        check_count(name, given, 1, 2, position)
+        texts = Signature(name, (STRING, STRING), STRING, optional=1).arguments(given, position)
+        return Call(name, tuple(reversed(texts)), STRING, position)
+
+    return rule
+
+
+def _concat_ws(given: Arguments, position: SqlPosition | None) -> Expr:
+    """The separator, then strings and arrays of strings."""
+    check_count("concat_ws", given, 1, None, position)
+    parts = tuple(
+        expr if expr.type == _STRINGS else implicit(expr, STRING if is_atomic(expr.type) else _STRINGS, position) or expr
+        for expr in given[1:]
+    )
+    separator = Signature("concat_ws", (STRING,), STRING).arguments(given[:1], position)
+    rest = Signature("concat_ws", ((STRING, _STRINGS),), STRING, optional=1, repeats=True).arguments(parts, position)
+    return Call("concat_ws", separator + rest, STRING, position)
+
+
+def _locate(given: Arguments, position: SqlPosition | None) -> Expr:
+    """``locate(part, text[, from])``; without a start it is ``instr(text, part)``."""
+    return Signature("locate", (STRING, STRING, INT), INT, (Literal(1, INT),))(given, position)
+
+
+STRINGS: dict[str, Rule] = {
+    **{name: Signature(name, (STRING,), STRING) for name in ("upper", "lower", "initcap")},
+    **{name: Signature(name, (_TEXT,), INT) for name in ("length", "octet_length", "bit_length")},
+    **{name: _trimming(name) for name in ("trim", "ltrim", "rtrim")},
+    "substring": Signature("substring", (_TEXT, INT, INT), same_as(0), (Literal(2**31 - 1, INT),)),
+    "concat": _concat,
+    "concat_ws": _concat_ws,
+    "replace": Signature("replace", (STRING, STRING, STRING), STRING, (Literal("", STRING),)),
+    "lpad": Signature("lpad", (STRING, INT, STRING), STRING, (Literal(" ", STRING),)),
+    "rpad": Signature("rpad", (STRING, INT, STRING), STRING, (Literal(" ", STRING),)),
+    "left": Signature("left", (_TEXT, INT), same_as(0)),
+    "right": Signature("right", (STRING, INT), STRING),
+    "instr": Signature("instr", (STRING, STRING), INT),
+    "locate": _locate,
+    **{name: Signature(name, (_TEXT, _TEXT), BOOLEAN) for name in ("startswith", "endswith", "contains")},
+    "repeat": Signature("repeat", (STRING, INT), STRING),
+    "space": Signature("space", (INT,), STRING),
+    "split": Signature("split", (STRING, STRING, INT), _STRINGS, (Literal(-1, INT),)),
+    "split_part": Signature("split_part", (STRING, STRING, INT), STRING),
+    "substring_index": Signature("substring_index", (STRING, STRING, INT), STRING),
+    "translate": Signature("translate", (STRING, STRING, STRING), STRING),
+    "ascii": Signature("ascii", (STRING,), INT),
+    "chr": Signature("chr", (BIGINT,), STRING),
+    "md5": Signature("md5", (BINARY,), STRING),
+    "regexp_replace": Signature("regexp_replace", (STRING, STRING, STRING, INT), STRING, (Literal(1, INT),)),
+    "regexp_extract": Signature("regexp_extract", (STRING, STRING, INT), STRING, (Literal(1, INT),)),
+}

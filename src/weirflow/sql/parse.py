@@ -1,0 +1,140 @@
+"""Spark SQL text to sqlglot's syntax tree, with every function call as it was written.
+
+sqlglot knows many functions by many names and rewrites them while it parses (``nvl`` becomes ``COALESCE``, ``date_sub``
+an addition). Names and argument rules are ours (``weirflow.sql.functions``), so those rewrites are switched off.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokens import Token, TokenType
+
+from weirflow.errors import SqlPosition, SqlSyntaxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NUMBER_SUFFIXES = frozenset({"Y", "S", "L", "F", "D", "BD"})
+_KEYWORD_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "SUBSTR", "TRIM")
+_CALLABLE_KEYWORDS = (TokenType.WINDOW, TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
+
+
+class _PlainCalls(SparkParser):
+    """Spark's grammar; a call stays ``exp.Anonymous`` unless it has a syntax of its own (CAST, EXTRACT, ...)."""
+
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+        name: SparkParser.FUNCTION_PARSERS[name] for name in _KEYWORD_SYNTAX
+    }
+    STRICT_CAST = True
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+        "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
+    }
+
+    def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:  # noqa: FBT001 - sqlglot's signature
+        """Marks the casts that stand for a literal's suffix, as in ``1L`` or ``1.5BD``."""
+        number = kwargs["this"]
+        suffix = self._prev.text.upper()
+        is_suffix = isinstance(number, exp.Literal) and not number.is_string and suffix in NUMBER_SUFFIXES
+        cast = super().build_cast(strict, **kwargs)
+        if is_suffix:
+            cast.meta["suffix"] = suffix
+            cast.meta["digits"] = number.name
+        return cast
+
+
+class _Dialect(Spark):
+    """Spark with plain calls; used here only."""
+
+    Parser = _PlainCalls
+
+
+_DIALECT = _Dialect()
+
+
+def parse_query(sql: str) -> exp.Query:
+    """The syntax tree of the one query in ``sql``; ``SqlSyntaxError`` if it is not exactly one.
+
+    >>> parse_query("SELECT nvl(a, 0) FROM t").selects[0].name
+    'nvl'
+    """
+    try:
+        trees = _DIALECT.parser().parse(_readable(_DIALECT.tokenize(sql)), sql)
+    except ParseError as error:
+        raise _syntax_error(error, sql) from None
+    except SqlglotError as error:
+        raise SqlSyntaxError(f"The text cannot be read as SQL: {_first_line(str(error))}") from None
+    statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+    if len(statements) != 1:
+        found = "none" if not statements else f"{len(statements)} statements"
+        raise SqlSyntaxError(f"Expected one query, found {found}.", hint="give each view one SELECT")
+    tree = statements[0]
+    if isinstance(tree, exp.Values):
+        return exp.select("*").from_(tree)
+    if not isinstance(tree, exp.Query):
+        kind = (tree.name if isinstance(tree, exp.Command) else tree.key).upper()
+        raise SqlSyntaxError(
+            f"{kind} is not a query.", hint="a view is a SELECT, VALUES or WITH query", position=position(tree, sql)
+        )
+    return tree
+
+
+def parse_type(text: str) -> exp.DataType:
+    """The syntax tree of a Spark type such as ``STRUCT<a: INT>``; ``SqlSyntaxError`` if it is none."""
+    try:
+        parsed = _DIALECT.parser().parse_into(exp.DataType, _DIALECT.tokenize(text), text)
+    except SqlglotError as error:
+        raise SqlSyntaxError(f"{text!r} is not a Spark type: {_first_line(str(error))}") from None
+    if not parsed or not isinstance(parsed[0], exp.DataType):
+        raise SqlSyntaxError(f"{text!r} is not a Spark type.")
+    return parsed[0]
+
+
+def position(node: exp.Expr | None, sql: str) -> SqlPosition | None:
+    """Where ``node`` begins in ``sql``, or None when nothing of it remembers its place."""
+    if node is None:
+        return None
+    spans = [
+        (part.meta["start"], part.meta["end"]) for part in node.walk() if part.meta_get("start") is not None
+    ]
+    if not spans:
+        return None
+    start = min(span[0] for span in spans)
+    end = min(span[1] for span in spans if span[0] == start)
+    return _at(sql, start, sql[start : end + 1])
+
+
+def _at(sql: str, offset: int, fragment: str) -> SqlPosition:
+    before = sql[:offset]
+    return SqlPosition(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1, fragment)
+
+
+def _readable(tokens: list[Token]) -> list[Token]:
+    """Keywords that are followed by a parenthesis are function names: ``GROUP BY window(ts, '1 hour')``."""
+    following = [*tokens[1:], None]
+    return [
+        Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
+        if token.token_type in _CALLABLE_KEYWORDS and after is not None and after.token_type == TokenType.L_PAREN
+        else token
+        for token, after in zip(tokens, following, strict=True)
+    ]
+
+
+def _syntax_error(error: ParseError, sql: str) -> SqlSyntaxError:
+    detail = error.errors[0] if error.errors else {}
+    message = f"The text cannot be read as SQL: {_first_line(str(detail.get('description') or error))}"
+    fragment = str(detail.get("highlight") or "")
+    context = str(detail.get("start_context") or "")
+    offset = sql.find(context + fragment) if context or fragment else -1
+    if offset < 0:
+        return SqlSyntaxError(message)
+    return SqlSyntaxError(message, position=_at(sql, offset + len(context), fragment))
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0] if text else "no detail"

@@ -1,0 +1,234 @@
+"""The logical plan: relational operators over typed expressions, as a tree of frozen nodes.
+
+A node's ``fields`` are its output columns; expressions refer to the columns of the node's input by index. The input
+of a ``Join``'s residual condition is the left side's columns followed by the right side's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.errors import SqlPosition
+    from weirflow.sql.expr import AggregateCall, Call, Expr, SortKey, WindowCall
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named, typed output column."""
+
+    name: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Scan:
+    """All rows of a source or of another view."""
+
+    name: str
+    fields: tuple[Field, ...]
+    position: SqlPosition | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Values:
+    """Constant rows; no columns and one row for a SELECT without FROM."""
+
+    rows: tuple[tuple[Expr, ...], ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Project:
+    """One output column for each expression."""
+
+    input: Plan
+    expressions: tuple[Expr, ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The rows for which the predicate is true; not those for which it is NULL."""
+
+    input: Plan
+    predicate: Expr
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Those of the input."""
+        return self.input.fields
+
+
+class JoinKind(StrEnum):
+    """Which rows a join returns."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    """Left rows with a match; left columns only."""
+    ANTI = "anti"
+    """Left rows without a match; left columns only."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join on equal keys and a residual condition; no keys at all is a cross join.
+
+    ``null_aware`` is NOT IN: an ANTI join that returns nothing for NULL keys on either side, as SQL has it.
+    """
+
+    left: Plan
+    right: Plan
+    kind: JoinKind
+    left_keys: tuple[Expr, ...]
+    right_keys: tuple[Expr, ...]
+    residual: Expr | None = None
+    null_aware: bool = False
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Left columns, then right ones unless the kind has left rows only."""
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.fields
+        return self.left.fields + self.right.fields
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Groups of equal keys; output is the keys, then one column for each call.
+
+    Without keys there is exactly one group, also over nothing. With ``grouping_sets`` (indexes into the keys) the rows
+    are grouped once for each set, keys outside it are NULL, and a last column holds Spark's grouping id (bigint).
+    """
+
+    input: Plan
+    keys: tuple[Expr, ...]
+    calls: tuple[AggregateCall, ...]
+    fields: tuple[Field, ...]
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The input's columns, then one for each window function."""
+
+    input: Plan
+    calls: tuple[WindowCall, ...]
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Each different row once."""
+
+    input: Plan
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Those of the input."""
+        return self.input.fields
+
+
+@dataclass(frozen=True)
+class Union:
+    """All rows of all inputs (UNION ALL); their types are equal."""
+
+    inputs: tuple[Plan, ...]
+    fields: tuple[Field, ...]
+
+
+class SetKind(StrEnum):
+    """The set operations besides union."""
+
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@dataclass(frozen=True)
+class SetOperation:
+    """INTERSECT or EXCEPT, as sets or (``all``) as multisets; types are equal."""
+
+    kind: SetKind
+    all: bool
+    left: Plan
+    right: Plan
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The rows from ``offset`` on, ``limit`` of them (None: all), in the given order."""
+
+    input: Plan
+    order: tuple[SortKey, ...]
+    limit: int | None
+    offset: int = 0
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Those of the input."""
+        return self.input.fields
+
+
+@dataclass(frozen=True)
+class Generate:
+    """The input's columns, then those of a generator (``explode``, ``posexplode``, ``inline``, ``stack``...).
+
+    A row is repeated for each row it generates; with ``outer`` a row that generates none is kept once, with NULLs.
+    """
+
+    input: Plan
+    generator: Call
+    outer: bool
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class SessionWindow:
+    """The input's columns, then ``session_window``: rows of equal keys whose times are within ``gap_us`` merge."""
+
+    input: Plan
+    keys: tuple[Expr, ...]
+    time: Expr
+    gap_us: int
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Recursive:
+    """A recursive CTE: ``base``, then ``step`` over the rows found last, until none is new.
+
+    ``distinct`` is UNION (a row is found once); otherwise UNION ALL. Inside ``step`` a ``Scan`` of ``name`` is the
+    rows found last.
+    """
+
+    name: str
+    base: Plan
+    step: Plan
+    distinct: bool
+    fields: tuple[Field, ...]
+
+
+Plan = (
+    Scan
+    | Values
+    | Project
+    | Filter
+    | Join
+    | Aggregate
+    | Window
+    | Distinct
+    | Union
+    | SetOperation
+    | TopK
+    | Generate
+    | SessionWindow
+    | Recursive
+)

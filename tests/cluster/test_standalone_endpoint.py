@@ -1,0 +1,98 @@
+"""Standalone masters that cannot be used: a typed error within seconds, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+import time
+
+import pytest
+from support.hang import HangingEndpoint, dead_port
+from support.processes import java_children, wait_until
+
+from weirflow import Session
+from weirflow.errors import AuthenticationFailed, ConfigError, EndpointUnreachable
+
+WRONG = "canary-wrong-secret"
+LIMIT_SECONDS = 15.0
+
+pytestmark = pytest.mark.usefixtures("exclusive_spark")
+
+
+@pytest.fixture
+def refused(monkeypatch, tmp_path):
+    @contextlib.contextmanager
+    def refused(error, match):
+        """Raises ``error`` in time, shows no secret, and leaves no JVM, thread or temporary file."""
+        jvms, threads = java_children(os.getpid()), set(threading.enumerate())
+        begin = time.monotonic()
+        with monkeypatch.context() as patch, pytest.raises(error, match=match) as caught:
+            patch.setattr(tempfile, "tempdir", str(tmp_path))
+            yield
+        assert time.monotonic() - begin < LIMIT_SECONDS
+        shown = f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
+        assert WRONG not in shown
+        assert java_children(os.getpid()) == jvms
+        assert list(tmp_path.iterdir()) == []
+        wait_until(lambda: set(threading.enumerate()) <= threads, 5.0, "free of new threads")
+
+    return refused
+
+
+@pytest.mark.parametrize("token", [WRONG, None], ids=["wrong", "none"])
+def test_a_wrong_or_missing_secret_is_refused(cluster, refused, token):
+    with (
+        Session.distributed(cluster.url, token=token, driver_memory="512m") as session,
+        refused(AuthenticationFailed, "refused the token"),
+    ):
+        session.sql("SELECT 1")
+
+
+def test_the_same_process_can_use_the_cluster_after_a_refusal(cluster, refused):
+    with (
+        Session.distributed(cluster.url, token=WRONG, driver_memory="512m") as session,
+        refused(AuthenticationFailed, "refused the token"),
+    ):
+        session.sql("SELECT 1")
+    with Session.distributed(cluster.url, token=cluster._secret, driver_memory="512m") as session:
+        session.register("known", [{"a": 1}])
+        assert session.tables() == ["known"]
+
+
+def test_a_dead_endpoint_is_reported_within_a_second(refused):
+    begin = time.monotonic()
+    with (
+        Session.distributed(f"spark://127.0.0.1:{dead_port()}", token=WRONG) as session,
+        refused(EndpointUnreachable, "connection refused"),
+    ):
+        session.sql("SELECT 1")
+    assert time.monotonic() - begin < 1.0
+
+
+@pytest.mark.parametrize(("token", "timeout"), [(WRONG, None), (None, 5.0)], ids=["secret", "open"])
+def test_a_hanging_endpoint_is_given_up_on(refused, token, timeout):
+    with HangingEndpoint() as endpoint:
+        address = f"spark://127.0.0.1:{endpoint.port}"
+        with (
+            Session.distributed(address, token=token, connect_timeout=timeout, driver_memory="512m") as session,
+            refused(EndpointUnreachable, "No Spark master answered"),
+        ):
+            session.sql("SELECT 1")
+        assert endpoint.connections > 1
+
+
+def test_a_spark_connect_server_is_no_master(connect_server, refused):
+    address = f"spark://127.0.0.1:{connect_server.port}"
+    with (
+        Session.distributed(address, token=WRONG, driver_memory="512m") as session,
+        refused((AuthenticationFailed, EndpointUnreachable), str(connect_server.port)),
+    ):
+        session.sql("SELECT 1")
+
+
+def test_a_secret_in_the_address_is_refused():
+    with pytest.raises(ConfigError) as caught, Session.distributed(f"spark://{WRONG}@127.0.0.1:7077") as session:
+        session.sql("SELECT 1")
+    assert WRONG not in str(caught.value)

@@ -1,0 +1,52 @@
+"""One Spark for the whole run: tests share an embedded Session, and those about sessions ask for it to be closed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from weirflow import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class SharedSession:
+    """The Session that tests share. It is opened when first asked for, and again after it was closed."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+
+    def open(self) -> Session:
+        if self._session is None:
+            self._session = Session.embedded(cores=2, driver_memory="1g", progress="off")
+        return self._session
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+@pytest.fixture(scope="session")
+def shared_session() -> Iterator[SharedSession]:
+    shared = SharedSession()
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def session(shared_session: SharedSession) -> Iterator[Session]:
+    """An embedded Session on two cores; names registered and tables written in it are gone after the test."""
+    opened = shared_session.open()
+    yield opened
+    assert list(opened.operations) == []
+    for name in opened.tables():
+        opened.drop(name)
+
+
+@pytest.fixture
+def exclusive_spark(shared_session: SharedSession) -> None:
+    """No Spark runs in this process, so the test may start its own; it must also stop it."""
+    shared_session.close()

@@ -1,0 +1,234 @@
+"""Operations on a real Spark: what is stopped really stops, and its slots are free again."""
+
+import threading
+import time
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from pyspark import BarrierTaskContext
+from support.processes import wait_until
+
+import weirflow
+from weirflow.errors import ConfigError, OperationCancelled, OperationTimeout, SessionError
+from weirflow.types import OperationState
+
+# A minute of work in each of two tasks, in the JVM alone.
+JVM_BOUND = "SELECT count(*) FROM range(0, 1000000000000, 1, 2) WHERE sqrt(id) * sqrt(id + 1) < 0"
+SHUFFLING = """
+SELECT count(*) FROM (SELECT a.id % 1000 AS k, count(*) AS n FROM range(0, 400000000, 1, 200) a GROUP BY 1) x
+JOIN (SELECT id % 1000 AS k, max(id) AS m FROM range(0, 400000000, 1, 200) GROUP BY 1) y ON x.k = y.k
+"""
+
+
+@pytest.fixture
+def slow(session):
+    """Queries that would run for a minute, by what keeps them busy."""
+
+    def sleep(value):
+        time.sleep(30)
+        return value
+
+    session.udf("sleepy", sleep, "long")
+    return {
+        "jvm": JVM_BOUND,
+        "python": "SELECT sum(sleepy(id)) FROM range(0, 4, 1, 4)",
+        "short tasks": SHUFFLING,
+    }
+
+
+def slots_are_free(session):
+    """A job that needs both cores at once ends at once."""
+
+    def meet(batches):
+        BarrierTaskContext.get().barrier()
+        yield from batches
+
+    begin = time.monotonic()
+    frame = session.from_arrow(session.spark.range(0, 2, 1, 2)).mapInArrow(meet, "id long", barrier=True)
+    assert Counter(frame.to_arrow()["id"].to_pylist()) == Counter([0, 1])
+    return time.monotonic() - begin < 5.0
+
+
+def active_jobs(session):
+    return list(session.spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+@pytest.mark.parametrize("kind", ["jvm", "python", "short tasks"])
+def test_a_deadline_stops_the_query(session, slow, kind):
+    session.sql("SELECT 1").collect()
+    begin = time.monotonic()
+    with pytest.raises(OperationTimeout) as caught:
+        session.sql_with_timeout(slow[kind], 1000)
+    assert 1.0 <= time.monotonic() - begin < 3.0
+    assert list(session.operations) == []
+    assert session.operations.get(caught.value.operation_id).state is OperationState.TIMED_OUT
+    wait_until(lambda: not active_jobs(session), 5.0, "idle")
+    assert slots_are_free(session)
+
+
+@pytest.mark.parametrize("kind", ["jvm", "python"])
+def test_cancel_from_another_thread(session, slow, kind):
+    outcome = []
+
+    def work():
+        try:
+            session.sql(slow[kind]).collect()
+        except Exception as error:  # noqa: BLE001 - looked at below
+            outcome.append((error, time.monotonic()))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: active_jobs(session), 20.0, "running")
+    [operation] = session.operations
+    begin = time.monotonic()
+    session.operations.cancel(operation.id)
+    thread.join(10.0)
+    [(error, ended)] = outcome
+    assert type(error) is OperationCancelled
+    assert error.operation_id == operation.id
+    assert ended - begin < 3.0
+    assert operation.state is OperationState.CANCELLED
+    assert list(session.operations) == []
+    assert slots_are_free(session)
+
+
+def test_cancelling_one_leaves_the_others(session):
+    def wait(batches):
+        time.sleep(2)
+        yield from batches
+
+    session.from_arrow(session.spark.range(0, 1, 1, 1)).mapInArrow(wait, "id long").createOrReplaceTempView("waits")
+    victim = session.submit(JVM_BOUND)
+    survivor = session.submit("SELECT id FROM waits")
+    wait_until(lambda: len(active_jobs(session)) == 2, 20.0, "both running")
+    victim.cancel()
+    with pytest.raises(OperationCancelled):
+        victim.result(10)
+    assert survivor.result(30).to_pylist() == [{"id": 0}]
+
+
+def test_a_cancelled_stream(session):
+    def wait(batches):
+        for batch in batches:
+            if batch.column(0)[0].as_py() > 0:
+                time.sleep(30)
+            yield batch
+
+    stream = session.from_arrow(session.spark.range(0, 8, 1, 8)).mapInArrow(wait, "id long").to_batches()
+    assert next(stream).to_pylist() == [{"id": 0}]
+    [operation] = session.operations
+    operation.cancel()
+    begin = time.monotonic()
+    with pytest.raises(OperationCancelled):
+        next(stream)
+    assert time.monotonic() - begin < 3.0
+    assert operation.state is OperationState.CANCELLED
+    assert slots_are_free(session)
+
+
+def test_a_submitted_query_reports_progress_and_its_result(session):
+    def wait(batches):
+        time.sleep(0.3)
+        yield from batches
+
+    session.from_arrow(session.spark.range(0, 8, 1, 8)).mapInArrow(wait, "id long").createOrReplaceTempView("slow_rows")
+    job = session.submit("SELECT id FROM slow_rows")
+    assert list(session.operations) == [job]
+    assert job.description == "SELECT id FROM slow_rows"
+    seen = []
+    while not job.wait(0.1):
+        seen.append((job.progress.done, job.progress.total))
+    assert sorted(row["id"] for row in job.result().to_pylist()) == list(range(8))
+    done = [number for number, total in seen if total == 8]
+    assert done == sorted(done)
+    assert len(set(done)) >= 3
+    assert job.state is OperationState.SUCCEEDED
+    assert job.seconds >= 1.0
+
+
+def test_assignments_say_where_each_task_ran(session):
+    job = session.submit("SELECT id FROM range(0, 10, 1, 4)")
+    job.result(60)
+    tasks = job.assignments()
+    assert sorted(task.partition for task in tasks) == [0, 1, 2, 3]
+    assert {(task.executor, task.status) for task in tasks} == {("driver", "SUCCESS")}
+
+
+def test_a_failed_submission_raises_when_asked(session):
+    job = session.submit("SELECT 1 / (id - id) FROM range(3)")
+    assert job.wait(60)
+    with pytest.raises(weirflow.WeirflowError, match="Division by zero"):
+        job.result()
+    assert job.state is OperationState.FAILED
+
+
+def test_a_deadline_that_is_met(session):
+    frame = session.sql_with_timeout("SELECT :n AS n", 60_000, {"n": 5})
+    assert frame.to_arrow().to_pylist() == [{"n": 5}]
+    assert frame.select((frame.n + 1).alias("m")).to_arrow().to_pylist() == [{"m": 6}]
+
+
+@pytest.mark.parametrize("timeout", [0, -5])
+def test_a_deadline_in_the_past(session, timeout):
+    with pytest.raises(ConfigError, match="leaves no time"):
+        session.sql_with_timeout("SELECT 1", timeout)
+
+
+def test_everything_that_runs_is_listed(session, tmp_path):
+    seen = []
+
+    original = session.operations._tracked
+
+    def tracked(operation):
+        seen.append(operation.description)
+        return original(operation)
+
+    session.operations._tracked = tracked
+    try:
+        session.sql("SELECT 1 AS a").write_parquet(tmp_path / "t")
+        session.read_parquet(tmp_path / "t").count()
+        session.register("t", [{"a": 1}])
+        list(session.table("t").to_batches())
+    finally:
+        del session.operations._tracked
+    assert seen == [
+        "SELECT 1 AS a",
+        "write parquet",
+        f"read parquet {tmp_path / 't'}",
+        "count",
+        "from_arrow",
+        "createOrReplaceTempView",
+        "read t",
+        "read t",
+        "to_batches",
+    ]
+
+
+def test_long_queries_have_short_names(session):
+    job = session.submit("SELECT 1 AS a,\n" + "2 AS b, " * 50 + "3 AS c")
+    job.result(60)
+    assert len(job.description) == 60
+    assert job.description.startswith("SELECT 1 AS a, 2 AS b,")
+
+
+def test_marks_do_not_leak_onto_the_thread(session):
+    session.sql("SELECT 1").collect()
+    assert session.spark.sparkContext.getJobTags() == set()
+
+
+def test_closing_stops_what_runs(exclusive_spark):
+    session = weirflow.Session.embedded(cores=2, driver_memory="1g", progress="off")
+    job = session.submit(JVM_BOUND)
+    wait_until(lambda: active_jobs(session), 20.0, "running")
+    stream = session.from_arrow(pa.table({"a": [1, 2]})).to_batches()
+    next(stream)
+    begin = time.monotonic()
+    session.close()
+    assert time.monotonic() - begin < 8.0
+    assert job.state is OperationState.CANCELLED
+    with pytest.raises(OperationCancelled):
+        job.result()
+    with pytest.raises((OperationCancelled, SessionError)):
+        list(stream)
+    assert list(session.operations) == []
