@@ -16,7 +16,7 @@ END_OF_BLOCK = "~~~ end of block ~~~"
 def python_blocks(page: Path) -> list[tuple[str, str | None]]:
     """Each python block with the text block right behind it, which is what it must print."""
     blocks = [(match.group(1), match.group(2)) for match in BLOCK.finditer(page.read_text())]
-    pairs = zip(blocks, [*blocks[1:], ("", "")], strict=True)
+    pairs = zip(blocks, [*blocks[1:], ("", "")], strict=False)
     return [
         (code, shown if next_kind == "text" else None) for (kind, code), (next_kind, shown) in pairs if kind == "python"
     ]

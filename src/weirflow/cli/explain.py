@@ -1,7 +1,6 @@
 """``weirflow explain``: how Spark would run a query, without running it."""
 
 import json
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,19 +10,12 @@ from weirflow.cli.options import QueryOptions, ReportOptions, SessionOptions
 from weirflow.cli.output import Stdout
 from weirflow.cli.running import opened
 from weirflow.cli.tables import check_tables, parse_tables, register_tables
-from weirflow.errors import UnsupportedError
+from weirflow.session.statements import refuse_commands
 from weirflow.types import ExplainMode
 
 if TYPE_CHECKING:
     from weirflow.session import Session
-    from weirflow.spark.frame import DataFrame
     from weirflow.spark.plan_text import PlanNode
-
-_NOT_SQL = re.compile(
-    r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL
-)
-_QUERY = re.compile(r"[\s(]*(SELECT|VALUES|TABLE|WITH|FROM)\b", re.IGNORECASE)
-_CHANGES = re.compile(r"\b(INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
 
 
 def explain(
@@ -46,14 +38,14 @@ def explain(
     """
     with reported(report) as statement:
         statement.sql = query.text()
-        refuse_commands(statement.sql)
+        refuse_commands(statement.sql)  # before Spark is started
         params, tables = query.params(), parse_tables(query.table)
         with opened(session) as command:
             check_tables(command.session, tables)
 
             def work() -> dict[str, Any]:
                 register_tables(command.session, tables)
-                return _explained(command.session, command.session.sql(statement.sql, params), mode)
+                return _explained(command.session, statement.sql, params, mode)
 
             explained = command.run(statement.sql, work)
         text = json.dumps(explained, ensure_ascii=False) if report.json else explained["plan"]
@@ -62,24 +54,13 @@ def explain(
         stdout.flush()
 
 
-def refuse_commands(sql: str) -> None:
-    """Raise ``UnsupportedError`` for anything that may be more than a query: Spark runs commands as it reads them."""
-    code = _NOT_SQL.sub(" ", sql)
-    if not _QUERY.match(code) or _CHANGES.search(code):
-        raise UnsupportedError(
-            "Only queries can be explained; this statement might change something.",
-            hint="explain the SELECT in it, or run EXPLAIN with `weirflow sql`",
-        )
-
-
-def _explained(session: "Session", frame: "DataFrame", mode: ExplainMode) -> dict[str, Any]:
+def _explained(session: "Session", sql: str, params: dict[str, Any] | None, mode: ExplainMode) -> dict[str, Any]:
     if mode is not ExplainMode.STAGES:
-        return {"mode": mode, "plan": session.explain(frame, mode)}
+        return {"mode": mode, "plan": session.explain(sql, mode, params)}
+    stages = session.stages(sql, params)
     # Deferred: imports pyspark, which is loaded by now.
-    from weirflow.spark.leaf_partitions import leaf_partition_counts  # noqa: PLC0415
-    from weirflow.spark.stages import cut, render  # noqa: PLC0415 - goes with it
+    from weirflow.spark.stages import render  # noqa: PLC0415
 
-    stages = cut(session.explain(frame, ExplainMode.PHYSICAL), leaf_partition_counts(frame.spark))
     described = [
         {
             "number": stage.number,

@@ -6,8 +6,10 @@ import threading
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
-    from rich.progress import TaskID
+    from rich.progress import Progress, TaskID
 
 _SHOW_AFTER_SECONDS = 1.0
 _REFRESH_SECONDS = 0.2
@@ -69,6 +71,7 @@ class BarDisplay:
         self._console = console
         self._changed = threading.Condition()
         self._running: dict[str, Watched] = {}
+        self._drawn: set[str] = set()
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -85,6 +88,9 @@ class BarDisplay:
         """See ``ProgressDisplay``."""
         with self._changed:
             self._running.pop(operation.id, None)
+            # What the caller prints next must not be wiped out with the bar.
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: operation.id not in self._drawn, timeout=1.0)
 
     def close(self) -> None:
         """See ``ProgressDisplay``."""
@@ -118,21 +124,35 @@ class BarDisplay:
             BarColumn(),
             TextColumn("{task.fields[status]}"),
         )
-        with Progress(*columns, console=self._console, transient=True) as bars:
-            shown: dict[str, TaskID] = {}
-            while operations := self._long_running():
-                for operation in operations:
-                    if operation.id not in shown:
-                        shown[operation.id] = bars.add_task(operation.description, total=None, status="")
-                    done, total = self._count(operation)
-                    counted = f"{done}/{total} tasks, " if total else ""
-                    status = f"{counted}{operation.seconds:.0f} s"
-                    bars.update(shown[operation.id], completed=done, total=total or None, status=status)
-                for gone in shown.keys() - {operation.id for operation in operations}:
-                    bars.remove_task(shown.pop(gone))
-                with self._changed:
-                    if self._changed.wait_for(lambda: self._closed, timeout=_REFRESH_SECONDS):
-                        return
+        try:
+            with Progress(*columns, console=self._console, transient=True) as bars:
+                self._draw(bars)
+        finally:
+            self._note_drawn(())
+
+    def _draw(self, bars: Progress) -> None:
+        """Keep one bar for each long operation until none is left."""
+        shown: dict[str, TaskID] = {}
+        while operations := self._long_running():
+            for operation in operations:
+                if operation.id not in shown:
+                    shown[operation.id] = bars.add_task(operation.description, total=None, status="")
+                done, total = self._count(operation)
+                counted = f"{done}/{total} tasks, " if total else ""
+                status = f"{counted}{operation.seconds:.0f} s"
+                bars.update(shown[operation.id], completed=done, total=total or None, status=status)
+            for gone in shown.keys() - {operation.id for operation in operations}:
+                bars.remove_task(shown.pop(gone))
+            self._note_drawn(shown)
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._drawn - self._running.keys(), _REFRESH_SECONDS)
+                if self._closed:
+                    return
+
+    def _note_drawn(self, operation_ids: Iterable[str]) -> None:
+        with self._changed:
+            self._drawn = set(operation_ids)
+            self._changed.notify_all()
 
     @staticmethod
     def _count(operation: Watched) -> tuple[int, int]:

@@ -248,6 +248,10 @@ class Operations:
 
     def drain(self, description: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
         """Run an iterator as an operation that lasts until it is read to its end, closed or dropped."""
+        if getattr(self._nested, "depth", 0):
+            with self._translated():
+                yield from items()
+            return
         operation = Operation(description, self._control())
         with self._tracked(operation):
             # The first item starts the Spark work, which keeps its mark; between items the thread is the reader's.

@@ -14,6 +14,7 @@ from weirflow.errors import ConfigError, SessionClosed, TableNotFound, did_you_m
 from weirflow.observability.progress import make_display
 from weirflow.session.operations import Operations, Submitted
 from weirflow.session.profiles import Stores, resolve_stores
+from weirflow.session.statements import refuse_commands
 from weirflow.spark.endpoint import parse_endpoint
 from weirflow.types import ExplainMode, Placement, Profile
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from weirflow.spark.engine import Engine
     from weirflow.spark.frame import DataFrame
+    from weirflow.spark.stages import Stage
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     Params = Mapping[str, Any] | Sequence[Any]
@@ -168,8 +170,13 @@ class Session:
         """Run a query in the background. The job returned has its state, progress, ``cancel()`` and ``result()``."""
         return self.operations.submit(_shorten(query), lambda: self.sql(query, params).to_arrow())
 
-    def explain(self, query: str | DataFrame, mode: ExplainMode | str = ExplainMode.PHYSICAL) -> str:
-        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` it falls into."""
+    def explain(
+        self, query: str | DataFrame, mode: ExplainMode | str = ExplainMode.PHYSICAL, params: Params | None = None
+    ) -> str:
+        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` it falls into.
+
+        Nothing runs; a statement that is not a query is refused, because Spark runs commands as it reads them.
+        """
         try:
             chosen = ExplainMode(mode)
         except ValueError:
@@ -179,8 +186,21 @@ class Session:
             ) from None
         from weirflow.spark.explain import explain_text  # noqa: PLC0415 - imports pyspark
 
-        frame = self.sql(query) if isinstance(query, str) else query
+        frame = self._planned(query, params)
         return self.operations.run("explain", lambda: explain_text(frame.spark, chosen))
+
+    def stages(self, query: str | DataFrame, params: Params | None = None) -> tuple[Stage, ...]:
+        """The stages that ``explain(mode="stages")`` prints, as objects."""
+        from weirflow.spark.explain import plan_stages  # noqa: PLC0415 - imports pyspark
+
+        frame = self._planned(query, params)
+        return self.operations.run("explain", lambda: plan_stages(frame.spark))
+
+    def _planned(self, query: str | DataFrame, params: Params | None) -> DataFrame:
+        if not isinstance(query, str):
+            return query
+        refuse_commands(query)
+        return self.sql(query, params)
 
     # Tables
 

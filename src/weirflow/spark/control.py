@@ -103,7 +103,7 @@ class ConnectControl:
         )
 
     def _on_progress(
-        self, stages: Iterable[Any] | None, operation_id: str | None = None, done: bool = False, **_: Any
+        self, stages: Iterable[Any] | None, *, operation_id: str | None = None, done: bool = False, **_: Any
     ) -> None:
         """Called by the client on the thread that reads the result, at first the one that started the query.
 

@@ -260,14 +260,25 @@ def _lost_session() -> SessionError:
 
 
 def _is_lost(error: BaseException | None) -> bool:
-    if isinstance(error, Py4JNetworkError | ConnectionError | EOFError):
+    if isinstance(error, Py4JNetworkError):
         return True
+    if isinstance(error, ConnectionError | EOFError):
+        return _raised_by_pyspark(error)
     # Py4J's error for an answer that never came says nothing but which call it was.
     return (
         type(error) is Py4JError
         and str(error).startswith("An error occurred while calling")
         and "Trace:" not in str(error)
     )
+
+
+def _raised_by_pyspark(error: BaseException) -> bool:
+    """Whether the error comes from a connection to the JVM, and not from a socket of the user's."""
+    trace, module = error.__traceback__, ""
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        trace = trace.tb_next
+    return module.startswith(("py4j.", "pyspark.", "socket"))
 
 
 def _is_grpc(error: BaseException) -> bool:

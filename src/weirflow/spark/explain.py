@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from weirflow.spark.leaf_partitions import leaf_partition_counts
-from weirflow.spark.stages import cut, render
+from weirflow.spark.stages import Stage, cut, render
 from weirflow.types import ExplainMode
 
 _ANALYSED = "== Analyzed Logical Plan =="
@@ -35,8 +35,13 @@ def explain_stages(native_df: Any) -> str:
     On Spark Connect only the text of the plan can be had: the partitions of stages that read files or tables
     are shown as ``?``.
     """
+    return render(plan_stages(native_df))
+
+
+def plan_stages(native_df: Any) -> tuple[Stage, ...]:
+    """The stages that ``explain_stages`` prints."""
     counts = leaf_partition_counts(native_df) if _is_classic(native_df) else []
-    return render(cut(_spark_text(native_df, "simple"), counts))
+    return cut(_spark_text(native_df, "simple"), counts)
 
 
 def _spark_text(native_df: Any, mode: str) -> str:

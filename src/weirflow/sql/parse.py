@@ -37,11 +37,13 @@ class _PlainCalls(SparkParser):
     }
 
     def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:  # noqa: FBT001 - sqlglot's signature
-        """Marks the casts that stand for a literal's suffix, as in ``1L`` or ``1.5BD``."""
+        """Marks the casts that stand for a literal: ``1L``, ``1.5BD``, ``DATE '2020-01-01'``."""
         number = kwargs["this"]
         suffix = self._prev.text.upper()
         is_suffix = isinstance(number, exp.Literal) and not number.is_string and suffix in NUMBER_SUFFIXES
         cast = super().build_cast(strict, **kwargs)
+        if self._prev.token_type == TokenType.STRING:
+            cast.meta["typed_literal"] = True
         if is_suffix:
             cast.meta["suffix"] = suffix
             cast.meta["digits"] = number.name

@@ -205,3 +205,14 @@ def is_array(kind: pa.DataType) -> bool:
 def is_atomic(kind: pa.DataType) -> bool:
     """Neither an array, a map, a struct nor the type of NULL."""
     return not (kind == NULL or pa.types.is_nested(kind))
+
+
+def nullable(kind: pa.DataType) -> pa.DataType:
+    """The type with every nested field nullable and named as Spark names it: plans do not track what is never NULL."""
+    if pa.types.is_map(kind):
+        return pa.map_(nullable(kind.key_type), nullable(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, nullable(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return array_of(nullable(kind.value_type))
+    return kind

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weirflow.ivm.kernel.merge import Merge, merge_by_code
+from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spine
@@ -42,8 +41,8 @@ class AdditiveArrangement:
         self.key_types = tuple(key_types)
         self.width = width
         self._hash = row_hash
-        self._merge = partial(merge_by_code, equality=Equality.GROUPING)
-        self._spine = Spine(self._merge, runs)
+        self._order = CodeOrder(Equality.GROUPING)
+        self._spine = Spine(self._order, runs)
 
     @classmethod
     def from_runs(
@@ -92,7 +91,7 @@ class AdditiveArrangement:
 
     def rows(self) -> Iterator[tuple[tuple[pa.Array, ...], Int64s]]:
         """All keys with their accumulators, each once, in pieces of about 65,536 keys and in no useful order."""
-        merge = Merge(self._spine.runs, self._merge, keep=False)
+        merge = Merge(self._spine.runs, self._order, keep=False)
         while not merge.finished:
             run = merge.advance(_ROWS_PER_BATCH)
             if len(run):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from weirflow.ivm.kernel.merge import Merge, merge_by_code
+from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spine
@@ -50,8 +49,8 @@ class Arrangement:
         self.types = tuple(types)
         self.key_count = key_count
         self._hash = row_hash
-        self._merge = partial(merge_by_code, equality=Equality.IDENTITY)
-        self._spine = Spine(self._merge, runs)
+        self._order = CodeOrder(Equality.IDENTITY)
+        self._spine = Spine(self._order, runs)
         # Which bits of a code tell nothing about the key.
         self._span = _EVERYTHING if key_count == 0 else _NOTHING if key_count == len(self.types) else _LOW
         self._float_keys = any(has_floats(type_) for type_ in self.types[:key_count])
@@ -135,7 +134,7 @@ class Arrangement:
 
         What is inserted while the iterator is in use is not in it.
         """
-        merge = Merge(self._spine.runs, self._merge, keep=False)
+        merge = Merge(self._spine.runs, self._order, keep=False)
         while not merge.finished:
             batch = merge.advance(_ROWS_PER_BATCH).batch
             if len(batch):

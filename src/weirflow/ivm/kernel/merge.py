@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,25 +13,39 @@ from weirflow.ivm.zset.batch import concat_columns
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values, validity, value_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from weirflow.ivm.zset.batch import Bools, Int64s
+    from weirflow.ivm.zset.hashing import Equality
 
 MAX_STRING_BYTES = 2**31 - 1
 """What the 32-bit offsets of one Arrow string array can address."""
 
 
+class RunOrder(Protocol):
+    """How the runs of an arrangement are sorted."""
+
+    def merge(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows of one or more runs, or of slices of runs cut by ``end_of``: equal rows added up."""
+
+    def end_of(self, run: Run, pivot: Run, at: int) -> int:
+        """Where to cut ``run`` so that all rows not after row ``at`` of ``pivot`` are before the cut, in any run.
+
+        Rows that are equal must fall on the same side.
+        """
+
+
 class Merge:
     """A merge under way. The inputs stay valid and in use until ``result`` replaces them.
 
-    Slices are cut between different codes, so that all equal rows fall into one slice.
+    All equal rows fall into one slice.
     """
 
-    def __init__(self, runs: Sequence[Run], merge_slices: Callable[[Sequence[Run]], Run], *, keep: bool = True) -> None:
+    def __init__(self, runs: Sequence[Run], order: RunOrder, *, keep: bool = True) -> None:
         self.runs = tuple(runs)
-        self._merge_slices = merge_slices
+        self._order = order
         self._at = [0] * len(self.runs)
         self._remaining = sum(len(run) for run in self.runs)
         self._output = _RunBuilder(self.runs) if keep else None
@@ -54,7 +68,7 @@ class Merge:
         parts = [_slice(run, start, end) for run, start, end in zip(self.runs, self._at, ends, strict=True)]
         self._at = ends
         self._remaining -= sum(len(part) for part in parts)
-        return self._merge_slices([part for part in parts if len(part)])
+        return self._order.merge([part for part in parts if len(part)])
 
     def result(self) -> Run:
         """The merged run; only once ``finished``."""
@@ -67,19 +81,29 @@ class Merge:
         largest = max(range(len(self.runs)), key=lambda index: len(self.runs[index]) - self._at[index])
         left = len(self.runs[largest]) - self._at[largest]
         ahead = max(1, fuel * left // self._remaining)
-        last = self.runs[largest].codes[self._at[largest] + ahead - 1]
-        return [int(run.codes.searchsorted(last, "right")) for run in self.runs]
+        last = self._at[largest] + ahead - 1
+        return [self._order.end_of(run, self.runs[largest], last) for run in self.runs]
 
 
-def merge_by_code(parts: Sequence[Run], equality: Any) -> Run:
-    """Merge whole runs that are small, or slices of runs cut between codes."""
-    if len(parts) == 1:
-        return parts[0]
-    codes = np.concatenate([part.codes for part in parts])
-    values = np.concatenate([part.values for part in parts])
-    # A stable sort of few sorted stretches takes linear time.
-    order = np.argsort(codes, kind="stable")
-    return sorted_run(codes, concat_columns([part.columns for part in parts]), values, equality, order)
+class CodeOrder:
+    """Runs sorted by code alone, whose rows add up when they are equal by ``equality``."""
+
+    def __init__(self, equality: Equality) -> None:
+        self._equality = equality
+
+    def merge(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows."""
+        if len(parts) == 1:
+            return parts[0]
+        codes = np.concatenate([part.codes for part in parts])
+        values = np.concatenate([part.values for part in parts])
+        # A stable sort of few sorted stretches takes linear time.
+        order = np.argsort(codes, kind="stable")
+        return sorted_run(codes, concat_columns([part.columns for part in parts]), values, self._equality, order)
+
+    def end_of(self, run: Run, pivot: Run, at: int) -> int:
+        """Behind the last row with the pivot's code."""
+        return int(run.codes.searchsorted(pivot.codes[at], "right"))
 
 
 def can_merge(runs: Sequence[Run]) -> bool:

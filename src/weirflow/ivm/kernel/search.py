@@ -37,8 +37,11 @@ class Needles:
         self._high = self._low | span
         self._equality = equality
 
-    def candidates(self, run: Run) -> tuple[Int64s, Int64s]:
-        """(probe rows, positions in the run) of all pairs whose codes fit; keys are not compared yet."""
+    def ranges(self, run: Run) -> tuple[Int64s, Int64s, Int64s]:
+        """(probe rows, first positions in the run, lengths) of all ranges of rows whose codes fit.
+
+        Keys are not compared; probe rows without such a row are left out.
+        """
         codes, low, high = run.codes, self._low, self._high
         first = codes.searchsorted(low)
         # The code at the first position not below the range; past the end no code fits.
@@ -46,16 +49,15 @@ class Needles:
         inside &= first < len(codes)
         hit = inside.nonzero()[0]
         if len(hit) == 0:
-            return hit, hit
+            return hit, hit, hit
         first = first[hit]
-        count = codes.searchsorted(high[hit], "right") - first
-        if count.max() == 1:
-            return self._order[hit], first
-        return self._order[hit.repeat(count)], expand_ranges(first, count)
+        return self._order[hit], first, codes.searchsorted(high[hit], "right") - first
 
     def matches(self, run: Run) -> tuple[Int64s, Int64s]:
         """(probe rows, positions in the run) of all pairs whose keys are equal."""
-        probe, position = self.candidates(run)
+        probe, position, length = self.ranges(run)
+        if len(probe) and length.max() > 1:
+            probe, position = probe.repeat(length), expand_ranges(position, length)
         if len(probe) == 0 or not self._keys:
             return probe, position
         equal = equal_rows_at(run.columns[: len(self._keys)], position, self._keys, probe, self._equality)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from weirflow.ivm.kernel.merge import Merge, can_merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from weirflow.ivm.kernel.merge import RunOrder
     from weirflow.ivm.kernel.run import Run
 
 HEAD_ROWS = 2048
@@ -24,8 +25,8 @@ class Spine:
     about half of all, provided that its fuel is at least about 12 rows for each row inserted.
     """
 
-    def __init__(self, merge_slices: Callable[[Sequence[Run]], Run], runs: Iterable[Run] = ()) -> None:
-        self._merge_slices = merge_slices
+    def __init__(self, order: RunOrder, runs: Iterable[Run] = ()) -> None:
+        self._order = order
         self._runs: list[Run] = [run for run in runs if len(run)]
         self._head: Run | None = None
         self._merges: list[Merge] = []
@@ -52,7 +53,7 @@ class Spine:
         if len(run) > HEAD_ROWS // 2:
             self._runs.append(run)
             return
-        head = run if self._head is None else self._merge_slices([self._head, run])
+        head = run if self._head is None else self._order.merge([self._head, run])
         if len(head) > HEAD_ROWS:
             self._runs.append(head)
             self._head = None
@@ -99,7 +100,7 @@ class Spine:
 
     def _start(self, runs: Sequence[Run]) -> None:
         if can_merge(runs):
-            self._merges.append(Merge(runs, self._merge_slices))
+            self._merges.append(Merge(runs, self._order))
             self._merges.sort(key=lambda merge: sum(len(run) for run in merge.runs))
 
 

@@ -112,19 +112,18 @@ _ALL = (
     *(_aggregate(name, ANY, ANY, result=same_as(0), stability=Stability.TIES) for name in ("min_by", "max_by")),
     *(_aggregate(name, DOUBLE, result=DOUBLE) for name in _ONE_DOUBLE),
     *(_aggregate(name, DOUBLE, DOUBLE, result=DOUBLE) for name in _TWO_DOUBLES),
-    *(_aggregate(name, BOOLEAN, result=BOOLEAN) for name in ("bool_and", "bool_or", "count_if")),
+    *(_aggregate(name, BOOLEAN, result=BOOLEAN) for name in ("bool_and", "bool_or")),
     *(_aggregate(name, INTEGRAL, result=same_as(0)) for name in ("bit_and", "bit_or", "bit_xor")),
     _aggregate("collect_list", ANY, result=_list, stability=Stability.ORDER),
     _aggregate("collect_set", ANY, result=_list, stability=Stability.ORDER),
     _aggregate("percentile", DOUBLE, (DOUBLE, array_of(DOUBLE)), result=_percentile),
-    _aggregate("median", DOUBLE, result=DOUBLE),
     _aggregate("mode", ANY, result=same_as(0), stability=Stability.TIES),
     *(
         _aggregate(name, ANY, result=same_as(0), stability=Stability.ORDER)
-        for name in ("first", "last", "any_value", "first_ignore_nulls", "last_ignore_nulls", "any_value_ignore_nulls")
+        for name in ("first", "last", "any_value")
     ),
     _aggregate("single_value", ANY, result=same_as(0)),
 )
 AGGREGATES: dict[str, AggregateFunction] = {function.name: function for function in _ALL}
-INTERNAL_AGGREGATES = frozenset({"single_value", "first_ignore_nulls", "last_ignore_nulls", "any_value_ignore_nulls"})
+INTERNAL_AGGREGATES = frozenset({"single_value"})
 """Made by the binder and its passes; not to be called by name."""

@@ -1,0 +1,93 @@
+"""Decimals as integers: the unscaled values of Arrow's decimal128 arrays, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.ivm.kernel.expressions.failures import decimal_overflow
+from weirflow.ivm.kernel.expressions.rows import first_row, nulls_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weirflow.errors import SqlPosition
+
+MAX_DIGITS = 38
+LONG_DIGITS = 18
+"""Decimals of up to so many digits fit into 64 bits."""
+_LOW = (1 << 64) - 1
+
+
+def unscaled(array: pa.Array) -> NDArray[np.int64] | NDArray[np.object_]:
+    """The unscaled values: int64 if the type's precision allows, else Python integers; zero at NULLs."""
+    words = np.frombuffer(array.buffers()[1], "<i8", 2 * len(array), 16 * array.offset).reshape(-1, 2)
+    if array.null_count:
+        words = np.where(array.is_valid().to_numpy(zero_copy_only=False)[:, None], words, 0)
+    if array.type.precision <= LONG_DIGITS:
+        return words[:, 0]
+    low: NDArray[np.object_] = words[:, 0].view("<u8").astype(object)
+    return words[:, 1].astype(object) * (_LOW + 1) + low
+
+
+def wide(array: pa.Array) -> NDArray[np.object_]:
+    """The unscaled values as Python integers, which cannot overflow."""
+    return unscaled(array).astype(object)
+
+
+def from_unscaled(
+    values: NDArray[np.int64] | NDArray[np.object_], kind: pa.DataType, *sources: pa.Array
+) -> pa.Array:
+    """A decimal128 array of unscaled values that fit into its precision; NULL where any of the sources is."""
+    words = np.empty((len(values), 2), "<i8")
+    if values.dtype == object:
+        words[:, 0] = (values & _LOW).astype("<u8").view("<i8")
+        words[:, 1] = values >> 64
+    else:
+        words[:, 0] = values
+        words[:, 1] = values >> 63
+    return pa.Array.from_buffers(kind, len(values), [nulls_of(*sources), pa.py_buffer(words)])
+
+
+def fitted(
+    values: NDArray[np.int64] | NDArray[np.object_],
+    kind: pa.DataType,
+    position: SqlPosition | None,
+    *sources: pa.Array,
+) -> pa.Array:
+    """As ``from_unscaled``, but raises if a value that is not NULL has too many digits."""
+    bound = 10**kind.precision
+    if values.dtype == object or kind.precision <= LONG_DIGITS:
+        row = first_row((values >= bound) | (values <= -bound), *sources)
+        if row is not None:
+            raise decimal_overflow(plain_text(int(values[row]), kind.scale), kind, position)
+    return from_unscaled(values, kind, *sources)
+
+
+def rescaled(values: NDArray[np.object_], scale: int, to_scale: int) -> NDArray[np.object_]:
+    """Unscaled values at another scale; digits that are dropped round half up."""
+    if to_scale >= scale:
+        return values * 10 ** (to_scale - scale)
+    return half_up(values, 10 ** (scale - to_scale))
+
+
+def half_up(numerator: NDArray[np.object_], denominator: int | NDArray[np.object_]) -> NDArray[np.object_]:
+    """The quotients of integers, rounded to the nearest integer, halves away from zero."""
+    sign = np.where((numerator < 0) != (denominator < 0), -1, 1).astype(object)
+    size = np.abs(denominator)
+    rounded: NDArray[np.object_] = sign * ((2 * np.abs(numerator) + size) // (2 * size))
+    return rounded
+
+
+def plain_text(value: int, scale: int) -> str:
+    """An unscaled value as digits with a decimal point, never with an exponent.
+
+    >>> plain_text(-5, 2)
+    '-0.05'
+    """
+    if scale == 0:
+        return str(value)
+    digits = str(abs(value)).rjust(scale + 1, "0")
+    return f"{'-' if value < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"

@@ -1,0 +1,92 @@
+"""Predicates as lists of conjuncts, and the equalities among them that can be join keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from weirflow.sql.expr import Call, Expr, Literal, OuterColumn
+from weirflow.sql.traverse import columns, parts
+from weirflow.sql.types import BINARY, BOOLEAN, DATE, DAY_TIME_INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_numeric
+
+
+def conjuncts(predicate: Expr | None) -> list[Expr]:
+    """The parts that must all be true."""
+    if predicate is None:
+        return []
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return [part for argument in predicate.arguments for part in conjuncts(argument)]
+    return [predicate]
+
+
+def conjunction(predicates: Iterable[Expr]) -> Expr | None:
+    """The predicate that is true when all are; None for none."""
+    listed = list(predicates)
+    return reduce(lambda left, right: Call("and", (left, right), BOOLEAN), listed) if listed else None
+
+
+def split_condition(predicate: Expr | None, width: int) -> tuple[list[tuple[Expr, Expr]], list[Expr]]:
+    """Pairs of equal keys, one of the first ``width`` columns and one of the others, and the remaining conjuncts.
+
+    Both keys are expressions over the joined columns. ``<=>`` counts as an equality: NULLs are compared as a pair of
+    keys, whether it is NULL and what else it is.
+    """
+    keys: list[tuple[Expr, Expr]] = []
+    rest: list[Expr] = []
+    for part in conjuncts(predicate):
+        pair = _sides(part, width)
+        if pair is None:
+            rest.append(part)
+        elif isinstance(part, Call) and part.function == "equal_null_safe":
+            keys.extend(_null_safe(*pair))
+        else:
+            keys.append(pair)
+    return keys, rest
+
+
+def _sides(part: Expr, width: int) -> tuple[Expr, Expr] | None:
+    if not isinstance(part, Call) or part.function not in ("equal", "equal_null_safe"):
+        return None
+    if part.function == "equal_null_safe" and _placeholder(part.arguments[0].type) is None:
+        return None
+    one, other = part.arguments
+    for first, second in ((one, other), (other, one)):
+        if _within(first, 0, width) and _within(second, width, None):
+            return first, second
+    return None
+
+
+def _within(expr: Expr, low: int, high: int | None) -> bool:
+    read = columns(expr)
+    plain = not any(isinstance(part, OuterColumn) for part in parts(expr))
+    return bool(read) and plain and all(low <= index and (high is None or index < high) for index in read)
+
+
+def _null_safe(left: Expr, right: Expr) -> list[tuple[Expr, Expr]]:
+    filler = Literal(_placeholder(left.type), left.type)
+    is_null = tuple(Call("is_null", (side,), BOOLEAN) for side in (left, right))
+    filled = tuple(Call("coalesce", (side, filler), side.type) for side in (left, right))
+    return [(is_null[0], is_null[1]), (filled[0], filled[1])]
+
+
+def _placeholder(kind: pa.DataType) -> Any:
+    """Any value of the type, or None where there is none to name."""
+    if is_decimal(kind):
+        return Decimal(0).scaleb(-kind.scale)
+    if is_numeric(kind):
+        return 0.0 if pa.types.is_floating(kind) else 0
+    simple = {
+        BOOLEAN: False,
+        STRING: "",
+        BINARY: b"",
+        DATE: date(1970, 1, 1),
+        TIMESTAMP: datetime(1970, 1, 1, tzinfo=UTC),
+        TIMESTAMP_NTZ: datetime(1970, 1, 1),  # noqa: DTZ001 - a timestamp without a zone
+        DAY_TIME_INTERVAL: timedelta(0),
+    }
+    return simple.get(kind)

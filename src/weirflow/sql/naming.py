@@ -1,0 +1,226 @@
+"""The names Spark gives to columns without an alias: the expression, printed its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from weirflow.sql.types import arrow_type, type_name
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+    exp.EQ: "=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+}
+_DEFAULTS = {
+    "substring": {2: ("2147483647",)},
+    "substr": {2: ("2147483647",)},
+    "round": {1: ("0",)},
+    "bround": {1: ("0",)},
+    "lpad": {2: (" ",)},
+    "rpad": {2: (" ",)},
+    "replace": {2: ("",)},
+    "split": {2: ("-1",)},
+    "regexp_replace": {3: ("1",)},
+    "regexp_extract": {2: ("1",)},
+    "locate": {2: ("1",)},
+    "position": {2: ("1",)},
+    "lag": {1: ("1", "NULL"), 2: ("NULL",)},
+    "lead": {1: ("1", "NULL"), 2: ("NULL",)},
+    "sort_array": {1: ("true",)},
+    "median": {},
+}
+_UPPER = frozenset({"ceil", "floor"})
+_RENAMED = {"array_agg": "collect_list", "bool_and": "bool_and"}
+
+
+def output_name(node: exp.Expr) -> str:
+    """The column name Spark gives ``node`` in a SELECT list.
+
+    >>> from weirflow.sql.parse import parse_query
+    >>> [output_name(item) for item in parse_query("SELECT a + 1, count(*), t.b FROM t").selects]
+    ['(a + 1)', 'count(1)', 'b']
+    """
+    if isinstance(node, exp.Column):
+        return node.name
+    if isinstance(node, exp.Dot):
+        return node.expression.name if _is_path(node) else f"{text(node.this)}.{node.expression.name}"
+    if isinstance(node, exp.Paren):
+        return output_name(node.this)
+    return text(node)
+
+
+def _is_path(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) or (isinstance(node, exp.Dot) and _is_path(node.this))
+
+
+def text(node: exp.Expr) -> str:
+    """``node`` as Spark prints it inside a name: strings without quotes, columns without their relation."""
+    printer = _PRINTERS.get(type(node))
+    if printer is not None:
+        return printer(node)
+    if type(node) in _BINARY:
+        return f"({text(node.this)} {_BINARY[type(node)]} {text(node.expression)})"
+    return node.sql("spark")
+
+
+def _call(node: exp.Anonymous) -> str:
+    name = node.name.casefold()
+    arguments = node.expressions
+    distinct = ""
+    if arguments and isinstance(arguments[0], exp.Distinct):
+        distinct, arguments = "DISTINCT ", arguments[0].expressions
+    if name == "count" and arguments and isinstance(arguments[0], exp.Star):
+        return f"count({distinct}1)"
+    printed = [text(part.this if isinstance(part, exp.Alias) else part) for part in arguments]
+    printed += _DEFAULTS.get(name, {}).get(len(printed), ())
+    if name == "if":
+        return f"(IF({', '.join(printed)}))"
+    if name in ("isnull", "isnotnull"):
+        return f"({printed[0]} IS {'' if name == 'isnull' else 'NOT '}NULL)"
+    shown = _RENAMED.get(name, name.upper() if name in _UPPER else name)
+    return f"{shown}({distinct}{', '.join(printed)})"
+
+
+def _case(node: exp.Case) -> str:
+    subject = None if node.this is None else text(node.this)
+    branches = []
+    for branch in node.args["ifs"]:
+        condition = text(branch.this) if subject is None else f"({subject} = {text(branch.this)})"
+        branches.append(f"WHEN {condition} THEN {text(branch.args['true'])}")
+    default = node.args.get("default")
+    otherwise = "" if default is None else f" ELSE {text(default)}"
+    return f"CASE {' '.join(branches)}{otherwise} END"
+
+
+def _cast(node: exp.Cast) -> str:
+    if node.meta_get("suffix"):
+        digits = str(node.meta["digits"])
+        return digits if node.meta["suffix"] not in ("F", "D") or "." in digits else f"{digits}.0"
+    kind = arrow_type(node.to)
+    if node.meta_get("typed_literal"):
+        return f"{type_name(kind).upper()} '{_datetime_text(node)}'"
+    function = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+    return f"{function}({text(node.this)} AS {type_name(kind).upper()})"
+
+
+def _datetime_text(node: exp.Cast) -> str:
+    written = str(node.this.name)
+    needs_time = type_name(arrow_type(node.to)).startswith("timestamp") and len(written) == len("2020-01-01")
+    return f"{written} 00:00:00" if needs_time else written
+
+
+def _in(node: exp.In) -> str:
+    if node.args.get("query") is not None:
+        return f"({text(node.this)} IN (listquery()))"
+    return f"({text(node.this)} IN ({', '.join(text(part) for part in node.expressions)}))"
+
+
+def _is(node: exp.Is) -> str:
+    if isinstance(node.expression, exp.Null):
+        return f"({text(node.this)} IS NULL)"
+    return f"({text(node.this)} IS {text(node.expression).upper()})"
+
+
+def _not(node: exp.Not) -> str:
+    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+        return f"({text(node.this.this)} IS NOT NULL)"
+    return f"(NOT {text(node.this)})"
+
+
+def _trim(node: exp.Trim) -> str:
+    side = str(node.args.get("position") or "")
+    if node.expression is None:
+        return f"trim({text(node.this)})" if not side else f"TRIM({side} FROM {text(node.this)})"
+    return f"TRIM({side or 'BOTH'} {text(node.expression)} FROM {text(node.this)})"
+
+
+def _over(node: exp.Window) -> str:
+    """Spark prints the whole window; its words are stable enough to follow for the common shapes."""
+    partition = ", ".join(text(part) for part in node.args.get("partition_by") or ())
+    order = node.args.get("order")
+    keys = ", ".join(_ordered(part) for part in (order.expressions if order else ()))
+    clauses = [f"PARTITION BY {partition}"] if partition else []
+    clauses += [f"ORDER BY {keys}"] if keys else []
+    return f"{text(node.this)} OVER ({' '.join(clauses)}{' ' if clauses else ''}{_frame(node)})"
+
+
+def _ordered(node: exp.Expr) -> str:
+    if not isinstance(node, exp.Ordered):
+        return f"{text(node)} ASC NULLS FIRST"
+    direction = "DESC" if node.args.get("desc") else "ASC"
+    return f"{text(node.this)} {direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
+
+
+def _frame(node: exp.Window) -> str:
+    spec = node.args.get("spec")
+    if spec is None:
+        ranking = node.this.name.casefold() in ("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist")
+        if node.args.get("order") is None:
+            return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+        return f"{'ROWS' if ranking else 'RANGE'} BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"))
+    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"))
+    return f"{str(spec.args['kind']).upper()} BETWEEN {start} AND {end}"
+
+
+def _bound(bound: exp.Expr | str | None, side: str | None) -> str:
+    if isinstance(bound, str):
+        return bound.upper() if bound.upper() == "CURRENT ROW" else f"{bound.upper()} {str(side).upper()}"
+    return f"{'' if bound is None else text(bound)} {str(side).upper()}"
+
+
+_PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
+    exp.Column: lambda node: node.name,
+    exp.Identifier: lambda node: node.name,
+    exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
+    exp.Bracket: lambda node: f"{text(node.this)}[{text(node.expressions[0])}]",
+    exp.Literal: lambda node: node.name,
+    exp.RawString: lambda node: node.name,
+    exp.Concat: lambda node: "".join(part.name for part in node.expressions),
+    exp.Boolean: lambda node: "true" if node.this else "false",
+    exp.Null: lambda _: "NULL",
+    exp.Paren: lambda node: text(node.this),
+    exp.Neg: lambda node: f"-{text(node.this)}" if isinstance(node.this, exp.Literal) else f"(- {text(node.this)})",
+    exp.Anonymous: _call,
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Not: _not,
+    exp.NEQ: lambda node: f"(NOT ({text(node.this)} = {text(node.expression)}))",
+    exp.NullSafeNEQ: lambda node: f"(NOT ({text(node.this)} <=> {text(node.expression)}))",
+    exp.Like: lambda node: f"{text(node.this)} LIKE {text(node.expression)}",
+    exp.ILike: lambda node: f"ilike({text(node.this)}, {text(node.expression)})",
+    exp.RegexpLike: lambda node: f"RLIKE({text(node.this)}, {text(node.expression)})",
+    exp.Between: lambda node: f"between({text(node.this)}, {text(node.args['low'])}, {text(node.args['high'])})",
+    exp.DPipe: lambda node: f"concat({text(node.this)}, {text(node.expression)})",
+    exp.Substring: lambda node: (
+        f"substring({text(node.this)}, {text(node.args['start'])}, "
+        f"{text(node.args['length']) if node.args.get('length') else '2147483647'})"
+    ),
+    exp.StrPosition: lambda node: f"locate({text(node.args['substr'])}, {text(node.this)}, 1)",
+    exp.Trim: _trim,
+    exp.Extract: lambda node: f"extract({node.this.name} FROM {text(node.expression)})",
+    exp.Filter: lambda node: f"{text(node.this)} FILTER (WHERE {text(node.expression.this)})",
+    exp.Window: _over,
+    exp.Subquery: lambda _: "scalarsubquery()",
+    exp.Exists: lambda _: "exists()",
+    exp.BitwiseNot: lambda node: f"~{text(node.this)}",
+}
