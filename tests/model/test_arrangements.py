@@ -238,15 +238,22 @@ def _sortable(column: pa.Array) -> list[Any]:
     return list(column.to_pylist())
 
 
+def _told_apart(value: Any) -> Any:
+    """-0.0 before 0.0, where ties are broken."""
+    return (*value, not np.signbit(value[1])) if isinstance(value, tuple) else value
+
+
 def _compare(one: Any, other: Any, order: list[SortColumn], types: Any, python_rows: Any) -> int:
     left, right = python_rows[one], python_rows[other]
-    for key in [*order, *map(SortColumn, range(len(types)))]:
+    for key in order:
         compared = _compare_values(left[key.index], right[key.index], key)
         if compared:
             return compared
-    # Only -0.0 and 0.0 are left: -0.0 comes first.
-    signs = [tuple(np.signbit(v[1]) if isinstance(v, tuple) else False for v in row) for row in (left, right)]
-    return int(signs[1] > signs[0]) - int(signs[1] < signs[0])
+    for index in range(len(types)):
+        compared = _compare_values(_told_apart(left[index]), _told_apart(right[index]), SortColumn(index))
+        if compared:
+            return compared
+    return 0
 
 
 def _compare_values(left: Any, right: Any, key: SortColumn) -> int:

@@ -14,7 +14,7 @@ from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import extract
 from weirflow.sql.functions.lookup import GENERATORS, aggregate, is_window_only, scalar, unknown
 from weirflow.sql.functions.operators import OPERATORS
-from weirflow.sql.naming import output_name
+from weirflow.sql.naming import field_names
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DOUBLE, TINYINT
 
@@ -166,13 +166,9 @@ def _both(first: Expr | None, second: Expr) -> Expr:
 
 def _struct(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
     """``struct(a, b AS c)``: fields are named by their columns, or ``col1`` and so on."""
-    names, values = [], []
-    for index, tree in enumerate(wrapped.arguments):
-        inner = tree.this if isinstance(tree, exp.Alias) else tree
-        named = isinstance(tree, exp.Alias | exp.Column | exp.Dot)
-        names.append((tree.alias if isinstance(tree, exp.Alias) else output_name(tree)) if named else f"col{index + 1}")
-        values.append(binder.bind(inner))
-    return named_struct(tuple(names), tuple(values), position)
+    trees = wrapped.arguments
+    values = tuple(binder.bind(tree.this if isinstance(tree, exp.Alias) else tree) for tree in trees)
+    return named_struct(field_names(trees), values, position)
 
 
 def _date_part(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:

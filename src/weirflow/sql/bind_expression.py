@@ -21,7 +21,9 @@ from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.dates import extract
 from weirflow.sql.functions.lookup import SCALARS, unknown
 from weirflow.sql.functions.operators import OPERATORS
+from weirflow.sql.naming import field_names
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.strict import check_parts
 from weirflow.sql.types import BINARY, BOOLEAN, DATE, INT, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, arrow_type, type_name
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class ExpressionBinder:
 
     def bind(self, node: exp.Expr) -> Expr:
         """The typed expression for a syntax tree."""
+        check_parts(node, _PARTS.get(type(node), frozenset()), self.context)
         handler = _HANDLERS.get(type(node))
         if handler is not None:
             return handler(self, node)
@@ -209,9 +212,11 @@ class ExpressionBinder:
         extra = () if escape is None else (self.bind(escape),)
         if not isinstance(node.expression, exp.Any | exp.All):
             return OPERATORS[name]((text, self.bind(node.expression), *extra), position)
+        negated = bool(node.args.get("negate"))
         options = node.expression.this
         patterns = options.expressions if isinstance(options, exp.Tuple) else [options.unnest()]
         tests = [OPERATORS[name]((text, self.bind(pattern), *extra), position) for pattern in patterns]
+        tests = [OPERATORS["not"]((test,), position) if negated else test for test in tests]
         joint = "or" if isinstance(node.expression, exp.Any) else "and"
         result = tests[0]
         for test in tests[1:]:
@@ -237,7 +242,7 @@ class ExpressionBinder:
 
     def tuple(self, node: exp.Tuple) -> Expr:
         values = tuple(self.bind(part) for part in node.expressions)
-        return named_struct(tuple(f"col{i + 1}" for i in range(len(values))), values, self.position(node))
+        return named_struct(field_names(node.expressions), values, self.position(node))
 
     def adjacent(self, node: exp.Concat) -> Expr:
         return Literal("".join(part.name for part in node.expressions), STRING)
@@ -281,6 +286,27 @@ def _is_whole_days(node: exp.Expr) -> bool:
     return units is not None and literals.is_whole_days(*units)
 
 
+_PARTS: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Column: frozenset({"table", "db", "catalog"}),
+    exp.Literal: frozenset({"is_string"}),
+    exp.Identifier: frozenset({"quoted"}),
+    exp.Between: frozenset({"low", "high"}),
+    exp.In: frozenset({"query", "unnest", "field"}),
+    exp.Like: frozenset({"negate"}),
+    exp.ILike: frozenset({"negate"}),
+    exp.Case: frozenset({"ifs", "default"}),
+    exp.Cast: frozenset({"to", "_type"}),
+    exp.TryCast: frozenset({"to", "_type", "requires_string"}),
+    exp.Interval: frozenset({"unit"}),
+    exp.Trim: frozenset({"position"}),
+    exp.Substring: frozenset({"start", "length"}),
+    exp.StrPosition: frozenset({"substr", "position"}),
+    exp.DPipe: frozenset({"safe"}),
+    exp.Div: frozenset({"typed", "safe"}),
+    exp.Subquery: frozenset({"with_", "limit", "offset", "order", "alias"}),
+    exp.Window: frozenset({"partition_by", "order", "spec", "alias", "over"}),
+    exp.Bracket: frozenset({"offset", "safe"}),
+}
 _CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Mul: "multiply",

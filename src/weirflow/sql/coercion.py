@@ -57,7 +57,7 @@ NUMERIC = Family("numeric", is_numeric, DOUBLE)
 INTEGRAL = Family("integral", is_integral, BIGINT)
 ANY_TIMESTAMP = Family("timestamp", lambda kind: kind in (TIMESTAMP, TIMESTAMP_NTZ), TIMESTAMP)
 ARRAY = Family("array", is_array, array_of(NULL))
-MAP = Family("map", lambda kind: bool(pa.types.is_map(kind)), pa.map_(NULL, NULL))
+MAP = Family("map", lambda kind: bool(pa.types.is_map(kind)), pa.map_(STRING, NULL))
 INTERVAL = Family("interval", is_interval, NULL)
 DECIMAL = Family("decimal", is_decimal, pa.decimal128(10, 0))
 

@@ -9,8 +9,6 @@ from sqlglot import exp
 from weirflow.sql.types import arrow_type, type_name
 
 _BINARY: dict[type[exp.Expr], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
@@ -45,8 +43,16 @@ _DEFAULTS = {
     "sort_array": {1: ("true",)},
     "median": {},
 }
-_UPPER = frozenset({"ceil", "floor"})
-_RENAMED = {"array_agg": "collect_list", "bool_and": "bool_and"}
+_UPPER = frozenset(
+    """
+    ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot sec csc asin acos atan atan2
+    sinh cosh tanh asinh acosh atanh degrees radians rint hypot
+    """.split()
+)
+_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
+_CONVERSIONS = frozenset(
+    "boolean tinyint smallint int bigint float double decimal string binary date timestamp".split()
+)
 
 
 def output_name(node: exp.Expr) -> str:
@@ -62,7 +68,27 @@ def output_name(node: exp.Expr) -> str:
         return node.expression.name if _is_path(node) else f"{text(node.this)}.{node.expression.name}"
     if isinstance(node, exp.Paren):
         return output_name(node.this)
+    converted = _converted(node)
+    if converted is not None and _is_path(converted):
+        return output_name(converted)
     return text(node)
+
+
+def _converted(node: exp.Expr) -> exp.Expr | None:
+    """What a cast converts, which also names the column when it is a column."""
+    if isinstance(node, exp.Cast) and not node.meta_get("suffix"):
+        return node.this
+    if isinstance(node, exp.Anonymous) and node.name.casefold() in _CONVERSIONS and len(node.expressions) == 1:
+        return node.expressions[0]
+    return None
+
+
+def field_names(trees: list[exp.Expr]) -> tuple[str, ...]:
+    """The fields of ``struct(trees)``: named by alias or column, otherwise ``col1`` and so on."""
+    return tuple(
+        tree.alias if isinstance(tree, exp.Alias) else output_name(tree) if _is_path(tree) else f"col{index + 1}"
+        for index, tree in enumerate(trees)
+    )
 
 
 def _is_path(node: exp.Expr) -> bool:
@@ -87,8 +113,14 @@ def _call(node: exp.Anonymous) -> str:
         distinct, arguments = "DISTINCT ", arguments[0].expressions
     if name == "count" and arguments and isinstance(arguments[0], exp.Star):
         return f"count({distinct}1)"
-    printed = [text(part.this if isinstance(part, exp.Alias) else part) for part in arguments]
+    printed = [f"{text(part.this)} AS {part.alias}" if isinstance(part, exp.Alias) else text(part) for part in arguments]
     printed += _DEFAULTS.get(name, {}).get(len(printed), ())
+    if name in ("ltrim", "rtrim") and len(printed) == 2:  # noqa: PLR2004 - characters and text
+        return f"TRIM({'LEADING' if name == 'ltrim' else 'TRAILING'} {printed[0]} FROM {printed[1]})"
+    if name == "log" and len(printed) == 1:
+        return f"LOG(E(), {printed[0]})"
+    if name == "positive":
+        return f"(+ {printed[0]})"
     if name == "if":
         return f"(IF({', '.join(printed)}))"
     if name in ("isnull", "isnotnull"):
@@ -134,7 +166,7 @@ def _in(node: exp.In) -> str:
 def _is(node: exp.Is) -> str:
     if isinstance(node.expression, exp.Null):
         return f"({text(node.this)} IS NULL)"
-    return f"({text(node.this)} IS {text(node.expression).upper()})"
+    return f"({text(node.this)} <=> {text(node.expression)})"
 
 
 def _not(node: exp.Not) -> str:
@@ -185,18 +217,52 @@ def _bound(bound: exp.Expr | str | None, side: str | None) -> str:
     return f"{'' if bound is None else text(bound)} {str(side).upper()}"
 
 
+def _is_number(node: exp.Expr) -> bool:
+    return (isinstance(node, exp.Literal) and not node.is_string) or node.meta_get("suffix") is not None
+
+
+def _literal(node: exp.Literal) -> str:
+    return str(float(node.name)) if not node.is_string and "e" in node.name.casefold() else node.name
+
+
+def _sum(node: exp.Expr, sign: str) -> str:
+    """Spark prints the sum of a time and an interval without parentheses."""
+    printed = f"{text(node.this)} {sign} {text(node.expression)}"
+    return printed if isinstance(node.expression, exp.Interval) else f"({printed})"
+
+
+def _interval(node: exp.Interval) -> str:
+    unit = node.args.get("unit")
+    amount, name = node.this.name, "" if unit is None else unit.name.upper().removesuffix("S")
+    if name == "WEEK" and amount.isdigit():
+        amount, name = str(7 * int(amount)), "DAY"
+    if name in ("HOUR", "MINUTE", "SECOND"):
+        amount = amount.zfill(2)
+    return f"INTERVAL '{amount}' {name}" if name else str(node.sql("spark"))
+
+
+def _tuple(node: exp.Tuple) -> str:
+    named = zip(field_names(node.expressions), node.expressions, strict=True)
+    return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
+
+
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.Column: lambda node: node.name,
     exp.Identifier: lambda node: node.name,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: lambda node: f"{text(node.this)}[{text(node.expressions[0])}]",
-    exp.Literal: lambda node: node.name,
+    exp.Literal: lambda node: _literal(node),
+    exp.Interval: lambda node: _interval(node),
+    exp.Add: lambda node: _sum(node, "+"),
+    exp.Sub: lambda node: _sum(node, "-"),
+    exp.Tuple: lambda node: _tuple(node),
+    exp.Escape: lambda node: f"{text(node.this)} ESCAPE '{node.expression.name}'",
     exp.RawString: lambda node: node.name,
     exp.Concat: lambda node: "".join(part.name for part in node.expressions),
     exp.Boolean: lambda node: "true" if node.this else "false",
     exp.Null: lambda _: "NULL",
     exp.Paren: lambda node: text(node.this),
-    exp.Neg: lambda node: f"-{text(node.this)}" if isinstance(node.this, exp.Literal) else f"(- {text(node.this)})",
+    exp.Neg: lambda node: f"-{text(node.this)}" if _is_number(node.this) else f"(- {text(node.this)})",
     exp.Anonymous: _call,
     exp.Case: _case,
     exp.Cast: _cast,

@@ -24,6 +24,13 @@ _KEYWORD_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTR
 _CALLABLE_KEYWORDS = (TokenType.WINDOW, TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
 
 
+def _typed_literal(parser: SparkParser, text: exp.Expr, kind: exp.DataType) -> exp.Expr:
+    """``DATE '2020-01-01'``: a cast that remembers it was written as a literal."""
+    literal = parser.expression(exp.Cast(this=text, to=kind))
+    literal.meta["typed_literal"] = True
+    return literal
+
+
 class _PlainCalls(SparkParser):
     """Spark's grammar; a call stays ``exp.Anonymous`` unless it has a syntax of its own (CAST, EXTRACT, ...)."""
 
@@ -31,19 +38,29 @@ class _PlainCalls(SparkParser):
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
         name: SparkParser.FUNCTION_PARSERS[name] for name in _KEYWORD_SYNTAX
     }
+    TYPE_LITERAL_PARSERS: ClassVar[dict[exp.DType, Callable[..., exp.Expr]]] = dict.fromkeys(
+        (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ),
+        _typed_literal,
+    )
     STRICT_CAST = True
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
         "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
     }
 
+    def _negate_range(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        """NOT LIKE is NOT around LIKE, as any other NOT; only LIKE ANY and ALL negate each pattern."""
+        like = this.this if isinstance(this, exp.Escape) else this
+        if isinstance(like, exp.Like | exp.ILike) and isinstance(like.expression, exp.Any | exp.All):
+            like.set("negate", True)
+            return this
+        return None if this is None else self.expression(exp.Not(this=this))
+
     def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:  # noqa: FBT001 - sqlglot's signature
-        """Marks the casts that stand for a literal: ``1L``, ``1.5BD``, ``DATE '2020-01-01'``."""
+        """Marks the casts that stand for a literal's suffix, as in ``1L`` or ``1.5BD``."""
         number = kwargs["this"]
         suffix = self._prev.text.upper()
         is_suffix = isinstance(number, exp.Literal) and not number.is_string and suffix in NUMBER_SUFFIXES
         cast = super().build_cast(strict, **kwargs)
-        if self._prev.token_type == TokenType.STRING:
-            cast.meta["typed_literal"] = True
         if is_suffix:
             cast.meta["suffix"] = suffix
             cast.meta["digits"] = number.name

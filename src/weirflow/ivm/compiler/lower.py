@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from weirflow.ivm.compiler.columns import identity, moved, moved_call
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
+from weirflow.ivm.kernel.ordering import SortColumn
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.consolidate import Consolidate
@@ -20,7 +21,9 @@ from weirflow.ivm.operators.floats import holds_floats
 from weirflow.ivm.operators.join import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.ivm.operators.match import Match
+from weirflow.ivm.operators.negate import Negate
 from weirflow.ivm.operators.set_operation import SetOperation
+from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.operators.union import Union
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql import plan as logical
@@ -133,6 +136,28 @@ class Lowering:
             case logical.JoinKind.ANTI:
                 anti = self._matched(plan.left, plan.right, plan, wanted=False)
                 return self._null_aware(plan, anti) if plan.null_aware else anti
+
+    @_lower.register
+    def _(self, plan: logical.TopK) -> int:
+        source = self.node(plan.input)
+        if plan.limit is not None:
+            return self._first(plan, source, plan.limit, plan.offset)
+        # Everything but the first rows.
+        types = [field.type for field in plan.fields]
+        skipped = self._circuit.add(Negate(types), [self._first(plan, source, plan.offset, 0)], "negate")
+        return self._circuit.add(Union(types), [source, skipped], "union")
+
+    def _first(self, plan: logical.TopK, source: int, limit: int, offset: int) -> int:
+        """The first rows; sort keys that are no columns are computed beside the row and dropped again."""
+        columns = identity(plan.fields)
+        width = len(columns)
+        projected = self._project(source, (*columns, *(key.expr for key in plan.order)))
+        order = [
+            SortColumn(width + place, key.descending, key.nulls_first) for place, key in enumerate(plan.order)
+        ]
+        types = self._circuit.nodes[projected].operator.types
+        first = self._circuit.add(TopK(types, order, limit, offset), [projected], f"top {limit}")
+        return self._project(first, columns)
 
     # Joins
 

@@ -43,13 +43,13 @@ class Join(Operator):
         keys = self._left.key_count
         parts = []
         if len(left):
-            parts.append(self._joined(left, self._right.arrangement.probe(left.columns[:keys])))
+            parts.append(self._joined(left, self._right.arrangement.probe(left.columns[:keys], count=len(left))))
         if len(right):
-            parts.append(self._joined_reversed(right, self._left.arrangement.probe(right.columns[:keys])))
+            parts.append(self._joined_reversed(right, self._left.arrangement.probe(right.columns[:keys], count=len(right))))
         if len(left) and len(right):
             new = Arrangement(self._right.types, keys)
             new.insert(right)
-            parts.append(self._joined(left, new.probe(left.columns[:keys])))
+            parts.append(self._joined(left, new.probe(left.columns[:keys], count=len(left))))
         present = [part for part in parts if len(part)]
         return Batch.concat(present) if present else Batch.empty(self.types)
 

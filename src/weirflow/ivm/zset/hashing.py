@@ -147,7 +147,8 @@ def _hash_bytes(array: pa.Array) -> UInt64s:
     _mix(hashes)
     longest = int(lengths.max()) if len(lengths) else 0
     active: Int64s | slice = slice(None)
-    for index in range(min((longest + 7) // 8, _SHORT_WORDS)):
+    # The first word counts for every value, also for an empty one: a hash must not depend on the other values here.
+    for index in range(min(max((longest + 7) // 8, 1), _SHORT_WORDS)):
         if index:
             active = np.flatnonzero(lengths > 8 * index)
         here = starts[active] + 8 * index

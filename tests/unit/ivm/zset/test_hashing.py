@@ -34,6 +34,12 @@ def test_an_offset_changes_nothing(type_):
 
 
 @pytest.mark.parametrize("type_", VALUES, ids=str)
+def test_a_hash_does_not_depend_on_the_other_values(type_):
+    array = pa.array(VALUES[type_], type_)
+    assert [hashes(array.slice(index, 1))[0] for index in range(len(array))] == hashes(array)
+
+
+@pytest.mark.parametrize("type_", VALUES, ids=str)
 def test_no_rows_have_no_hashes(type_):
     assert hashes(pa.array([], type_)) == []
     assert hashes(pa.array([None], type_).slice(1)) == []

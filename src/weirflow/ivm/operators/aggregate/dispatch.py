@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.operators.aggregate.extreme import EXTREMES, ExtremeCall
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear
 from weirflow.ivm.operators.aggregate.recompute import FOLDS, RecomputeCall
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -23,6 +24,8 @@ def make_call(call: AggregateCall, key_types: Sequence[pa.DataType], expressions
     """
     if is_linear(call):
         return LinearCall(call, key_types, expressions)
+    if call.function in EXTREMES:
+        return ExtremeCall(call, key_types, expressions)
     if call.function in FOLDS:
         arguments = added(expressions, call.arguments)
         filter_at = added(expressions, [call.filter])[0] if call.filter is not None else None

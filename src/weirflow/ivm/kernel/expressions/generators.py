@@ -1,0 +1,3 @@
+"""Being written."""
+Generator = None
+compile_generator = None

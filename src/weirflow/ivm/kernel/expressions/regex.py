@@ -1,0 +1,5 @@
+"""Being written."""
+
+from __future__ import annotations
+
+FUNCTIONS = {}

@@ -1,0 +1,100 @@
+"""MIN, MAX, MIN_BY and MAX_BY: the first row of a group in some order, found without reading the group.
+
+The first row after a delta that retracts r rows is among the first 1 + r old rows and the inserted ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weirflow.ivm.kernel.ordered import OrderedArrangement
+from weirflow.ivm.kernel.ordering import SortColumn
+from weirflow.ivm.operators.aggregate.functions import TouchedCall, added
+from weirflow.ivm.operators.aggregate.linear import present_rows
+from weirflow.ivm.operators.sorting import sorted_batch
+from weirflow.ivm.zset.batch import Batch, take_columns
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.kernel.state import Matches, State
+    from weirflow.ivm.operators.aggregate.functions import Stage
+    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.sql.expr import AggregateCall, Expr
+
+EXTREMES = frozenset({"min", "max", "min_by", "max_by"})
+
+
+class ExtremeCall(TouchedCall):
+    """The value of the row that comes first; rows whose ordering value is NULL do not count.
+
+    ``min(x)`` orders by x and returns it; ``min_by(x, y)`` orders by y and returns x.
+    """
+
+    def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> None:
+        self._type = call.type
+        self._key_count = len(key_types)
+        # The ordering value comes first, then the value to return if it is another.
+        ordered = tuple(reversed(call.arguments))
+        self._arguments = added(expressions, ordered)
+        self._filter = added(expressions, [call.filter])[0] if call.filter is not None else None
+        self._order = SortColumn(self._key_count, descending=call.function.startswith("max"))
+        types = (*key_types, *(argument.type for argument in ordered))
+        self._rows = OrderedArrangement(types, self._key_count, [self._order])
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The rows, in order within each group."""
+        return (self._rows,)
+
+    def of_nothing(self) -> pa.Array:
+        """See ``TouchedCall``."""
+        return pa.nulls(1, self._type)
+
+    def step(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
+    ) -> tuple[pa.Array, pa.Array]:
+        """See ``TouchedCall``."""
+        own, numbers = self._own_rows(evaluated, weights, groups)
+        retracted = np.bincount(numbers, np.maximum(-own.weights, 0), groups.count)
+        old = self._rows.first(groups.keys, 1 + int(retracted.max(initial=0)))
+        before = self._first_values(old.probe_index, old.batch.columns[-1], groups.count)
+        if not len(own):
+            return before, before
+        stage(lambda: self._rows.insert(own))
+        return before, self._after(old, own, numbers, groups.count)
+
+    def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
+        """The delta's rows that count, as the state keeps them, and their groups."""
+        counted = np.ones(len(weights), np.bool_)
+        if self._filter is not None:
+            counted = pc.fill_null(evaluated[self._filter], False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pc's own
+        counted = present_rows(evaluated[self._arguments[0]], counted)
+        numbers = groups.numbers()
+        arguments = [evaluated[index] for index in self._arguments]
+        batch = Batch((*take_columns(groups.keys, numbers), *arguments), weights)
+        return batch.filter(counted), numbers[counted]
+
+    def _after(self, old: Matches, own: Batch, numbers: np.ndarray, count: int) -> pa.Array:
+        """The first values once the delta is applied to the old first rows."""
+        kept = self._key_count
+        parts = [
+            Batch((pa.array(old.probe_index), *old.batch.columns[kept:]), old.batch.weights),
+            Batch((pa.array(numbers), *own.columns[kept:]), own.weights),
+        ]
+        merged = consolidate(Batch.concat(parts))
+        merged = merged.filter(merged.weights > 0)
+        ranked = sorted_batch(merged, [SortColumn(0), SortColumn(1, self._order.descending)])
+        return self._first_values(ranked.columns[0].to_numpy(), ranked.columns[-1], count)
+
+    def _first_values(self, numbers: np.ndarray, values: pa.Array, count: int) -> pa.Array:
+        """The value at the first place of each group number; NULL for groups that do not appear."""
+        first = np.full(count, -1, np.int64)
+        present, at = np.unique(numbers, return_index=True)
+        first[present] = at
+        return values.take(pa.array(first, mask=first < 0))

@@ -1,0 +1,22 @@
+"""Rows of a batch in Spark's order, ties broken by all columns as ordered state breaks them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weirflow.ivm.kernel.ordering import sort_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.kernel.ordering import SortColumn
+    from weirflow.ivm.zset.batch import Batch
+
+
+def sorted_batch(rows: Batch, order: Sequence[SortColumn]) -> Batch:
+    """The rows sorted by ``order``, then by all columns."""
+    if not len(rows):
+        return rows
+    return rows.take(np.lexsort(sort_words(rows.columns, order)[::-1]))

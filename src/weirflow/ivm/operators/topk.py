@@ -1,0 +1,58 @@
+"""TopK keeps the first rows of an order: after r retractions they are among the first k + r old ones and the new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weirflow.ivm.kernel.ordered import OrderedArrangement
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.operators.sorting import sorted_batch
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.kernel.ordering import SortColumn
+    from weirflow.ivm.kernel.state import State
+
+
+class TopK(Operator):
+    """The rows ``offset`` to ``offset + limit`` in the given order; ties are broken by all columns."""
+
+    def __init__(self, types: Sequence[pa.DataType], order: Sequence[SortColumn], limit: int, offset: int) -> None:
+        super().__init__(types)
+        self._order = tuple(order)
+        self._limit = limit
+        self._offset = offset
+        self._rows = OrderedArrangement(self.types, 0, self._order)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """All rows, in order."""
+        return (self._rows,)
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        changed = consolidate(deltas[0])
+        if not len(changed):
+            return Batch.empty(self.types)
+        retracted = int(np.maximum(-changed.weights, 0).sum())
+        old = self._rows.first((), self._offset + self._limit + retracted).batch
+        self._stage(lambda: self._rows.insert(changed))
+        merged = consolidate(Batch.concat([old, changed]))
+        merged = merged.filter(merged.weights > 0)
+        new = sorted_batch(merged, self._order)
+        return consolidate(Batch.concat([self._cut(old).negate(), self._cut(new)]))
+
+    def _cut(self, rows: Batch) -> Batch:
+        """The part of ordered rows that the limit and offset let through; a row of weight n counts n times."""
+        end = np.cumsum(rows.weights)
+        begin = end - rows.weights
+        low = np.clip(begin, self._offset, self._offset + self._limit)
+        high = np.clip(end, self._offset, self._offset + self._limit)
+        return Batch(rows.columns, high - low).filter(high > low)

@@ -1,0 +1,75 @@
+"""Spark SQL text and a catalogue to a typed logical plan.
+
+The plan may hold subqueries in expressions; ``weirflow.sql.decorrelate`` makes them joins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from sqlglot import exp
+
+from weirflow.sql.bind_from import bind_values
+from weirflow.sql.bind_recursive import bind_recursive, is_recursive
+from weirflow.sql.bind_select import bind_select
+from weirflow.sql.bind_set import bind_set
+from weirflow.sql.context import Catalog, Context
+from weirflow.sql.parse import parse_query
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.rename import rename
+
+if TYPE_CHECKING:
+    from weirflow.sql.plan import Plan
+    from weirflow.sql.scope import Scope
+
+
+def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
+    """The typed plan of the one query in ``sql``.
+
+    Args:
+        sql: a Spark SQL query.
+        catalog: the columns of each source and view that the query may name.
+        time_zone: the session's, in which timestamps without a zone are read.
+
+    Raises:
+        QueryError: the text is no query, names what is not there, or mixes types.
+        NotIncremental: Spark would run it, but no incremental view can hold it.
+    """
+    context = Context(sql, catalog, ZoneInfo(time_zone), _bind)
+    return _bind(parse_query(sql), context, None)
+
+
+def _bind(node: exp.Expr, context: Context, around: Scope | None) -> Plan:
+    with_clause = node.args.get("with_")
+    if with_clause is not None:
+        context = _with_ctes(with_clause, context, around)
+    if isinstance(node, exp.Select):
+        return bind_select(node, context, around)
+    if isinstance(node, exp.SetOperation):
+        return bind_set(node, context, around)
+    if isinstance(node, exp.Subquery):
+        if node.args.get("order") or node.args.get("limit") or node.args.get("offset"):
+            outer = exp.select("*").from_(exp.Subquery(this=node.this))
+            for part in ("order", "limit", "offset"):
+                outer.set(part, node.args.get(part))
+            return bind_select(outer, context, around)
+        return _bind(node.this, context, around)
+    if isinstance(node, exp.Values):
+        return bind_values(node, context, around)
+    raise NotIncremental(
+        f"{node.key.upper()} is not supported in an incremental view.",
+        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+        position=context.position(node),
+    )
+
+
+def _with_ctes(with_clause: exp.With, context: Context, around: Scope | None) -> Context:
+    """Each CTE sees those before it; a recursive one also itself."""
+    for cte in with_clause.expressions:
+        if with_clause.args.get("recursive") and is_recursive(cte):
+            plan = bind_recursive(cte, context, around)
+        else:
+            plan = rename(_bind(cte.this, context, around), cte.alias_column_names, context.position(cte))
+        context = context.with_cte(cte.alias, plan)
+    return context

@@ -1,0 +1,61 @@
+"""Recursive CTEs: a base, UNION [ALL], a step that reads the rows found last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql.casts import can_cast
+from weirflow.sql.plan import Plan, Recursive, Scan
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.rename import rename, retype
+from weirflow.sql.types import type_name
+
+if TYPE_CHECKING:
+    from weirflow.sql.context import Context
+    from weirflow.sql.scope import Scope
+
+
+def is_recursive(cte: exp.CTE) -> bool:
+    """Whether the CTE reads itself."""
+    return _reads(cte.this, cte.alias)
+
+
+def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan:
+    """The base decides names and types; the step is cast to them."""
+    query, name = cte.this, cte.alias
+    position = context.position(cte)
+    if not isinstance(query, exp.Union) or _reads(query.this, name) or query.args.get("order") or query.args.get("limit"):
+        raise NotIncremental(
+            f"The recursive CTE {name!r} is not of the form base UNION [ALL] step, with itself in the step only.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            position=position,
+        )
+    base = rename(context.bind_query(query.this, context, around), cte.alias_column_names, position)
+    inside = _unique(name, context)
+    step = context.bind_query(query.expression, context.with_cte(name, Scan(inside, base.fields, position)), around)
+    if len(step.fields) != len(base.fields):
+        raise SqlTypeError(
+            f"The step of {name!r} has {len(step.fields)} columns, its base {len(base.fields)}.", position=position
+        )
+    for one, other in zip(base.fields, step.fields, strict=True):
+        if not can_cast(other.type, one.type):
+            raise SqlTypeError(
+                f"The step of {name!r} gives {type_name(other.type)} for {one.name!r}, its base {type_name(one.type)}.",
+                position=position,
+            )
+    return Recursive(inside, base, retype(step, base.fields), bool(query.args.get("distinct")), base.fields)
+
+
+def _unique(name: str, context: Context) -> str:
+    """A name that no source has, so that a Scan of it can only mean the recursion."""
+    chosen = name
+    while context.table(chosen) is not None or chosen.casefold() in context.ctes:
+        chosen += "'"
+    return chosen
+
+
+def _reads(query: exp.Expr, name: str) -> bool:
+    return any(table.name.casefold() == name.casefold() and not table.db for table in query.find_all(exp.Table))

@@ -1,0 +1,103 @@
+"""UNION, INTERSECT and EXCEPT, with or without ALL and BY NAME."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import ColumnNotFound, SqlTypeError
+from weirflow.sql.bind_call import bind_call, sort_key
+from weirflow.sql.bind_expression import ExpressionBinder
+from weirflow.sql.bind_limit import bind_limit
+from weirflow.sql.coercion import common_type
+from weirflow.sql.expr import Column, Literal, SortKey
+from weirflow.sql.plan import Distinct, Field, Plan, Project, SetKind, SetOperation, TopK, Union
+from weirflow.sql.rename import retype
+from weirflow.sql.scope import scope_of
+from weirflow.sql.types import type_name
+
+if TYPE_CHECKING:
+    from weirflow.sql.context import Context
+    from weirflow.sql.scope import Scope
+
+
+def bind_set(node: exp.SetOperation, context: Context, around: Scope | None) -> Plan:
+    """A set operation of two queries; columns meet by position (or name), types in their common type."""
+    left = context.bind_query(node.this, context, around)
+    right = context.bind_query(node.expression, context, around)
+    if node.args.get("by_name"):
+        right = _by_name(left, right, node, context)
+    plan = combine(node, left, right, context)
+    limit = bind_limit(node, context)
+    order = _order(node, plan, context, around)
+    return plan if limit is None else TopK(plan, order, limit.count, limit.offset)
+
+
+def combine(node: exp.SetOperation, left: Plan, right: Plan, context: Context) -> Plan:
+    """The operation on two bound sides."""
+    position = context.position(node.expression)
+    if len(left.fields) != len(right.fields):
+        raise SqlTypeError(
+            f"{node.key.upper()} of {len(left.fields)} and {len(right.fields)} columns.",
+            hint="both sides need the same number of columns",
+            position=position,
+        )
+    fields = []
+    for one, other in zip(left.fields, right.fields, strict=True):
+        kind = common_type((one.type, other.type))
+        if kind is None:
+            raise SqlTypeError(
+                f"{node.key.upper()} cannot join {type_name(one.type)} and {type_name(other.type)} in column {one.name!r}.",
+                position=position,
+            )
+        fields.append(Field(one.name, kind))
+    header = tuple(fields)
+    sides = (retype(left, header), retype(right, _with_types(right, header)))
+    if isinstance(node, exp.Union):
+        union = Union(_flat(sides), header)
+        return Distinct(union) if node.args.get("distinct") else union
+    kind = SetKind.INTERSECT if isinstance(node, exp.Intersect) else SetKind.EXCEPT
+    return SetOperation(kind, not node.args.get("distinct"), *sides, fields=header)
+
+
+def _with_types(plan: Plan, header: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The plan's own names with the header's types, so that a side that fits stays as it is."""
+    return tuple(replace(field, type=wanted.type) for field, wanted in zip(plan.fields, header, strict=True))
+
+
+def _flat(sides: tuple[Plan, Plan]) -> tuple[Plan, ...]:
+    """UNION ALL of UNION ALLs is one union."""
+    return tuple(part for side in sides for part in (side.inputs if isinstance(side, Union) else (side,)))
+
+
+def _by_name(left: Plan, right: Plan, node: exp.SetOperation, context: Context) -> Plan:
+    places = {field.name.casefold(): index for index, field in enumerate(right.fields)}
+    missing = [field.name for field in left.fields if field.name.casefold() not in places]
+    if missing or len(places) != len(left.fields):
+        raise ColumnNotFound(
+            f"UNION BY NAME: the sides do not have the same columns ({', '.join(missing) or 'too many on the right'}).",
+            position=context.position(node.expression),
+        )
+    order = [places[field.name.casefold()] for field in left.fields]
+    columns = tuple(Column(index, right.fields[index].name, right.fields[index].type) for index in order)
+    return Project(right, columns, tuple(right.fields[index] for index in order))
+
+
+def _order(node: exp.SetOperation, plan: Plan, context: Context, around: Scope | None) -> tuple[SortKey, ...]:
+    order = node.args.get("order")
+    if order is None:
+        return ()
+    binder = ExpressionBinder(context, scope_of(plan.fields, None, around), bind_call, clause="ORDER BY")
+    keys = []
+    for tree in order.expressions:
+        key = sort_key(binder, tree)
+        if isinstance(key.expr, Literal) and isinstance(key.expr.value, int):
+            place = key.expr.value
+            if not 1 <= place <= len(plan.fields):
+                raise SqlTypeError(f"ORDER BY {place}: there are {len(plan.fields)} columns.", position=binder.position(tree))
+            field = plan.fields[place - 1]
+            key = replace(key, expr=Column(place - 1, field.name, field.type))
+        keys.append(key)
+    return tuple(keys)
