@@ -37,7 +37,7 @@ MISTAKES = [
     ("SELECT DATE'2024-13-01'", SqlSyntaxError, "typed literal", (1, 8), None),
     ("SELECT id,\n  nmae\nFROM orders", ColumnNotFound, "`nmae`", (2, 3), "did you mean 'name'?"),
     ("SELECT orders.idd FROM orders", ColumnNotFound, "`orders`.`idd`", (1, 8), "did you mean 'id'?"),
-    ("SELECT zzz FROM orders", ColumnNotFound, "`zzz`", (1, 8), "the columns are id, name, size"),
+    ("SELECT zzz FROM orders", ColumnNotFound, "`zzz`", (1, 8), "the columns are id, size, name"),
     ("SELECT * FROM orders JOIN orders b USING (idd)", ColumnNotFound, "`idd`", None, "did you mean 'id'?"),
     ("SELECT s.nmae FROM (SELECT named_struct('name', 1) s)", ColumnNotFound, "nmae", (1, 8), "did you mean 'name'?"),
     ("SELECT *\nFROM ordres", TableNotFound, "`ordres`", (2, 6), "did you mean 'orders'?"),

@@ -301,7 +301,7 @@ def test_dropping_what_is_not_there(session, name):
     session.register("kept", [{"a": 1}])
     with pytest.raises(WeirflowError) as caught:
         session.drop(name)
-    assert isinstance(caught.value, TableNotFound if "`" not in name else QueryError)
+    assert isinstance(caught.value, TableNotFound if name and "`" not in name else QueryError)
     assert session.tables() == ["kept"]
 
 

@@ -133,11 +133,12 @@ class Operation:
         """
 
         def ask() -> None:
-            # Spark may be gone, which ends the work just as well.
-            with contextlib.suppress(Exception):
-                self._control.cancel(self.id)
-                while needed():
+            asking = True
+            while asking:
+                # Spark may be gone, which ends the work just as well; or only this call failed.
+                with contextlib.suppress(Exception):
                     self._control.cancel(self.id)
+                asking = needed()
 
         threading.Thread(target=ask, name=f"cancel-{self.id}", daemon=True).start()
 

@@ -77,13 +77,13 @@ class ConnectControl:
     def begin(self, tag: str) -> None:
         """See ``JobControl``."""
         self._session.addTag(tag)
-        self._current.tag = tag
+        self._current.tag, self._current.open = tag, True
         self._progress[tag] = (0, 0)
 
     def end(self, tag: str) -> None:
         """See ``JobControl``."""
         self._session.removeTag(tag)
-        self._current.tag = None
+        self._current.open = False
         if tag not in self._tags.values():
             self._progress.pop(tag, None)
 
@@ -105,9 +105,9 @@ class ConnectControl:
     def _on_progress(
         self, stages: Iterable[Any] | None, *, operation_id: str | None = None, done: bool = False, **_: Any
     ) -> None:
-        """Called by the client on the thread that reads the result, at first the one that started the query.
+        """Called by the client on the thread that reads the result, as a rule the one that started the query.
 
-        That is how the tag is known; a result may be read on after ``end``, and elsewhere.
+        That is how the tag is known, also after ``end``: a result may be read on for long.
         """
         current = getattr(self._current, "tag", None)
         tag = self._tags.get(operation_id or "", current)
@@ -123,5 +123,5 @@ class ConnectControl:
             self._tags[operation_id] = tag
         elif done:
             self._tags.pop(operation_id or "", None)
-            if tag != current:
+            if tag != current or not self._current.open:
                 self._progress.pop(tag, None)

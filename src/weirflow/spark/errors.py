@@ -63,6 +63,8 @@ _BY_CONDITION: dict[str, type[QueryError]] = {
 # Otherwise the SQLSTATE's class decides: 22 is "data exception".
 _BY_SQLSTATE_CLASS: dict[str, type[QueryError]] = {"22": DataError}
 
+# Conditions that only wrap the one that says what happened.
+_TELLING_NOTHING = frozenset({None, "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
 _TRACEBACK = "Traceback (most recent call last)"
 _ZERO_BASED = re.compile(r"\bline (\d+),? pos (\d+)")
 _ONE_BASED = re.compile(r"== SQL[^(\n]*\(line (\d+), position (\d+)\) ==")
@@ -158,13 +160,15 @@ def _from_java(error: Py4JError, table_names: TableNames | None) -> WeirflowErro
         messages = []
         for thrown in _causes(error.java_exception):
             converted = convert_exception(thrown)
-            if isinstance(converted, PythonException) or converted.getCondition() is not None:
+            condition = converted.getCondition()
+            if isinstance(converted, PythonException) or condition not in _TELLING_NOTHING:
                 return _from_pyspark(converted, table_names)
             messages.append(str(thrown.getMessage() or thrown.toString()))
     for message in messages:
         if _TRACEBACK in message:
             return UserCodeError(_python_traceback(message))
-        if match := _JAVA_MESSAGE.search(message):
+        match = _JAVA_MESSAGE.search(message)
+        if match and match.group(1) not in _TELLING_NOTHING:
             return _kind(match.group(1), match.group(3))(match.group(2).strip(), condition=match.group(1))
     return QueryError(messages[-1].partition("\n\tat ")[0].strip())
 

@@ -60,7 +60,9 @@ def assemble(block: Block, position: SqlPosition | None) -> Plan:
         items = tuple(grouped.change(item) for item in items)
         order = tuple(replace(key, expr=grouped.change(key.expr)) for key in order)
         windows = tuple(map_call(call, grouped.change) for call in windows)
-        generator = None if generator is None else replace(generator, call=map_arguments(generator.call, grouped.change))
+        generator = (
+            None if generator is None else replace(generator, call=map_arguments(generator.call, grouped.change))
+        )
     if windows:
         plan, place = _windowed(plan, windows)
         items = tuple(place(item) for item in items)
@@ -112,7 +114,9 @@ def _windowed(plan: Plan, calls: tuple[WindowCall, ...]) -> tuple[Plan, Callable
         return _placed(expr, window_index, width)
 
     if any(place(part) != part for call in calls for part in (*call.arguments, *call.partition_by)):
-        raise SqlTypeError("A window function cannot use another one; put it into a subquery.", position=calls[0].position)
+        raise SqlTypeError(
+            "A window function cannot use another one; put it into a subquery.", position=calls[0].position
+        )
     return Window(plan, calls, plan.fields + fields), place
 
 

@@ -108,7 +108,9 @@ def bind_aggregate(binder: ExpressionBinder, wrapped: Wrapped) -> AggregateCall:
     if name == "count_if":
         if wrapped.is_distinct or len(arguments) != 1:
             raise SqlTypeError("count_if() takes one condition.", position=position)
-        return AggregateCall("count", (), BIGINT, filter=_both(condition, _truth(arguments[0], position)), position=position)
+        return AggregateCall(
+            "count", (), BIGINT, filter=_both(condition, _truth(arguments[0], position)), position=position
+        )
     if name in _PERCENTILES:
         name, arguments = "percentile", _percentile_arguments(inside, wrapped, arguments, position)
     elif wrapped.within:

@@ -63,7 +63,11 @@ class ExpressionBinder:
             return handler(self, node)
         operator = _OPERATORS.get(type(node))
         if operator is not None:
-            operands = (self.bind(node.this),) if isinstance(node, exp.Unary) else (self.bind(node.this), self.bind(node.expression))
+            operands = (
+                (self.bind(node.this),)
+                if isinstance(node, exp.Unary)
+                else (self.bind(node.this), self.bind(node.expression))
+            )
             return OPERATORS[operator](operands, self.position(node))
         if isinstance(node, _CALLS):
             return self.bind_call(self, node)
@@ -296,7 +300,7 @@ _PARTS: dict[type[exp.Expr], frozenset[str]] = {
     exp.ILike: frozenset({"negate"}),
     exp.Case: frozenset({"ifs", "default"}),
     exp.Cast: frozenset({"to", "_type"}),
-    exp.TryCast: frozenset({"to", "_type", "requires_string"}),
+    exp.TryCast: frozenset({"to", "_type", "safe", "requires_string"}),
     exp.Interval: frozenset({"unit"}),
     exp.Trim: frozenset({"position"}),
     exp.Substring: frozenset({"start", "length"}),

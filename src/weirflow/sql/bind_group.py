@@ -31,9 +31,7 @@ class Grouping:
     """Whether there is a GROUP BY at all."""
 
 
-def bind_group(
-    binder: ExpressionBinder, group: exp.Group | None, fields: list[Field], items: list[Expr]
-) -> Grouping:
+def bind_group(binder: ExpressionBinder, group: exp.Group | None, fields: list[Field], items: list[Expr]) -> Grouping:
     """The grouping of a query whose SELECT list is bound already, for its ordinals and aliases."""
     if group is None:
         return Grouping()
@@ -50,7 +48,9 @@ def bind_group(
                 factors.append(_sets(keyed, node))
             else:  # GROUP BY a, b WITH ROLLUP applies to all keys before it
                 listed = [single[0][0] for single in factors]
-                factors = [_rollup([(key,) for key in listed]) if part == "rollup" else _cube([(key,) for key in listed])]
+                factors = [
+                    _rollup([(key,) for key in listed]) if part == "rollup" else _cube([(key,) for key in listed])
+                ]
     combined = [tuple(dict.fromkeys(key for part in choice for key in part)) for choice in product(*factors)]
     keys = tuple(dict.fromkeys(key for factor in factors for one in factor for key in one))
     if all(len(factor) == 1 for factor in factors) and not _has_sets(group):
@@ -136,5 +136,3 @@ def _cube(groups: list[tuple[Expr, ...]]) -> Sets:
         for size in range(len(groups), -1, -1)
         for chosen in combinations(groups, size)
     ]
-
-

@@ -105,16 +105,12 @@ def _join_using(
         for name in shared
     ]
     typed = [comparable(one, other, "USING", position) for one, other in pairs]
-    plan = Join(
-        left, right, kind, tuple(one for one, _ in typed), tuple(shift(other, -width) for _, other in typed)
-    )
+    plan = Join(left, right, kind, tuple(one for one, _ in typed), tuple(shift(other, -width) for _, other in typed))
     if kind in _LEFT_ONLY:
         return plan, binder.scope
     both = beside(binder.scope, right_scope, width)
     folded = {name.casefold() for name in shared}
-    merged = tuple(
-        Name(name, _merged(kind, *pair, position)) for name, pair in zip(shared, pairs, strict=True)
-    )
+    merged = tuple(Name(name, _merged(kind, *pair, position)) for name, pair in zip(shared, pairs, strict=True))
     rest = tuple(
         replace(name, in_star=False, bare=False) if name.in_star and name.name.casefold() in folded else name
         for name in both.names
@@ -133,7 +129,9 @@ def _one_side(scope: Scope, name: str, side: str, position: SqlPosition | None) 
     found = scope.find_here((name,), position)
     if found is None:
         missing = scope.not_found((name,), position)
-        raise ColumnNotFound(f"USING ({name}): the {side} side has no such column.", hint=missing.hint, position=position)
+        raise ColumnNotFound(
+            f"USING ({name}): the {side} side has no such column.", hint=missing.hint, position=position
+        )
     return found
 
 

@@ -36,7 +36,5 @@ def _count(node: exp.Expr, clause: str, context: Context) -> int | None:
     if inner.name.upper() == "ALL" and not isinstance(inner, exp.Literal):
         return None
     if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdigit():
-        raise SqlTypeError(
-            f"{clause} takes a whole number, not an expression.", position=context.position(node)
-        )
+        raise SqlTypeError(f"{clause} takes a whole number, not an expression.", position=context.position(node))
     return int(inner.name)

@@ -27,7 +27,12 @@ def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan
     """The base decides names and types; the step is cast to them."""
     query, name = cte.this, cte.alias
     position = context.position(cte)
-    if not isinstance(query, exp.Union) or _reads(query.this, name) or query.args.get("order") or query.args.get("limit"):
+    if (
+        not isinstance(query, exp.Union)
+        or _reads(query.this, name)
+        or query.args.get("order")
+        or query.args.get("limit")
+    ):
         raise NotIncremental(
             f"The recursive CTE {name!r} is not of the form base UNION [ALL] step, with itself in the step only.",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,

@@ -118,9 +118,7 @@ def _refuse_clauses(query: exp.Select, context: Context) -> None:
         if query.args.get(part):
             found = query.args[part]
             node = found if isinstance(found, exp.Expr) else query
-            raise NotIncremental(
-                message, reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE, position=context.position(node)
-            )
+            raise NotIncremental(message, reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE, position=context.position(node))
 
 
 def _is_distinct(query: exp.Select, context: Context) -> bool:
@@ -187,8 +185,16 @@ def _bind_order(binder: ExpressionBinder, query: exp.Select, items: _Items) -> t
     order = query.args.get("order")
     if order is None:
         return ()
+    if len(order.expressions) == 1 and _is_all(order.expressions[0]):
+        node = order.expressions[0]
+        descending, nulls_first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+        return tuple(SortKey(expr, descending, nulls_first) for expr in items.expressions)
     local = replace(binder, lookups=(items.alias, binder.scope.find), clause="ORDER BY")
     return tuple(_order_key(local, node, items) for node in order.expressions)
+
+
+def _is_all(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Ordered) and isinstance(node.this, exp.Var) and node.this.name.upper() == "ALL"
 
 
 def _order_key(binder: ExpressionBinder, node: exp.Expr, items: _Items) -> SortKey:
@@ -201,5 +207,3 @@ def _order_key(binder: ExpressionBinder, node: exp.Expr, items: _Items) -> SortK
             )
         return replace(key, expr=items.expressions[place - 1])
     return key
-
-

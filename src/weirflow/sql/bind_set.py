@@ -96,7 +96,9 @@ def _order(node: exp.SetOperation, plan: Plan, context: Context, around: Scope |
         if isinstance(key.expr, Literal) and isinstance(key.expr.value, int):
             place = key.expr.value
             if not 1 <= place <= len(plan.fields):
-                raise SqlTypeError(f"ORDER BY {place}: there are {len(plan.fields)} columns.", position=binder.position(tree))
+                raise SqlTypeError(
+                    f"ORDER BY {place}: there are {len(plan.fields)} columns.", position=binder.position(tree)
+                )
             field = plan.fields[place - 1]
             key = replace(key, expr=Column(place - 1, field.name, field.type))
         keys.append(key)

@@ -21,9 +21,7 @@ def bind_scalar_subquery(binder: ExpressionBinder, node: exp.Subquery) -> Expr:
     """``(SELECT ...)`` used as a value."""
     plan, position = _inner(binder, node), binder.position(node)
     if len(plan.fields) != 1:
-        raise SqlTypeError(
-            f"A subquery used as a value has one column, not {len(plan.fields)}.", position=position
-        )
+        raise SqlTypeError(f"A subquery used as a value has one column, not {len(plan.fields)}.", position=position)
     return ScalarSubquery(plan, plan.fields[0].type, position)
 
 
@@ -43,7 +41,9 @@ def bind_in_subquery(
         )
     columns = [Column(index, field.name, field.type) for index, field in enumerate(plan.fields)]
     pairs = [comparable(value, column, "IN", position) for value, column in zip(values, columns, strict=True)]
-    return InSubquery(tuple(value for value, _ in pairs), _typed(plan, [column for _, column in pairs]), BOOLEAN, position)
+    return InSubquery(
+        tuple(value for value, _ in pairs), _typed(plan, [column for _, column in pairs]), BOOLEAN, position
+    )
 
 
 def _inner(binder: ExpressionBinder, query: exp.Expr) -> Plan:

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from weirflow.sql.bind_call import Wrapped
     from weirflow.sql.bind_expression import ExpressionBinder
 
-_VALUE_FUNCTIONS = {"first": "first_value", "first_value": "first_value", "last": "last_value", "last_value": "last_value"}
+_VALUE_FUNCTIONS = {
+    "first": "first_value",
+    "first_value": "first_value",
+    "last": "last_value",
+    "last_value": "last_value",
+}
 
 
 def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: Wrapped) -> Expr:
@@ -66,7 +71,9 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: Wrapped) -> E
     return binder.slots.window(WindowCall(name, arguments, kind, partition, order, frame, ignore_nulls, position))
 
 
-def _aggregate(wrapped: Wrapped, given: tuple[Expr, ...], position: SqlPosition | None) -> tuple[str, tuple[Expr, ...], object]:
+def _aggregate(
+    wrapped: Wrapped, given: tuple[Expr, ...], position: SqlPosition | None
+) -> tuple[str, tuple[Expr, ...], object]:
     function = aggregate(wrapped.name)
     if function is None:
         raise unknown(wrapped.call.name, position)

@@ -12,7 +12,17 @@ import pyarrow as pa
 
 from weirflow.sql.expr import Call, Expr, Literal, OuterColumn
 from weirflow.sql.traverse import columns, parts
-from weirflow.sql.types import BINARY, BOOLEAN, DATE, DAY_TIME_INTERVAL, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_decimal, is_numeric
+from weirflow.sql.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DAY_TIME_INTERVAL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_numeric,
+)
 
 
 def conjuncts(predicate: Expr | None) -> list[Expr]:

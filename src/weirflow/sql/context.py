@@ -44,4 +44,6 @@ class Context:
         """The catalogue's own spelling and columns of a source or view, or None."""
         if name in self.catalog:
             return name, self.catalog[name]
-        return next(((known, self.catalog[known]) for known in self.catalog if known.casefold() == name.casefold()), None)
+        return next(
+            ((known, self.catalog[known]) for known in self.catalog if known.casefold() == name.casefold()), None
+        )

@@ -44,9 +44,7 @@ _MICROS = {
 }
 _AMOUNT = re.compile(r"([+-]?)\s*(\d+)(?:\.(\d{1,9}))?")
 _DATE_TEXT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
-_TIMESTAMP_TEXT = re.compile(
-    r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:\d{2})?"
-)
+_TIMESTAMP_TEXT = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:\d{2})?")
 _DURATION_PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s+([a-z]+)", re.IGNORECASE)
 
 
@@ -155,7 +153,12 @@ def _day_time_span(text: str, first: str, last: str, position: SqlPosition | Non
     if first not in order or last not in order or order.index(first) >= order.index(last):
         raise _bad_interval(text, position)
     units = order[order.index(first) : order.index(last) + 1]
-    separators = {"DAY": r"(\d+)", "HOUR": r"(\d{1,10})", "MINUTE": r"(\d{1,10})", "SECOND": r"(\d{1,10}(?:\.\d{1,9})?)"}
+    separators = {
+        "DAY": r"(\d+)",
+        "HOUR": r"(\d{1,10})",
+        "MINUTE": r"(\d{1,10})",
+        "SECOND": r"(\d{1,10}(?:\.\d{1,9})?)",
+    }
     pattern = separators[units[0]]
     for before, unit in zip(units, units[1:], strict=False):
         pattern += (" +" if before == "DAY" else ":") + separators[unit]
@@ -181,7 +184,5 @@ def duration_micros(text: str, position: SqlPosition | None = None) -> int:
         total += int(Decimal(found[1]) * _MICROS[unit])
         end = found.end()
     if end == 0 or rest[end:].strip():
-        raise SqlSyntaxError(
-            f"{text!r} is not a length of time.", hint="write it like '5 minutes'", position=position
-        )
+        raise SqlSyntaxError(f"{text!r} is not a length of time.", hint="write it like '5 minutes'", position=position)
     return total

@@ -41,17 +41,60 @@ _DEFAULTS = {
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
-    "median": {},
+    "percentile": {2: ("1",)},
 }
 _UPPER = frozenset(
-    """
-    ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot sec csc asin acos atan atan2
-    sinh cosh tanh asinh acosh atanh degrees radians rint hypot
-    """.split()
+    [
+        "ceil",
+        "floor",
+        "sqrt",
+        "cbrt",
+        "signum",
+        "power",
+        "exp",
+        "expm1",
+        "log",
+        "log10",
+        "log2",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "asin",
+        "acos",
+        "atan",
+        "atan2",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "degrees",
+        "radians",
+        "rint",
+        "hypot",
+    ]
 )
 _RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
 _CONVERSIONS = frozenset(
-    "boolean tinyint smallint int bigint float double decimal string binary date timestamp".split()
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+    ]
 )
 
 
@@ -113,10 +156,16 @@ def _call(node: exp.Anonymous) -> str:
         distinct, arguments = "DISTINCT ", arguments[0].expressions
     if name == "count" and arguments and isinstance(arguments[0], exp.Star):
         return f"count({distinct}1)"
-    printed = [f"{text(part.this)} AS {part.alias}" if isinstance(part, exp.Alias) else text(part) for part in arguments]
+    printed = [
+        f"{text(part.this)} AS {part.alias}" if isinstance(part, exp.Alias) else text(part) for part in arguments
+    ]
     printed += _DEFAULTS.get(name, {}).get(len(printed), ())
     if name in ("ltrim", "rtrim") and len(printed) == 2:  # noqa: PLR2004 - characters and text
         return f"TRIM({'LEADING' if name == 'ltrim' else 'TRAILING'} {printed[0]} FROM {printed[1]})"
+    if name in ("window", "session_window"):
+        return name
+    if name in ("first", "last", "any_value", "first_value", "last_value"):
+        return f"{name}({printed[0]})"
     if name == "log" and len(printed) == 1:
         return f"LOG(E(), {printed[0]})"
     if name == "positive":
@@ -199,10 +248,21 @@ def _ordered(node: exp.Expr) -> str:
     return f"{text(node.this)} {direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
 
 
+def _within(node: exp.Expr) -> str:
+    inner = node.this if isinstance(node, exp.Ordered) else node
+    return f"{text(inner)} DESC" if node.args.get("desc") else text(inner)
+
+
 def _frame(node: exp.Window) -> str:
     spec = node.args.get("spec")
     if spec is None:
-        ranking = node.this.name.casefold() in ("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist")
+        name = node.this.name.casefold()
+        if name in ("lag", "lead"):
+            given = node.this.expressions
+            places = text(given[1]) if len(given) > 1 else "1"
+            row = f"{'-' if name == 'lag' else ''}{places} FOLLOWING"
+            return f"ROWS BETWEEN {row} AND {row}"
+        ranking = name in ("row_number", "rank", "dense_rank", "ntile", "percent_rank")
         if node.args.get("order") is None:
             return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
         return f"{'ROWS' if ranking else 'RANGE'} BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -233,6 +293,8 @@ def _sum(node: exp.Expr, sign: str) -> str:
 
 def _interval(node: exp.Interval) -> str:
     unit = node.args.get("unit")
+    if isinstance(unit, exp.IntervalSpan):
+        return f"INTERVAL '{node.this.name}' {unit.this.name.upper()} TO {unit.expression.name.upper()}"
     amount, name = node.this.name, "" if unit is None else unit.name.upper().removesuffix("S")
     if name == "WEEK" and amount.isdigit():
         amount, name = str(7 * int(amount)), "DAY"
@@ -251,11 +313,11 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.Identifier: lambda node: node.name,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: lambda node: f"{text(node.this)}[{text(node.expressions[0])}]",
-    exp.Literal: lambda node: _literal(node),
-    exp.Interval: lambda node: _interval(node),
+    exp.Literal: _literal,
+    exp.Interval: _interval,
     exp.Add: lambda node: _sum(node, "+"),
     exp.Sub: lambda node: _sum(node, "-"),
-    exp.Tuple: lambda node: _tuple(node),
+    exp.Tuple: _tuple,
     exp.Escape: lambda node: f"{text(node.this)} ESCAPE '{node.expression.name}'",
     exp.RawString: lambda node: node.name,
     exp.Concat: lambda node: "".join(part.name for part in node.expressions),
@@ -283,9 +345,14 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     ),
     exp.StrPosition: lambda node: f"locate({text(node.args['substr'])}, {text(node.this)}, 1)",
     exp.Trim: _trim,
-    exp.Extract: lambda node: f"extract({node.this.name} FROM {text(node.expression)})",
+    exp.Extract: lambda node: f"extract({node.this.name.lower()} FROM {text(node.expression)})",
     exp.Filter: lambda node: f"{text(node.this)} FILTER (WHERE {text(node.expression.this)})",
     exp.Window: _over,
+    exp.IgnoreNulls: lambda node: text(node.this),
+    exp.RespectNulls: lambda node: text(node.this),
+    exp.WithinGroup: lambda node: (
+        f"{text(node.this)} WITHIN GROUP (ORDER BY {', '.join(_within(key) for key in node.expression.expressions)})"
+    ),
     exp.Subquery: lambda _: "scalarsubquery()",
     exp.Exists: lambda _: "exists()",
     exp.BitwiseNot: lambda node: f"~{text(node.this)}",

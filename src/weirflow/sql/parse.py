@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NUMBER_SUFFIXES = frozenset({"Y", "S", "L", "F", "D", "BD"})
-_KEYWORD_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "SUBSTR", "TRIM")
+_KEYWORD_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 _CALLABLE_KEYWORDS = (TokenType.WINDOW, TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
 
 
@@ -51,7 +51,7 @@ class _PlainCalls(SparkParser):
         """NOT LIKE is NOT around LIKE, as any other NOT; only LIKE ANY and ALL negate each pattern."""
         like = this.this if isinstance(this, exp.Escape) else this
         if isinstance(like, exp.Like | exp.ILike) and isinstance(like.expression, exp.Any | exp.All):
-            like.set("negate", True)
+            like.args["negate"] = True
             return this
         return None if this is None else self.expression(exp.Not(this=this))
 
@@ -118,9 +118,7 @@ def position(node: exp.Expr | None, sql: str) -> SqlPosition | None:
     """Where ``node`` begins in ``sql``, or None when nothing of it remembers its place."""
     if node is None:
         return None
-    spans = [
-        (part.meta["start"], part.meta["end"]) for part in node.walk() if part.meta_get("start") is not None
-    ]
+    spans = [(part.meta["start"], part.meta["end"]) for part in node.walk() if part.meta_get("start") is not None]
     if not spans:
         return None
     start = min(span[0] for span in spans)

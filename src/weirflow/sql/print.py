@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import (
@@ -40,7 +39,7 @@ from weirflow.sql.traverse import expressions, inputs, parts
 from weirflow.sql.types import STRING, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _INFIX = {
     "add": "+",
@@ -91,7 +90,9 @@ def _node(plan: Plan) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for eac
             return f"Values {rows} {_fields(plan)}"
         case Project():
             named = zip(plan.expressions, plan.fields, strict=True)
-            return "Project " + ", ".join(f"{print_expr(expr)} AS {field.name} {type_name(field.type)}" for expr, field in named)
+            return "Project " + ", ".join(
+                f"{print_expr(expr)} AS {field.name} {type_name(field.type)}" for expr, field in named
+            )
         case Filter():
             return f"Filter {print_expr(plan.predicate)}"
         case Join():

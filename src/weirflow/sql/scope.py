@@ -78,7 +78,9 @@ class Scope:
         of_relation = tuple(name for name in self.names if name.relation and name.relation.casefold() == folded)
         return of_relation or None
 
-    def not_found(self, path: tuple[str, ...], position: SqlPosition | None, extra: Iterable[str] = ()) -> ColumnNotFound:
+    def not_found(
+        self, path: tuple[str, ...], position: SqlPosition | None, extra: Iterable[str] = ()
+    ) -> ColumnNotFound:
         """The error for a path that stands for nothing, with the nearest names."""
         near = [name.name for name in self.names] + list(extra)
         near += [f"{name.relation}.{name.name}" for name in self.names if name.relation]

@@ -1,8 +1,8 @@
 """Places held for values that a query computes later than it names them.
 
 While a SELECT is bound, an aggregate or window function inside an expression is a column with an index far below
-zero, its slot. Equal calls share one slot, so expressions that contain them still compare by structure. When the query is put
-together, slots become columns of the Aggregate, Window and Generate nodes.
+zero, its slot. Equal calls share one slot, so expressions that contain them still compare by structure. When the
+query is put together, slots become columns of the Aggregate, Window and Generate nodes.
 """
 
 from __future__ import annotations

@@ -22,8 +22,9 @@ def check_parts(node: exp.Expr, read: frozenset[str], context: Context) -> None:
     """``NotIncremental`` if ``node`` has a part besides its operands and those named in ``read``."""
     for part, value in node.args.items():
         if value and part not in read and part not in _PLAIN:
+            name = part.strip("_").upper().replace("_", " ")
             raise NotIncremental(
-                f"{part.strip('_').upper().replace('_', ' ')} of {node.key.upper()} is not supported in an incremental view.",
+                f"{name} of {node.key.upper()} is not supported in an incremental view.",
                 reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
                 hint="leave it out, or run the query on Spark",
                 position=context.position(value if hasattr(value, "walk") else node),

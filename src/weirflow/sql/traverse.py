@@ -186,7 +186,7 @@ def expressions(plan: Plan) -> Iterator[Expr]:
     return iter(found)
 
 
-def map_expressions(plan: Plan, change: Callable[[Expr], Expr]) -> Plan:
+def map_expressions(plan: Plan, change: Callable[[Expr], Expr]) -> Plan:  # noqa: C901, PLR0911 - one per node
     """The node with ``change`` applied to each of its expressions, inputs untouched."""
 
     def each(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -201,9 +201,7 @@ def map_expressions(plan: Plan, change: Callable[[Expr], Expr]) -> Plan:
             return replace(plan, predicate=change(plan.predicate))
         case Join():
             residual = None if plan.residual is None else change(plan.residual)
-            return replace(
-                plan, left_keys=each(plan.left_keys), right_keys=each(plan.right_keys), residual=residual
-            )
+            return replace(plan, left_keys=each(plan.left_keys), right_keys=each(plan.right_keys), residual=residual)
         case Aggregate():
             return replace(plan, keys=each(plan.keys), calls=tuple(map_call(call, change) for call in plan.calls))
         case Window():

@@ -77,7 +77,7 @@ def array_of(element: pa.DataType) -> pa.DataType:
     return pa.list_(pa.field("element", element))
 
 
-def type_name(kind: pa.DataType) -> str:
+def type_name(kind: pa.DataType) -> str:  # noqa: PLR0911 - one return for each kind of type
     """Spark's short name of a type, as ``DESCRIBE`` prints it.
 
     >>> type_name(pa.list_(pa.decimal128(10, 2)))
@@ -150,7 +150,9 @@ def _decimal_type(numbers: list[int]) -> pa.DataType:
 
 def _interval_type(tree: exp.Expr) -> pa.DataType:
     unit = tree.args.get("unit")
-    units = {part.name.upper() for part in ((unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit,))}
+    units = {
+        part.name.upper() for part in ((unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit,))
+    }
     if units and units <= _YEAR_MONTH:
         return YEAR_MONTH_INTERVAL
     if units and units <= _DAY_TIME:
@@ -183,7 +185,7 @@ def is_decimal(kind: pa.DataType) -> bool:
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """string."""
+    """String."""
     return bool(kind == STRING)
 
 

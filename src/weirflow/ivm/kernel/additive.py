@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
-from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spine
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.zset.batch import Int64s
 
 _ROWS_PER_BATCH = 1 << 16
@@ -75,18 +75,16 @@ class AdditiveArrangement:
         if len(values) == 0:
             return
         codes = self._hash(keys, len(values), Equality.GROUPING)
-        self._spine.insert(sorted_run(codes, keys, values, Equality.GROUPING))
+        self._spine.insert(codes, keys, values)
 
     def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
         """The accumulators (rows, width) of each key, zeros where it is absent."""
         length = len(keys[0]) if keys else 1
         total = np.zeros((length, self.width), np.int64)
         needles = Needles(keys, self._hash(keys, length, Equality.GROUPING), _EXACT, Equality.GROUPING)
-        for run in self._spine.runs:
+        for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
-            probe, position = needles.matches(run)
-            if len(probe):
-                total[probe] += run.values[position]
+            total[probe] += run.values[position]
         return total
 
     def rows(self) -> Iterator[tuple[tuple[pa.Array, ...], Int64s]]:

@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
-from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spine
 from weirflow.ivm.kernel.state import Matches
-from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_columns
+from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
 from weirflow.ivm.zset.hashing import Equality, RowHash, has_floats, hash_rows
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _HIGH = np.uint64(0xFFFFFFFF00000000)
@@ -85,7 +85,7 @@ class Arrangement:
         if len(batch) == 0:
             return
         codes = self._codes(batch.columns, len(batch))
-        self._spine.insert(sorted_run(codes, batch.columns, batch.weights.reshape(-1, 1), Equality.IDENTITY))
+        self._spine.insert(codes, batch.columns, batch.weights.reshape(-1, 1))
 
     def maintain(self, fuel: int) -> int:
         """Merge about ``fuel`` rows; returns how many were, 0 when there is nothing to merge.
@@ -100,33 +100,23 @@ class Arrangement:
         The same row may be found several times with weights that are to be added, unless ``consolidated``. Without
         key columns every stored row matches each of ``count`` (default 1) probe rows.
         """
-        needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
-        probes: list[Int64s] = []
-        columns: list[tuple[pa.Array, ...]] = []
-        weights: list[Int64s] = []
-        for run in self._spine.runs:
-            probe, position = needles.matches(run)
-            if len(probe):
-                probes.append(probe)
-                columns.append(take_columns(run.columns, position))
-                weights.append(run.values[position, 0])
-        if not probes:
+        hits = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count).matches(self._spine.runs)
+        if not hits:
             return Matches(np.empty(0, np.int64), Batch.empty(self.types))
-        if len(probes) == 1:
-            return Matches(probes[0], Batch(columns[0], weights[0]))
-        found = Matches(np.concatenate(probes), Batch(concat_columns(columns), np.concatenate(weights)))
-        return _consolidated(found, self._hash) if consolidated else found
+        found = [Batch(take_columns(run.columns, at), run.values[at, 0]) for run, _, at in hits]
+        if len(hits) == 1:
+            return Matches(hits[0][1], found[0])
+        matches = Matches(np.concatenate([probe for _, probe, _ in hits]), Batch.concat(found))
+        return _consolidated(matches, self._hash) if consolidated else matches
 
     def weights_of(self, batch: Batch) -> Int64s:
         """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""
         total = np.zeros(len(batch), np.int64)
         codes = self._codes(batch.columns, len(batch))
         needles = Needles(batch.columns, codes, _NOTHING, Equality.IDENTITY)
-        for run in self._spine.runs:
+        for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a row once, so no probe row occurs twice and plain indexing adds up.
-            probe, position = needles.matches(run)
-            if len(probe):
-                total[probe] += run.values[position, 0]
+            total[probe] += run.values[position, 0]
         return total
 
     def rows(self) -> Iterator[Batch]:

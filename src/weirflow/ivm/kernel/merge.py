@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from weirflow.ivm.zset.batch import Bools, Int64s
+    from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
     from weirflow.ivm.zset.hashing import Equality
 
 MAX_STRING_BYTES = 2**31 - 1
@@ -27,8 +27,14 @@ MAX_STRING_BYTES = 2**31 - 1
 class RunOrder(Protocol):
     """How the runs of an arrangement are sorted."""
 
+    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+        """A run of rows in any order: equal rows added up, rows of zeros dropped."""
+
     def merge(self, parts: Sequence[Run]) -> Run:
-        """One run of all rows of one or more runs, or of slices of runs cut by ``end_of``: equal rows added up."""
+        """One run of all rows of some runs, or of slices of runs cut by ``end_of``.
+
+        Of several parts the last need not be sorted; it costs less if it is.
+        """
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
         """Where to cut ``run`` so that all rows not after row ``at`` of ``pivot`` are before the cut, in any run.
@@ -90,6 +96,10 @@ class CodeOrder:
 
     def __init__(self, equality: Equality) -> None:
         self._equality = equality
+
+    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+        """A run of rows in any order."""
+        return sorted_run(codes, columns, values, self._equality)
 
     def merge(self, parts: Sequence[Run]) -> Run:
         """One run of all rows."""

@@ -90,7 +90,7 @@ class OrderedArrangement:
         codes = self._hash(batch.columns[: self.key_count], len(batch), Equality.GROUPING)
         prefix = prefixes(batch.columns, self.order, len(batch))
         columns = (*batch.columns, pa.array(prefix))
-        self._spine.insert(self._run_order.sorted(codes, columns, batch.weights.reshape(-1, 1)))
+        self._spine.insert(codes, columns, batch.weights.reshape(-1, 1))
 
     def maintain(self, fuel: int) -> int:
         """Merge about ``fuel`` rows; returns how many were, 0 when there is nothing to merge: see ``Spine``."""
@@ -155,9 +155,7 @@ class OrderedArrangement:
         weights[~equal_rows_at(columns[: self.key_count], np.arange(len(probe)), keys, probe, Equality.GROUPING)] = 0
         return self._select(probe, Batch(columns, weights), frontier, length, count)
 
-    def _select(
-        self, probe: Int64s, read: Batch, frontier: Bools, length: int, count: int
-    ) -> tuple[Matches, Bools]:
+    def _select(self, probe: Int64s, read: Batch, frontier: Bools, length: int, count: int) -> tuple[Matches, Bools]:
         columns, weights = read.columns, read.weights
         codes = probe.astype(np.uint64)
         order, tied = row_order(codes, raw_values(columns[-1]), columns[:-1], self.order)
@@ -185,7 +183,7 @@ class _OrderedRuns:
     def __init__(self, order: tuple[SortColumn, ...]) -> None:
         self._order = order
 
-    def sorted(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> Run:
+    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
         order, tied = row_order(codes, raw_values(columns[-1]), columns[:-1], self._order)
         starts = _group_starts(columns[:-1], order, tied)
         if len(starts) < len(order):
@@ -202,7 +200,7 @@ class _OrderedRuns:
             return parts[0]
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
-        return self.sorted(codes, concat_columns([part.columns for part in parts]), values)
+        return self.sort(codes, concat_columns([part.columns for part in parts]), values)
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
         code = pivot.codes[at]

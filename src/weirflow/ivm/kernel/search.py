@@ -5,36 +5,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
-from weirflow.ivm.zset.rows import equal_rows_at, expand_ranges
+from weirflow.ivm.zset.batch import take_array
+from weirflow.ivm.zset.buffers import is_fixed_width, raw_values
+from weirflow.ivm.zset.rows import equal_arrays, equal_values, expand_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
+    from collections.abc import Iterable, Sequence
 
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.zset.batch import Int64s, UInt64s
+    from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
     from weirflow.ivm.zset.hashing import Equality
 
-_LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
+    Hits = list[tuple[Run, Int64s, Int64s]]
 
 
 class Needles:
-    """Probe rows prepared for a search in several runs: ranges of codes in ascending order.
+    """Probe rows prepared for a search in several runs.
 
     A stored row is a candidate of a probe row when its code lies in [low, low | ``span``], and a match when moreover
-    its first columns equal the probe row's.
+    its first columns equal the probe row's. ``low`` has no bits of ``span``, which are the lowest.
     """
 
-    __slots__ = ("_equality", "_high", "_keys", "_low", "_order")
+    __slots__ = ("_equality", "_keys", "_low", "_order", "_span")
 
     def __init__(self, keys: Sequence[pa.Array], low: UInt64s, span: np.uint64, equality: Equality) -> None:
         self._keys = keys
-        self._order = np.argsort(low, kind="stable")
         # Ascending needles: the search in a large run touches each part of it once.
+        self._order = low.argsort(kind="stable")
         self._low = low[self._order]
-        self._high = self._low | span
+        self._span = span
         self._equality = equality
 
     def ranges(self, run: Run) -> tuple[Int64s, Int64s, Int64s]:
@@ -42,25 +43,54 @@ class Needles:
 
         Keys are not compared; probe rows without such a row are left out.
         """
-        codes, low, high = run.codes, self._low, self._high
+        codes, low = run.codes, self._low
         first = codes.searchsorted(low)
-        # The code at the first position not below the range; past the end no code fits.
-        inside = codes.take(first, mode="clip") <= high
-        inside &= first < len(codes)
-        hit = inside.nonzero()[0]
+        # The code at the first position that is not below the range; past the end it is one below, which never fits.
+        found = codes.take(first, mode="clip")
+        if self._span:
+            found &= ~self._span
+        hit = (found == low).nonzero()[0]
         if len(hit) == 0:
             return hit, hit, hit
         first = first[hit]
-        return self._order[hit], first, codes.searchsorted(high[hit], "right") - first
+        return self._order[hit], first, codes.searchsorted(low[hit] | self._span, "right") - first
 
-    def matches(self, run: Run) -> tuple[Int64s, Int64s]:
-        """(probe rows, positions in the run) of all pairs whose keys are equal."""
-        probe, position, length = self.ranges(run)
-        if len(probe) and length.max() > 1:
-            probe, position = probe.repeat(length), expand_ranges(position, length)
-        if len(probe) == 0 or not self._keys:
-            return probe, position
-        equal = equal_rows_at(run.columns[: len(self._keys)], position, self._keys, probe, self._equality)
+    def candidates(self, runs: Iterable[Run]) -> Hits:
+        """(run, probe rows, positions in the run) of all pairs whose codes fit, for each run that has any."""
+        hits: Hits = []
+        for run in runs:
+            probe, position, length = self.ranges(run)
+            if len(probe) == 0:
+                continue
+            if length.max() > 1:
+                probe, position = probe.repeat(length), expand_ranges(position, length)
+            hits.append((run, probe, position))
+        return hits
+
+    def matches(self, runs: Iterable[Run]) -> Hits:
+        """As ``candidates``, of just those pairs whose keys are equal; a run may be left without any."""
+        hits = self.candidates(runs)
+        if not hits or not self._keys:
+            return hits
+        equal = self._equal(hits)
         if equal.all():
-            return probe, position
-        return probe[equal], position[equal]
+            return hits
+        ends = np.cumsum([len(probe) for _, probe, _ in hits])
+        masks = np.split(equal, ends[:-1])
+        return [(run, probe[kept], at[kept]) for (run, probe, at), kept in zip(hits, masks, strict=True)]
+
+    def _equal(self, hits: Hits) -> Bools:
+        """Which pairs have equal keys: the keys of all runs are gathered first, to compare them once."""
+        probe = hits[0][1] if len(hits) == 1 else np.concatenate([probe for _, probe, _ in hits])
+        equal = np.ones(len(probe), np.bool_)
+        for index, key in enumerate(self._keys):
+            stored = [run.columns[index] for run, _, _ in hits]
+            if is_fixed_width(key.type) and key.null_count == 0 and not any(array.null_count for array in stored):
+                gathered = [raw_values(array)[at] for array, (_, _, at) in zip(stored, hits, strict=True)]
+                equal &= equal_values(np.concatenate(gathered), raw_values(key)[probe], self._equality)
+            else:
+                taken = pa.concat_arrays(
+                    [take_array(array, at) for array, (_, _, at) in zip(stored, hits, strict=True)]
+                )
+                equal &= equal_arrays(taken, take_array(key, probe), self._equality)
+        return equal

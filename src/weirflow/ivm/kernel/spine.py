@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.merge import Merge, can_merge
+from weirflow.ivm.kernel.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pyarrow as pa
+
     from weirflow.ivm.kernel.merge import RunOrder
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 HEAD_ROWS = 2048
 """Inserted rows are merged at once into the newest run up to this size: it is as fast as adding another run."""
@@ -46,14 +49,17 @@ class Spine:
         """Bytes of all runs, without merges under way."""
         return sum(run.nbytes for run in self.runs)
 
-    def insert(self, run: Run) -> None:
-        """Add the rows of a run."""
-        if len(run) == 0:
+    def insert(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> None:
+        """Add rows, in any order. On an error nothing has changed."""
+        if len(codes) > HEAD_ROWS // 2:
+            run = self._order.sort(codes, columns, values)
+            if len(run):
+                self._runs.append(run)
             return
-        if len(run) > HEAD_ROWS // 2:
-            self._runs.append(run)
-            return
-        head = run if self._head is None else self._order.merge([self._head, run])
+        if self._head is None:
+            head = self._order.sort(codes, columns, values)
+        else:
+            head = self._order.merge([self._head, Run(codes, tuple(columns), values)])
         if len(head) > HEAD_ROWS:
             self._runs.append(head)
             self._head = None
@@ -89,19 +95,23 @@ class Spine:
         for run in idle:
             by_level.setdefault(_level(len(run)), []).append(run)
         for level, runs in by_level.items():
-            if len(runs) >= FAN_IN or (level == 0 and len(runs) > 1):
-                self._start(runs)
+            if (len(runs) >= FAN_IN or (level == 0 and len(runs) > 1)) and self._start(runs):
                 idle = [run for run in idle if run not in runs]
-        if len(idle) > 1 and not self._merges:
+        if idle and not self._merges:
+            newest = [] if self._head is None else [self._head]
             largest = max(len(run) for run in idle)
-            # What is newer than the base may cancel rows of it: merge before it is half as large.
-            if 2 * (sum(len(run) for run in idle) - largest) >= largest:
-                self._start(idle)
+            newer = sum(len(run) for run in (*idle, *newest)) - largest
+            # What is newer than the base may cancel rows of it: merge before it is much more than half as large.
+            if 2 * newer >= largest and self._start([*idle, *newest]):
+                self._runs += newest
+                self._head = None
 
-    def _start(self, runs: Sequence[Run]) -> None:
-        if can_merge(runs):
-            self._merges.append(Merge(runs, self._order))
-            self._merges.sort(key=lambda merge: sum(len(run) for run in merge.runs))
+    def _start(self, runs: Sequence[Run]) -> bool:
+        if not can_merge(runs):
+            return False
+        self._merges.append(Merge(runs, self._order))
+        self._merges.sort(key=lambda merge: sum(len(run) for run in merge.runs))
+        return True
 
 
 def _level(rows: int) -> int:

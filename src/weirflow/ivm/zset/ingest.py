@@ -27,6 +27,7 @@ def read_table(data: Any, schema: pa.Schema | None = None) -> pa.Table:
         _refuse_duplicates(table.schema)
         wanted = spark_schema(table.schema) if wanted is None else wanted
         table = _matched(table, wanted)
+        _refuse_nulls(table, wanted)
         return table if table.schema.equals(wanted) else _cast(table, wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
         raise ConfigError(
@@ -101,11 +102,15 @@ def _matched(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.select(schema.names)
 
 
-def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = []
+def _refuse_nulls(table: pa.Table, schema: pa.Schema) -> None:
     for column, field in zip(table.columns, schema, strict=True):
         if not field.nullable and column.null_count:
             raise ConfigError(f"Column {field.name!r} must not be NULL, but {column.null_count} values are.")
+
+
+def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for column, field in zip(table.columns, schema, strict=True):
         try:
             columns.append(column if column.type.equals(field.type) else column.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

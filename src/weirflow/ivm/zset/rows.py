@@ -26,7 +26,7 @@ def equal_rows(left: Sequence[pa.Array], right: Sequence[pa.Array], equality: Eq
     """Whether row i of ``left`` equals row i of ``right``, for ``length`` rows of equal types. NULL equals NULL."""
     equal = np.ones(length, np.bool_)
     for one, other in zip(left, right, strict=True):
-        equal &= _equal_arrays(one, other, equality)
+        equal &= equal_arrays(one, other, equality)
     return equal
 
 
@@ -38,16 +38,17 @@ def equal_rows_at(
     for one, other in zip(left, right, strict=True):
         if one.null_count == 0 and other.null_count == 0 and is_fixed_width(one.type):
             # The common case of numeric keys: two gathers and a comparison, nothing is built.
-            equal &= _equal_values(raw_values(one)[left_at], raw_values(other)[right_at], equality)
+            equal &= equal_values(raw_values(one)[left_at], raw_values(other)[right_at], equality)
         else:
-            equal &= _equal_arrays(take_array(one, left_at), take_array(other, right_at), equality)
+            equal &= equal_arrays(take_array(one, left_at), take_array(other, right_at), equality)
     return equal
 
 
-def _equal_arrays(left: pa.Array, right: pa.Array, equality: Equality) -> Bools:
+def equal_arrays(left: pa.Array, right: pa.Array, equality: Equality) -> Bools:
+    """Whether value i of ``left`` equals value i of ``right``; both have the same type and length."""
     type_ = left.type
     if is_fixed_width(type_):
-        equal = _equal_values(raw_values(left), raw_values(right), equality)
+        equal = equal_values(raw_values(left), raw_values(right), equality)
     elif is_bytes(type_):
         equal = bits(_EQUAL.call([left, right]))
     elif pt.is_boolean(type_):
@@ -65,7 +66,8 @@ def _equal_arrays(left: pa.Array, right: pa.Array, equality: Equality) -> Bools:
     return both
 
 
-def _equal_values(left: Any, right: Any, equality: Equality) -> Bools:
+def equal_values(left: Any, right: Any, equality: Equality) -> Bools:
+    """``equal_arrays`` of what ``raw_values`` shows, where nothing is NULL."""
     if left.ndim > 1:
         words: Bools = (left == right).all(axis=1)
         return words

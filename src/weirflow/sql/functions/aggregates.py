@@ -118,10 +118,7 @@ _ALL = (
     _aggregate("collect_set", ANY, result=_list, stability=Stability.ORDER),
     _aggregate("percentile", DOUBLE, (DOUBLE, array_of(DOUBLE)), result=_percentile),
     _aggregate("mode", ANY, result=same_as(0), stability=Stability.TIES),
-    *(
-        _aggregate(name, ANY, result=same_as(0), stability=Stability.ORDER)
-        for name in ("first", "last", "any_value")
-    ),
+    *(_aggregate(name, ANY, result=same_as(0), stability=Stability.ORDER) for name in ("first", "last", "any_value")),
     _aggregate("single_value", ANY, result=same_as(0)),
 )
 AGGREGATES: dict[str, AggregateFunction] = {function.name: function for function in _ALL}

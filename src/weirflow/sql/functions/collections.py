@@ -93,9 +93,7 @@ def _array_contains(given: Arguments, position: SqlPosition | None) -> Expr:
     array = Signature("array_contains", (ARRAY, ANY), BOOLEAN).arguments(given, position)[0]
     kind = common_type((array.type.value_type, given[1].type))
     if kind is None:
-        raise SqlTypeError(
-            f"{type_name(array.type)} cannot contain {type_name(given[1].type)}.", position=position
-        )
+        raise SqlTypeError(f"{type_name(array.type)} cannot contain {type_name(given[1].type)}.", position=position)
     return Call("array_contains", (cast(array, array_of(kind)), cast(given[1], kind)), BOOLEAN, position)
 
 

@@ -10,7 +10,17 @@ from weirflow.sql.coercion import DECIMAL, INTEGRAL, NUMERIC, unify
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, DOUBLE, FLOAT, INT, YEAR_MONTH_INTERVAL, decimal, is_decimal
+from weirflow.sql.types import (
+    BIGINT,
+    BOOLEAN,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    YEAR_MONTH_INTERVAL,
+    decimal,
+    is_decimal,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,10 +28,34 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 _NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
-_DOUBLE_FUNCTIONS = (
-    "sqrt cbrt exp expm1 ln log10 log2 log1p sin cos tan cot sec csc asin acos atan sinh cosh tanh asinh acosh atanh "
-    "degrees radians rint"
-).split()
+_DOUBLE_FUNCTIONS = [
+    "sqrt",
+    "cbrt",
+    "exp",
+    "expm1",
+    "ln",
+    "log10",
+    "log2",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "cot",
+    "sec",
+    "csc",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "degrees",
+    "radians",
+    "rint",
+]
 
 
 def _whole(name: str) -> Rule:

@@ -102,9 +102,9 @@ def _numbers(name: str, left: Expr, right: Expr, position: SqlPosition | None) -
     kinds = (left.type, right.type)
     if not all(is_numeric(kind) or kind in (STRING, NULL) for kind in kinds):
         raise _bad_operands(name, left, right, position)
-    if kinds == (STRING, STRING):
+    if set(kinds) in ({STRING}, {STRING, NULL}):
         raise _bad_operands(name, left, right, position)
-    if kinds in ((STRING, NULL), (NULL, STRING), (NULL, NULL)):
+    if kinds == (NULL, NULL):
         return cast(left, DOUBLE, position), cast(right, DOUBLE, position)
     if any(is_decimal(kind) for kind in kinds) and all(is_decimal(kind) or is_integral(kind) for kind in kinds):
         return cast(left, decimal_operand(left), position), cast(right, decimal_operand(right), position)
@@ -113,7 +113,7 @@ def _numbers(name: str, left: Expr, right: Expr, position: SqlPosition | None) -
     return cast(left, kind, position), cast(right, kind, position)
 
 
-def _temporal(name: str, left: Expr, right: Expr, position: SqlPosition | None) -> Expr | None:  # noqa: C901, PLR0911
+def _temporal(name: str, left: Expr, right: Expr, position: SqlPosition | None) -> Expr | None:
     """Arithmetic on dates, times and intervals; None when there is none among the operands.
 
     A date plus an interval of days to seconds is a timestamp; whoever knows the interval is of whole days asks for

@@ -74,9 +74,7 @@ def alike(name: str, result: pa.DataType | None = None, least: int = 2) -> Rule:
     return rule
 
 
-def check_count(
-    name: str, given: Arguments, least: int, most: int | None, position: SqlPosition | None
-) -> None:
+def check_count(name: str, given: Arguments, least: int, most: int | None, position: SqlPosition | None) -> None:
     """``SqlTypeError`` unless there are ``least`` to ``most`` arguments."""
     if len(given) >= least and (most is None or len(given) <= most):
         return

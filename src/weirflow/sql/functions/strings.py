@@ -39,7 +39,9 @@ def _concat_ws(given: Arguments, position: SqlPosition | None) -> Expr:
     """The separator, then strings and arrays of strings."""
     check_count("concat_ws", given, 1, None, position)
     parts = tuple(
-        expr if expr.type == _STRINGS else implicit(expr, STRING if is_atomic(expr.type) else _STRINGS, position) or expr
+        expr
+        if expr.type == _STRINGS
+        else implicit(expr, STRING if is_atomic(expr.type) else _STRINGS, position) or expr
         for expr in given[1:]
     )
     separator = Signature("concat_ws", (STRING,), STRING).arguments(given[:1], position)

@@ -117,4 +117,10 @@ def test_the_same_in_every_process():
     assert int(printed.stdout) == STABLE["word"]
 
 
-STABLE = {"one": 0x910a2dec89025cc1, "null": 0x9e6c63d0676a9a99, "minus one": 0xe4d971771b652c20, "word": 0x3166e05cbdd12060, "words": 0x765e1231bee13190}
+STABLE = {
+    "one": 0x910A2DEC89025CC1,
+    "null": 0x9E6C63D0676A9A99,
+    "minus one": 0xE4D971771B652C20,
+    "word": 0x3166E05CBDD12060,
+    "words": 0x765E1231BEE13190,
+}

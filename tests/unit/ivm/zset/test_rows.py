@@ -44,7 +44,9 @@ def test_zeros_and_nans():
 
 
 def test_maps_with_entries_in_another_order_are_equal():
-    array = pa.array([[("a", 1), ("b", 2)], [("b", 2), ("a", 1)], [("b", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64()))
+    array = pa.array(
+        [[("a", 1), ("b", 2)], [("b", 2), ("a", 1)], [("b", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64())
+    )
     equal = equal_rows_at([array], np.array([0, 0]), [array], np.array([1, 2]), Equality.IDENTITY)
     assert equal.tolist() == [True, False]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.ivm.kernel.expressions import cast_numbers
+from weirflow.ivm.kernel.expressions import cast_format, cast_nested, cast_numbers, cast_parse, cast_times
 from weirflow.ivm.kernel.expressions.cast_context import Cast
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.cast_context import CastBuilder
-    from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
 
 
 def cast(signature: Signature) -> Kernel | None:
@@ -30,6 +30,8 @@ def kernel(wanted: Cast) -> Kernel | None:
         return lambda value: value
     if pa.types.is_null(wanted.source):
         return lambda value: value.cast(wanted.target)
+    if pa.types.is_nested(wanted.source):
+        return cast_nested.kernel(wanted, kernel)
     source, target = _family(wanted.source), _family(wanted.target)
     builder = _BUILDERS.get((source, target))
     return builder(wanted) if builder else None
@@ -46,7 +48,9 @@ def _family(kind: pa.DataType) -> str:
         return "double"
     if pa.types.is_decimal128(kind):
         return "decimal"
-    return str(kind)
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    return {pa.string(): "string", pa.binary(): "binary", pa.date32(): "date"}.get(kind, "other")
 
 
 _BUILDERS: dict[tuple[str, str], CastBuilder] = {
@@ -72,6 +76,36 @@ _BUILDERS: dict[tuple[str, str], CastBuilder] = {
     ("decimal", "float"): cast_numbers.decimal_to_float,
     ("decimal", "double"): cast_numbers.decimal_to_double,
     ("decimal", "decimal"): cast_numbers.decimal_to_decimal,
+    ("string", "boolean"): cast_parse.to_boolean,
+    ("string", "integer"): cast_parse.to_integer,
+    ("string", "float"): cast_parse.to_float,
+    ("string", "double"): cast_parse.to_double,
+    ("string", "decimal"): cast_parse.to_decimal,
+    ("string", "binary"): cast_parse.to_binary,
+    ("string", "date"): cast_parse.to_date,
+    ("string", "timestamp"): cast_parse.to_timestamp,
+    ("string", "timestamp_ntz"): cast_parse.to_timestamp_ntz,
+    ("boolean", "string"): cast_format.from_simple,
+    ("integer", "string"): cast_format.from_simple,
+    ("float", "string"): cast_format.from_floating,
+    ("double", "string"): cast_format.from_floating,
+    ("decimal", "string"): cast_format.from_decimal,
+    ("date", "string"): cast_format.from_date,
+    ("timestamp", "string"): cast_format.from_timestamp,
+    ("timestamp_ntz", "string"): cast_format.from_timestamp,
+    ("date", "timestamp"): cast_times.date_to_timestamp,
+    ("date", "timestamp_ntz"): cast_times.date_to_timestamp,
+    ("timestamp", "date"): cast_times.timestamp_to_date,
+    ("timestamp_ntz", "date"): cast_times.timestamp_to_date,
+    ("timestamp", "timestamp_ntz"): cast_times.timestamp_to_timestamp,
+    ("timestamp_ntz", "timestamp"): cast_times.timestamp_to_timestamp,
+    ("timestamp", "integer"): cast_times.timestamp_to_integer,
+    ("timestamp", "float"): cast_times.timestamp_to_floating,
+    ("timestamp", "double"): cast_times.timestamp_to_floating,
+    ("timestamp", "decimal"): cast_times.timestamp_to_decimal,
+    ("integer", "timestamp"): cast_times.integer_to_timestamp,
+    ("float", "timestamp"): cast_times.floating_to_timestamp,
+    ("double", "timestamp"): cast_times.floating_to_timestamp,
+    ("decimal", "timestamp"): cast_times.decimal_to_timestamp,
 }
 FUNCTIONS: dict[str, Builder] = {"cast": cast, "try_cast": try_cast}
-FORMS: dict[str, FormBuilder] = {}

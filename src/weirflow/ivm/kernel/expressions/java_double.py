@@ -14,7 +14,7 @@ DOUBLE_BITS = 53
 FLOAT_BITS = 24
 _MIN_EXPONENT = -1022
 _MIN_FLOAT_EXPONENT = -126
-_OCTAVE = 84
+_LOSSY = 25
 _LONG_BITS = 62
 _PLAIN_BELOW = 8
 _PLAIN_ABOVE = -3
@@ -81,13 +81,13 @@ def _of_integer(number: int, exponent: int, bits: int) -> Digits:
 
 def _generated(significand: int, exponent: int, significant_bits: int) -> Digits:
     """Digit by digit, until what remains is within half a gap of the number."""
-    decimal_exponent = _estimate(significand, exponent)
+    estimated = decimal_exponent = _estimate(significand, exponent)
     value, half_gap, scale = _scaled(significand, exponent, significant_bits, decimal_exponent)
 
     def stops() -> tuple[bool, bool]:
         above = value + half_gap
-        # In this one octave, Java loses the carry of a sum beyond 2**88.
-        lost = exponent == _OCTAVE and above * 10**26 >= scale << 88
+        # Around ten to the power of 25, Java loses the carry of a sum that reaches 2**88.
+        lost = estimated == _LOSSY and half_gap * 10**26 < scale << 88 <= above * 10**26
         return value < half_gap, above > scale and not lost
 
     digit, value = divmod(value, scale)

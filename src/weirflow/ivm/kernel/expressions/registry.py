@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Builder] = {
     **regex.FUNCTIONS,
     **strings.FUNCTIONS,
 }
-FORMS: dict[str, FormBuilder] = {**boolean.FORMS, **comparison.FORMS, **conditional.FORMS, **casts.FORMS}
+FORMS: dict[str, FormBuilder] = {**boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
 SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
 """Every function that is evaluated for at least some argument types."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from weirflow.ivm.kernel.expressions.rows import validity
+
 
 def retyped(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """The same values as an array of ``kind``, without a copy; the array itself if it already is."""
@@ -21,8 +23,7 @@ def _rebuilt(array: pa.Array, kind: pa.DataType) -> pa.Array:
         children = [
             _rebuilt(array.field(index), kind.field(index).type) for index in range(kind.num_fields)
         ]  # field() applies the array's own offset
-        validity = _validity(array)
-        return pa.Array.from_buffers(kind, len(array), [validity], children=children)
+        return pa.Array.from_buffers(kind, len(array), [validity(array)], children=children)
     if pa.types.is_map(kind):
         entries = kind.field(0).type
         values = pa.StructArray.from_arrays(
@@ -33,9 +34,3 @@ def _rebuilt(array: pa.Array, kind: pa.DataType) -> pa.Array:
         values = _rebuilt(array.values, kind.value_type)
         return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], offset=array.offset, children=[values])
     return array.cast(kind)
-
-
-def _validity(array: pa.Array) -> pa.Buffer | None:
-    if array.null_count == 0:
-        return None
-    return array.is_valid().buffers()[1]

@@ -152,7 +152,18 @@ def nulls_of(*sources: pa.Array) -> pa.Buffer | None:
     valid = with_nulls[0].is_valid()
     for source in with_nulls[1:]:
         valid = pc.and_(valid, source.is_valid())
-    return valid.buffers()[1]
+    return _bitmap(valid)
+
+
+def validity(array: pa.Array) -> pa.Buffer | None:
+    """The array's validity bitmap, from its first row on; None if nothing is NULL."""
+    return _bitmap(array.is_valid()) if array.null_count else None
+
+
+def _bitmap(array: pa.BooleanArray) -> pa.Buffer:
+    if array.offset == 0:
+        return array.buffers()[1]
+    return pa.py_buffer(np.packbits(to_mask(array), bitorder="little"))
 
 
 def first_row(wrong: NDArray[np.bool_], *sources: pa.Array) -> int | None:
