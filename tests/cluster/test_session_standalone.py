@@ -12,7 +12,7 @@ import psutil
 import pyarrow as pa
 import pyspark
 import pytest
-from support.processes import descendants, java_children, wait_until
+from support.processes import alive, java_children, wait_until
 
 from weirflow import Session
 from weirflow.errors import OperationCancelled, OperationTimeout, TableNotFound, UserCodeError
@@ -42,7 +42,7 @@ def both_executors(session):
     """Both executors are ready, and free."""
     context = session.spark.sparkContext._jsc.sc()
     wait_until(lambda: context.getExecutorMemoryStatus().size() == 3, 60.0, "in possession of two executors")
-    assert_both_slots_free(session)
+    assert_both_slots_free(session, within=60.0)  # their first Python job of all takes long
 
 
 def assert_both_slots_free(session, within=10.0):
@@ -62,13 +62,8 @@ def assert_both_slots_free(session, within=10.0):
 
 
 def executors(cluster):
-    """The executor processes, by worker."""
-    return [
-        process
-        for worker in cluster.workers
-        for process in map(psutil.Process, descendants(worker.pid))
-        if any("CoarseGrainedExecutorBackend" in argument for argument in process.cmdline())
-    ]
+    """The executor processes, the only JVMs that workers start, by worker."""
+    return [psutil.Process(pid) for worker in cluster.workers for pid in alive(java_children(worker.pid))]
 
 
 def test_a_job_runs_on_both_executors_and_says_so(session, both_executors):

@@ -20,7 +20,7 @@ VIEWS = {
     "having": "SELECT k, SUM(v) AS total FROM t GROUP BY k HAVING COUNT(*) > 1",
     "extremes": "SELECT k, MIN(v) AS low, MAX(v) AS high, MIN(s) AS first FROM t GROUP BY k",
     "different": "SELECT k, COUNT(DISTINCT v) AS n, SUM(DISTINCT v) AS total FROM t GROUP BY k",
-    "filtered_calls": "SELECT k, SUM(v) FILTER (WHERE s = 'a') AS a, COUNT(*) FILTER (WHERE v > 0) AS p FROM t GROUP BY k",
+    "filtered_calls": "SELECT k, SUM(v) FILTER (WHERE s = 'a') AS a, COUNT(*) FILTER (WHERE v > 0) p FROM t GROUP BY k",
     "overall": "SELECT COUNT(*) AS n, SUM(v) AS total, MIN(v) AS low FROM t",
     "joined": "SELECT t.k, v, w FROM t JOIN u ON t.k = u.k",
     "joined_residual": "SELECT t.k, v, w FROM t JOIN u ON t.k = u.k AND v < w",

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+
 from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    import duckdb
 
 Row = tuple[Any, ...]
 
@@ -45,7 +47,9 @@ class Maintained:
         """A source as an Arrow table, every row as often as it occurs."""
         rows = list(self.tables[name].elements())
         schema = self.sources[name]
-        return pa.table([pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)], schema=schema)
+        return pa.table(
+            [pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)], schema=schema
+        )
 
     def _batch(self, name: str, rows: Sequence[tuple[Row, int]]) -> Batch:
         types = self.sources[name].types

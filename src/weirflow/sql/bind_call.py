@@ -16,16 +16,20 @@ from weirflow.sql.functions.lookup import GENERATORS, aggregate, is_window_only,
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.naming import field_names
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.strict import check_parts
 from weirflow.sql.types import BIGINT, DOUBLE, TINYINT
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind_expression import ExpressionBinder
 
+CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
+"""The syntax of calls by name, with the clauses around them."""
 GROUPING = "grouping"
 """The call ``grouping(key)`` until the query's grouping sets are known."""
 GROUPING_ID = "grouping_id"
 TIME_WINDOWS = frozenset({"window", "session_window"})
+_OVER_PARTS = frozenset({"partition_by", "order", "spec", "alias", "over"})
 _PERCENTILES = {"percentile_cont": "percentile", "median": "percentile"}
 
 
@@ -71,6 +75,7 @@ def unwrap(binder: ExpressionBinder, node: exp.Expr) -> Wrapped:
 def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """A call by name, with its clauses."""
     if isinstance(node, exp.Window):
+        check_parts(node, _OVER_PARTS, binder.context)
         return bind_over(binder, node, unwrap(binder, node.this))
     wrapped = unwrap(binder, node)
     name, position = wrapped.name, binder.position(wrapped.call)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError, TableNotFound, did_you_mean
-from weirflow.sql.bind_call import bind_call
 from weirflow.sql.bind_expression import ExpressionBinder
 from weirflow.sql.bind_generator import bind_generator
 from weirflow.sql.bind_join import bind_join
@@ -17,12 +16,16 @@ from weirflow.sql.expr import Column, Expr
 from weirflow.sql.plan import Field, Generate, Plan, Scan, Values
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.scope import Name, Scope, scope_of
+from weirflow.sql.strict import check_parts
 from weirflow.sql.types import nullable, type_name
 
 if TYPE_CHECKING:
     from weirflow.sql.context import Context
 
-_REFUSED_PARTS = ("pivots", "sample", "version", "when", "changes", "rows_from", "match_recognize")
+_PARTS = frozenset(
+    {"alias", "db", "catalog", "joins", "laterals", "with_", "order", "limit", "offset", "view", "outer", "hints"}
+)
+_JOIN_PARTS = frozenset({"side", "kind", "on", "using", "method", "hint"})
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,14 @@ def bind_from(query: exp.Select, context: Context, around: Scope | None) -> Rela
 
 
 def _join(left: Relation, join: exp.Join, context: Context, around: Scope | None) -> Relation:
+    check_parts(join, _JOIN_PARTS, context)
     right = _relation(join.this, context, around)
-    binder = ExpressionBinder(context, left.scope, bind_call, clause="a join condition")
+    binder = ExpressionBinder(context, left.scope, clause="a join condition")
     return Relation(*bind_join(binder, join, left.plan, right.plan, right.scope))
 
 
 def _relation(node: exp.Expr, context: Context, around: Scope | None) -> Relation:
-    for part in _REFUSED_PARTS:
-        if node.args.get(part):
-            raise _refused(f"{part.rstrip('s').upper()} has no incremental form.", node, context)
+    check_parts(node, _PARTS, context)
     if isinstance(node, exp.Table):
         relation = _table(node, context, around)
     elif isinstance(node, exp.Values):
@@ -110,7 +112,7 @@ def _renamed(
 
 def bind_values(node: exp.Values, context: Context, around: Scope | None) -> Plan:
     """``VALUES (...), (...)``: columns ``col1`` and so on, each in the common type of its values."""
-    binder = ExpressionBinder(context, Scope((), around), bind_call, clause="VALUES")
+    binder = ExpressionBinder(context, Scope((), around), clause="VALUES")
     rows = [
         [binder.bind(part) for part in (row.expressions if isinstance(row, exp.Tuple) else [row])]
         for row in node.expressions
@@ -134,7 +136,7 @@ def _column(values: list[Expr], node: exp.Expr, context: Context) -> list[Expr]:
 def _lateral_view(relation: Relation, view: exp.Lateral, context: Context) -> Relation:
     if not view.args.get("view"):
         raise _refused("LATERAL subqueries have no incremental form.", view, context)
-    binder = ExpressionBinder(context, relation.scope, bind_call, clause="LATERAL VIEW")
+    binder = ExpressionBinder(context, relation.scope, clause="LATERAL VIEW")
     generator = bind_generator(binder, view.this)
     names = view.alias_column_names or [field.name for field in generator.fields]
     if len(names) != len(generator.fields):

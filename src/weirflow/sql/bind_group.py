@@ -39,9 +39,7 @@ def bind_group(binder: ExpressionBinder, group: exp.Group | None, fields: list[F
         keys = tuple(dict.fromkeys(item for item in items if not has_aggregate(item)))
         return Grouping(keys, None, is_grouped=True)
     keyed = _KeyBinder(binder, fields, items)
-    factors: list[Sets] = []
-    for node in group.expressions:
-        factors.append(_sets(keyed, node))
+    factors = [_sets(keyed, node) for node in group.expressions]
     for part in ("rollup", "cube", "grouping_sets"):
         for node in group.args.get(part) or ():
             if node.expressions:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from weirflow.errors import ColumnNotFound, SqlSyntaxError
 from weirflow.sql.coercion import comparable
 from weirflow.sql.conditions import conjunction, split_condition
-from weirflow.sql.expr import Expr
 from weirflow.sql.functions.rules import Signature, alike
 from weirflow.sql.plan import Join, JoinKind, Plan
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind_expression import ExpressionBinder
+    from weirflow.sql.expr import Expr
 
 _KINDS = {
     ("", ""): JoinKind.INNER,
@@ -90,7 +90,7 @@ def _shared_names(binder: ExpressionBinder, join: exp.Join, right: Scope) -> lis
     return [name.name for name in binder.scope.names if name.in_star and name.name.casefold() in there]
 
 
-def _join_using(
+def _join_using(  # noqa: PLR0917 - both sides of a join and their names
     binder: ExpressionBinder,
     join: exp.Join,
     kind: JoinKind,

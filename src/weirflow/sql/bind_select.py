@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from weirflow.errors import SqlSyntaxError, SqlTypeError
 from weirflow.sql.assemble import Block, assemble
-from weirflow.sql.bind_call import bind_call, sort_key
+from weirflow.sql.bind_call import sort_key
 from weirflow.sql.bind_expression import ExpressionBinder
 from weirflow.sql.bind_from import bind_from
 from weirflow.sql.bind_generator import bind_generator, is_generator
@@ -18,12 +18,13 @@ from weirflow.sql.bind_limit import bind_limit
 from weirflow.sql.bind_time_window import find_time_window
 from weirflow.sql.expr import Expr, Literal, SortKey
 from weirflow.sql.functions.rules import Signature
-from weirflow.sql.naming import output_name
+from weirflow.sql.naming import output_name, spelled_out
 from weirflow.sql.plan import Field, Filter, Plan
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.scope import AmbiguousColumn, Name, Scope
 from weirflow.sql.slots import Slots, has_window
 from weirflow.sql.star import expand_star, is_star
+from weirflow.sql.strict import check_parts
 from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -42,6 +43,26 @@ _REFUSED = {
     "kind": "SELECT AS STRUCT or VALUE is not in Spark SQL.",
     "into": "SELECT INTO is not a query.",
 }
+
+
+_PARTS = frozenset(
+    {
+        "from_",
+        "joins",
+        "laterals",
+        "where",
+        "group",
+        "having",
+        "windows",
+        "order",
+        "limit",
+        "offset",
+        "distinct",
+        "with_",
+        "hint",
+        "operation_modifiers",
+    }
+)
 
 
 @dataclass
@@ -72,11 +93,11 @@ def bind_select(query: exp.Select, context: Context, around: Scope | None) -> Pl
     plan, scope = relation.plan, relation.scope
     where = query.args.get("where")
     if where is not None:
-        binder = ExpressionBinder(context, scope, bind_call, clause="WHERE")
+        binder = ExpressionBinder(context, scope, clause="WHERE")
         plan = Filter(plan, condition(binder, where.this, "WHERE"))
     named_windows = {window.name.casefold(): window for window in query.args.get("windows") or ()}
     slots = Slots()
-    binder = ExpressionBinder(context, scope, bind_call, slots=slots, clause="SELECT", windows=named_windows)
+    binder = ExpressionBinder(context, scope, slots=slots, clause="SELECT", windows=named_windows)
     time_window = find_time_window(binder, query, plan)
     if time_window is not None:
         plan, scope = time_window.plan, time_window.scope
@@ -119,6 +140,7 @@ def _refuse_clauses(query: exp.Select, context: Context) -> None:
             found = query.args[part]
             node = found if isinstance(found, exp.Expr) else query
             raise NotIncremental(message, reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE, position=context.position(node))
+    check_parts(query, _PARTS, context)
 
 
 def _is_distinct(query: exp.Select, context: Context) -> bool:
@@ -139,7 +161,7 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
         elif is_generator(inner):
             _add_generator(local, items, inner, names)
         else:
-            items.add(names[0] if names else output_name(inner), local.bind(inner))
+            items.add(names[0] if names else output_name(spelled_out(inner, binder.windows)), local.bind(inner))
     return items
 
 

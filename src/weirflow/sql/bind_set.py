@@ -1,4 +1,4 @@
-"""UNION, INTERSECT and EXCEPT, with or without ALL and BY NAME."""
+"""UNION, INTERSECT and EXCEPT, with or without ALL."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import ColumnNotFound, SqlTypeError
-from weirflow.sql.bind_call import bind_call, sort_key
+from weirflow.errors import SqlTypeError
+from weirflow.sql.bind_call import sort_key
 from weirflow.sql.bind_expression import ExpressionBinder
 from weirflow.sql.bind_limit import bind_limit
 from weirflow.sql.coercion import common_type
 from weirflow.sql.expr import Column, Literal, SortKey
-from weirflow.sql.plan import Distinct, Field, Plan, Project, SetKind, SetOperation, TopK, Union
+from weirflow.sql.plan import Distinct, Field, Plan, SetKind, SetOperation, TopK, Union
 from weirflow.sql.rename import retype
 from weirflow.sql.scope import scope_of
+from weirflow.sql.strict import check_parts
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from weirflow.sql.scope import Scope
 
 
+_PARTS = frozenset({"distinct", "order", "limit", "offset", "with_"})
+
+
 def bind_set(node: exp.SetOperation, context: Context, around: Scope | None) -> Plan:
-    """A set operation of two queries; columns meet by position (or name), types in their common type."""
+    """A set operation of two queries; columns meet by position, types in their common type."""
     left = context.bind_query(node.this, context, around)
     right = context.bind_query(node.expression, context, around)
-    if node.args.get("by_name"):
-        right = _by_name(left, right, node, context)
+    check_parts(node, _PARTS, context)
     plan = combine(node, left, right, context)
     limit = bind_limit(node, context)
     order = _order(node, plan, context, around)
@@ -49,7 +52,7 @@ def combine(node: exp.SetOperation, left: Plan, right: Plan, context: Context) -
         kind = common_type((one.type, other.type))
         if kind is None:
             raise SqlTypeError(
-                f"{node.key.upper()} cannot join {type_name(one.type)} and {type_name(other.type)} in column {one.name!r}.",
+                f"{node.key.upper()} mixes {type_name(one.type)} and {type_name(other.type)} in column {one.name!r}.",
                 position=position,
             )
         fields.append(Field(one.name, kind))
@@ -72,24 +75,11 @@ def _flat(sides: tuple[Plan, Plan]) -> tuple[Plan, ...]:
     return tuple(part for side in sides for part in (side.inputs if isinstance(side, Union) else (side,)))
 
 
-def _by_name(left: Plan, right: Plan, node: exp.SetOperation, context: Context) -> Plan:
-    places = {field.name.casefold(): index for index, field in enumerate(right.fields)}
-    missing = [field.name for field in left.fields if field.name.casefold() not in places]
-    if missing or len(places) != len(left.fields):
-        raise ColumnNotFound(
-            f"UNION BY NAME: the sides do not have the same columns ({', '.join(missing) or 'too many on the right'}).",
-            position=context.position(node.expression),
-        )
-    order = [places[field.name.casefold()] for field in left.fields]
-    columns = tuple(Column(index, right.fields[index].name, right.fields[index].type) for index in order)
-    return Project(right, columns, tuple(right.fields[index] for index in order))
-
-
 def _order(node: exp.SetOperation, plan: Plan, context: Context, around: Scope | None) -> tuple[SortKey, ...]:
     order = node.args.get("order")
     if order is None:
         return ()
-    binder = ExpressionBinder(context, scope_of(plan.fields, None, around), bind_call, clause="ORDER BY")
+    binder = ExpressionBinder(context, scope_of(plan.fields, None, around), clause="ORDER BY")
     keys = []
     for tree in order.expressions:
         key = sort_key(binder, tree)

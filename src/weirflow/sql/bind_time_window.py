@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,11 +18,13 @@ from weirflow.sql.scope import Name, Scope
 from weirflow.sql.types import BIGINT, BOOLEAN, type_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind_expression import ExpressionBinder
 
 _NAMES = ("window", "session_window")
-_MOST = 4
+_LEAST, _MOST = 2, 4
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) ->
         return None
     tree = calls[0]
     position = binder.position(tree)
-    if not 2 <= len(tree.expressions) <= (_MOST if tree.name.casefold() == "window" else 2):
+    if not _LEAST <= len(tree.expressions) <= (_MOST if tree.name.casefold() == "window" else _LEAST):
         raise SqlTypeError(f"{tree.name}() takes a time and a length of time.", position=position)
     time = implicit(binder.without_slots(f"{tree.name}()").bind(tree.expressions[0]), ANY_TIMESTAMP, position)
     if time is None:
@@ -84,7 +85,7 @@ def _session(
     return build
 
 
-def _bucketed(
+def _bucketed(  # noqa: PLR0917 - private, called once
     timed: Plan,
     time: Expr,
     kind: pa.DataType,

@@ -112,9 +112,8 @@ def _frame(
     if spec is None:
         return Frame(FrameUnit.RANGE, None, 0) if order else Frame(FrameUnit.ROWS, None, None)
     unit = FrameUnit(str(spec.args["kind"]).casefold())
-    start = _bound(binder, spec.args.get("start"), spec.args.get("start_side"), unit, order, position)
-    end_tree = spec.args.get("end")
-    end = 0 if end_tree is None else _bound(binder, end_tree, spec.args.get("end_side"), unit, order, position)
+    start = _bound(binder, spec, "start", order, position)
+    end = 0 if spec.args.get("end") is None else _bound(binder, spec, "end", order, position)
     if spec.args.get("exclude"):
         raise binder.refused(spec)
     if unit is FrameUnit.RANGE and not order and (start, end) != (None, None):
@@ -126,12 +125,13 @@ def _frame(
 
 def _bound(
     binder: ExpressionBinder,
-    tree: exp.Expr | str | None,
-    side: str | None,
-    unit: FrameUnit,
+    spec: exp.Expr,
+    which: str,
     order: tuple[SortKey, ...],
     position: SqlPosition | None,
 ) -> int | None:
+    tree, side = spec.args.get(which), spec.args.get(f"{which}_side")
+    unit = FrameUnit(str(spec.args["kind"]).casefold())
     text = tree if isinstance(tree, str) else None
     if text is not None and text.upper() == "CURRENT ROW":
         return 0

@@ -39,7 +39,7 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:  # noqa: PLR0911
         return is_integral(source)
     if DATE in (source, target):
         return False
-    simple = [kind == BOOLEAN or kind == TIMESTAMP or is_numeric(kind) for kind in (source, target)]
+    simple = [kind in (BOOLEAN, TIMESTAMP) or is_numeric(kind) for kind in (source, target)]
     return all(simple) and {BOOLEAN, TIMESTAMP} != {source, target}
 
 

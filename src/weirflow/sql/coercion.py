@@ -1,12 +1,11 @@
-"""Spark's implicit casts in ANSI mode: which type two expressions meet in, and what a function's argument may become."""
+"""Spark's implicit casts in ANSI mode: which type two expressions meet in, what a function's argument may become."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -37,6 +36,8 @@ from weirflow.sql.types import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from weirflow.errors import SqlPosition
 
 _INTEGRAL_ORDER = tuple(INTEGRAL_DIGITS)
@@ -61,7 +62,7 @@ MAP = Family("map", lambda kind: bool(pa.types.is_map(kind)), pa.map_(STRING, NU
 INTERVAL = Family("interval", is_interval, NULL)
 DECIMAL = Family("decimal", is_decimal, pa.decimal128(10, 0))
 
-Expected = pa.DataType | Family | tuple[Any, ...]
+Expected: TypeAlias = "pa.DataType | Family | tuple[Any, ...]"
 """What an argument must be: a type, a family of types, or the first that fits of several."""
 
 
@@ -102,7 +103,9 @@ def comparable(left: Expr, right: Expr, what: str, position: SqlPosition | None 
     return cast(left, kind, position), cast(right, kind, position)
 
 
-def implicit(expr: Expr, expected: Expected, position: SqlPosition | None = None) -> Expr | None:
+def implicit(  # noqa: PLR0911 - one return for each rule
+    expr: Expr, expected: Expected, position: SqlPosition | None = None
+) -> Expr | None:
     """``expr`` as a function's argument of type ``expected``, or None when Spark does not cast it by itself."""
     if isinstance(expected, tuple):
         exact = next((option for option in expected if _accepts(option, expr.type)), None)
@@ -165,7 +168,7 @@ def _assignable(source: pa.DataType, target: pa.DataType) -> bool:
 def _wider(left: pa.DataType | None, right: pa.DataType | None) -> pa.DataType | None:  # noqa: PLR0911 - one per rule
     if left is None or right is None:
         return None
-    if left == right or right == NULL:
+    if right in (left, NULL):
         return left
     if left == NULL:
         return right

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,6 +22,9 @@ from weirflow.sql.types import (
     is_decimal,
     is_numeric,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def conjuncts(predicate: Expr | None) -> list[Expr]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -160,7 +161,7 @@ def _day_time_span(text: str, first: str, last: str, position: SqlPosition | Non
         "SECOND": r"(\d{1,10}(?:\.\d{1,9})?)",
     }
     pattern = separators[units[0]]
-    for before, unit in zip(units, units[1:], strict=False):
+    for before, unit in pairwise(units):
         pattern += (" +" if before == "DAY" else ":") + separators[unit]
     found = re.fullmatch(rf"([+-]?){pattern}", text.strip())
     if found is None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from weirflow.sql.types import arrow_type, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
@@ -25,7 +28,7 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "^",
 }
-_DEFAULTS = {
+_DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "substring": {2: ("2147483647",)},
     "substr": {2: ("2147483647",)},
     "round": {1: ("0",)},
@@ -43,59 +46,14 @@ _DEFAULTS = {
     "sort_array": {1: ("true",)},
     "percentile": {2: ("1",)},
 }
-_UPPER = frozenset(
-    [
-        "ceil",
-        "floor",
-        "sqrt",
-        "cbrt",
-        "signum",
-        "power",
-        "exp",
-        "expm1",
-        "log",
-        "log10",
-        "log2",
-        "log1p",
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "asin",
-        "acos",
-        "atan",
-        "atan2",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "degrees",
-        "radians",
-        "rint",
-        "hypot",
-    ]
-)
+_UPPER_NAMES = """
+ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot sec csc asin acos atan atan2
+sinh cosh tanh asinh acosh atanh degrees radians rint hypot rank dense_rank percent_rank
+"""
+_UPPER = frozenset(_UPPER_NAMES.split())
 _RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
-_CONVERSIONS = frozenset(
-    [
-        "boolean",
-        "tinyint",
-        "smallint",
-        "int",
-        "bigint",
-        "float",
-        "double",
-        "decimal",
-        "string",
-        "binary",
-        "date",
-        "timestamp",
-    ]
-)
+_CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal string binary date timestamp"
+_CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
 
 
 def output_name(node: exp.Expr) -> str:
@@ -120,9 +78,11 @@ def output_name(node: exp.Expr) -> str:
 def _converted(node: exp.Expr) -> exp.Expr | None:
     """What a cast converts, which also names the column when it is a column."""
     if isinstance(node, exp.Cast) and not node.meta_get("suffix"):
-        return node.this
+        inner: exp.Expr = node.this
+        return inner
     if isinstance(node, exp.Anonymous) and node.name.casefold() in _CONVERSIONS and len(node.expressions) == 1:
-        return node.expressions[0]
+        converted: exp.Expr = node.expressions[0]
+        return converted
     return None
 
 
@@ -132,6 +92,20 @@ def field_names(trees: list[exp.Expr]) -> tuple[str, ...]:
         tree.alias if isinstance(tree, exp.Alias) else output_name(tree) if _is_path(tree) else f"col{index + 1}"
         for index, tree in enumerate(trees)
     )
+
+
+def spelled_out(node: exp.Expr, windows: dict[str, exp.Window]) -> exp.Expr:
+    """``node`` with the named windows it refers to written in place, as Spark names columns after them."""
+    if not windows or node.find(exp.Window) is None:
+        return node
+    copied = node.copy()
+    for over in copied.find_all(exp.Window):
+        alias = over.args.get("alias")
+        named = None if alias is None else windows.get(alias.name.casefold())
+        if named is not None:
+            for part in ("partition_by", "order", "spec"):
+                over.set(part, named.args.get(part))
+    return copied
 
 
 def _is_path(node: exp.Expr) -> bool:
@@ -148,7 +122,7 @@ def text(node: exp.Expr) -> str:
     return node.sql("spark")
 
 
-def _call(node: exp.Anonymous) -> str:
+def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one return for each odd one
     name = node.name.casefold()
     arguments = node.expressions
     distinct = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from weirflow.sql.bind_expression import ExpressionBinder
 
 
-def is_star(node: exp.Expr) -> bool:
+def is_star(node: exp.Expr) -> TypeGuard[exp.Star | exp.Column]:
     """Whether a SELECT item is a star of some kind."""
     return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
-def expand_star(binder: ExpressionBinder, node: exp.Expr) -> tuple[Name, ...]:
+def expand_star(binder: ExpressionBinder, node: exp.Star | exp.Column) -> tuple[Name, ...]:
     """The names that a star stands for, in order."""
     star = node if isinstance(node, exp.Star) else node.this
     if star.args.get("replace") or star.args.get("rename"):
         raise binder.refused(star)
-    relation = None if isinstance(node, exp.Star) else ".".join(part.name for part in node.parts[:-1])
+    relation = ".".join(_path(node)) or None
     listed = binder.scope.star(relation)
     if listed is None:
         listed = _struct_star(binder, node)
@@ -39,8 +39,12 @@ def expand_star(binder: ExpressionBinder, node: exp.Expr) -> tuple[Name, ...]:
     return tuple(name for name in listed if name.name.casefold() not in left_out)
 
 
-def _struct_star(binder: ExpressionBinder, node: exp.Expr) -> tuple[Name, ...]:
-    path = tuple(part.name for part in node.parts[:-1])
+def _path(node: exp.Star | exp.Column) -> tuple[str, ...]:
+    return () if isinstance(node, exp.Star) else tuple(part.name for part in node.parts[:-1])
+
+
+def _struct_star(binder: ExpressionBinder, node: exp.Star | exp.Column) -> tuple[Name, ...]:
+    path = _path(node)
     position = binder.position(node)
     struct = binder.scope.find(path, position)
     if struct is None or not pa.types.is_struct(struct.type):

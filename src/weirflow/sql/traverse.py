@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weirflow.sql.expr import (
     AggregateCall,
@@ -228,10 +228,10 @@ def map_order(order: tuple[SortKey, ...], change: Callable[[Expr], Expr]) -> tup
 
 def map_call(call: AnyCall, change: Callable[[Expr], Expr]) -> AnyCall:
     """An aggregate or window call with all its expressions changed."""
-    arguments = tuple(change(part) for part in call.arguments)
-    order = map_order(call.order_by, change)
+    extra: dict[str, Any] = {}
     if isinstance(call, AggregateCall):
-        condition = None if call.filter is None else change(call.filter)
-        return replace(call, arguments=arguments, filter=condition, order_by=order)
-    partition = tuple(change(part) for part in call.partition_by)
-    return replace(call, arguments=arguments, partition_by=partition, order_by=order)
+        extra["filter"] = None if call.filter is None else change(call.filter)
+    else:
+        extra["partition_by"] = tuple(change(part) for part in call.partition_by)
+    arguments = tuple(change(part) for part in call.arguments)
+    return replace(call, arguments=arguments, order_by=map_order(call.order_by, change), **extra)

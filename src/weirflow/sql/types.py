@@ -150,9 +150,8 @@ def _decimal_type(numbers: list[int]) -> pa.DataType:
 
 def _interval_type(tree: exp.Expr) -> pa.DataType:
     unit = tree.args.get("unit")
-    units = {
-        part.name.upper() for part in ((unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit,))
-    }
+    named = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit,)
+    units = {part.name.upper() for part in named if part is not None}
     if units and units <= _YEAR_MONTH:
         return YEAR_MONTH_INTERVAL
     if units and units <= _DAY_TIME:

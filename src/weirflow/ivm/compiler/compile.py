@@ -38,9 +38,7 @@ def compile_views(sources: Mapping[str, pa.Schema], views: Mapping[str, str]) ->
     """
     circuit = Circuit()
     catalog = {name: tuple(Field(field.name, field.type) for field in schema) for name, schema in sources.items()}
-    nodes = {
-        name: circuit.add_source(name, [field.type for field in fields]) for name, fields in catalog.items()
-    }
+    nodes = {name: circuit.add_source(name, [field.type for field in fields]) for name, fields in catalog.items()}
     lowering = Lowering(circuit, nodes)
     fields: dict[str, tuple[Field, ...]] = {}
     for name in _in_order(views):

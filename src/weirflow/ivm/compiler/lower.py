@@ -152,9 +152,7 @@ class Lowering:
         columns = identity(plan.fields)
         width = len(columns)
         projected = self._project(source, (*columns, *(key.expr for key in plan.order)))
-        order = [
-            SortColumn(width + place, key.descending, key.nulls_first) for place, key in enumerate(plan.order)
-        ]
+        order = [SortColumn(width + place, key.descending, key.nulls_first) for place, key in enumerate(plan.order)]
         types = self._circuit.nodes[projected].operator.types
         first = self._circuit.add(TopK(types, order, limit, offset), [projected], f"top {limit}")
         return self._project(first, columns)
@@ -206,15 +204,20 @@ class Lowering:
         operator = Match(self._arrange_at(mine), self._arrange_at(other), residual, wanted=wanted)
         node = self._circuit.add(operator, [mine.node, other.node], "semi join" if wanted else "anti join")
         columns = tuple(
-            Column(position, field.name, field.type) for position, field in zip(mine.positions, left.fields, strict=True)
+            Column(position, field.name, field.type)
+            for position, field in zip(mine.positions, left.fields, strict=True)
         )
         return self._project(node, columns)
 
     def _null_aware(self, plan: logical.Join, anti: int) -> int:
-        """NOT IN: everything if the right side is empty, nothing if it has a NULL, else rows whose own key is not NULL."""
+        """NOT IN: all rows if the right side is empty, none if it has a NULL, else those whose own key is not NULL."""
         nulls = _any_null(plan.right_keys)
         count = AggregateCall("count", (), _BIGINT)
-        totals = self._circuit.add(Aggregate((), (count, AggregateCall("count", (), _BIGINT, filter=nulls))), [self.node(plan.right)], "aggregate")
+        totals = self._circuit.add(
+            Aggregate((), (count, AggregateCall("count", (), _BIGINT, filter=nulls))),
+            [self.node(plan.right)],
+            "aggregate",
+        )
         flags = self._project(totals, [_positive(0), _positive(1)])
         steady = self._circuit.add(Consolidate((_BOOL, _BOOL)), [flags], "consolidate")
         fields = (logical.Field("rows", _BOOL), logical.Field("nulls", _BOOL))
@@ -229,7 +232,9 @@ class Lowering:
         some, null = Column(width, "rows", _BOOL), Column(width + 1, "nulls", _BOOL)
         strict = Call("and", (_not(null), _not(_any_null(plan.left_keys))), _BOOL)
         kept = self._circuit.add(
-            Filter([*(field.type for field in plan.left.fields), _BOOL, _BOOL], Call("or", (_not(some), strict), _BOOL)),
+            Filter(
+                [*(field.type for field in plan.left.fields), _BOOL, _BOOL], Call("or", (_not(some), strict), _BOOL)
+            ),
             [joined],
             "filter",
         )
@@ -259,7 +264,9 @@ class Lowering:
         if keyed_only and keys:
             node = self._circuit.add(Filter(types, _not(_any_null(keys))), [node], "filter NULL keys")
         # A key that is a plain column is not stored twice; a float may differ from its normalised key.
-        at = {key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not holds_floats(key.type)}
+        at = {
+            key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not holds_floats(key.type)
+        }
         payload = [column for column in identity(fields) if column.index not in at]
         positions = {column.index: len(keys) + place for place, column in enumerate(payload)} | at
         layout = (*keys, *payload)
@@ -304,7 +311,9 @@ class Lowering:
         spread = self._circuit.add(Union(types), copies, "grouping sets")
         keys = tuple(Column(width + place, "", key.type) for place, key in enumerate(plan.keys))
         calls = tuple(moved_call(call, range(width)) for call in plan.calls)
-        grouped = self._circuit.add(Aggregate((*keys, Column(width + count, "", _BIGINT)), calls), [spread], "aggregate")
+        grouped = self._circuit.add(
+            Aggregate((*keys, Column(width + count, "", _BIGINT)), calls), [spread], "aggregate"
+        )
         output = [Column(place, "", key.type) for place, key in enumerate(plan.keys)]
         output += [Column(count + 1 + place, "", call.type) for place, call in enumerate(plan.calls)]
         return self._project(grouped, [*output, Column(count, "", _BIGINT)])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weirflow.errors import DataError
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spine
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _ROWS_PER_BATCH = 1 << 16
 _EXACT = np.uint64(0)
+_LIMIT = 2**62
 
 
 class AdditiveArrangement:
@@ -78,13 +80,21 @@ class AdditiveArrangement:
         self._spine.insert(codes, keys, values)
 
     def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
-        """The accumulators (rows, width) of each key, zeros where it is absent."""
+        """The accumulators (rows, width) of each key, zeros where it is absent.
+
+        Raises:
+            DataError: an accumulator has left the lower half of int64's range, so that it could wrap unseen.
+        """
         length = len(keys[0]) if keys else 1
         total = np.zeros((length, self.width), np.int64)
         needles = Needles(keys, self._hash(keys, length, Equality.GROUPING), _EXACT, Equality.GROUPING)
         for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
             total[probe] += run.values[position]
+        if length and max(int(total.max(initial=0)), -int(total.min(initial=0))) > _LIMIT:
+            raise DataError(
+                "A sum does not fit its 64-bit accumulator any more.", hint="fewer rows to a group, or smaller values"
+            )
         return total
 
     def rows(self) -> Iterator[tuple[tuple[pa.Array, ...], Int64s]]:

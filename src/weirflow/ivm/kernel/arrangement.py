@@ -100,14 +100,17 @@ class Arrangement:
         The same row may be found several times with weights that are to be added, unless ``consolidated``. Without
         key columns every stored row matches each of ``count`` (default 1) probe rows.
         """
-        hits = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count).matches(self._spine.runs)
+        needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
+        hits = needles.candidates(self._spine.runs)
         if not hits:
             return Matches(np.empty(0, np.int64), Batch.empty(self.types))
-        found = [Batch(take_columns(run.columns, at), run.values[at, 0]) for run, _, at in hits]
-        if len(hits) == 1:
-            return Matches(hits[0][1], found[0])
-        matches = Matches(np.concatenate([probe for _, probe, _ in hits]), Batch.concat(found))
-        return _consolidated(matches, self._hash) if consolidated else matches
+        probe = np.concatenate([probe for _, probe, _ in hits])
+        found = Batch.concat([Batch(take_columns(run.columns, at), run.values[at, 0]) for run, _, at in hits])
+        equal = needles.equal(found.columns, probe)
+        if not equal.all():
+            probe, found = probe[equal], found.filter(equal)
+        matches = Matches(probe, found)
+        return _consolidated(matches, self._hash) if consolidated and len(hits) > 1 else matches
 
     def weights_of(self, batch: Batch) -> Int64s:
         """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""

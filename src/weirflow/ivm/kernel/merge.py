@@ -178,19 +178,21 @@ class _Validity:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._valid: Bools | None = None
+        self._null: Bools | None = None
 
     def append(self, array: pa.Array, start: int) -> None:
         valid = validity(array)
-        if valid is not None and self._valid is None:
-            self._valid = np.ones(self._capacity, np.bool_)
-        if valid is not None and self._valid is not None:
-            self._valid[start : start + len(array)] = valid
+        if valid is None:
+            return
+        if self._null is None:
+            # Zeros, since fresh zeroed memory costs nothing until it is written to.
+            self._null = np.zeros(self._capacity, np.bool_)
+        np.logical_not(valid, out=self._null[start : start + len(array)])
 
     def build(self, length: int) -> pa.Buffer | None:
-        if self._valid is None:
+        if self._null is None:
             return None
-        return pa.py_buffer(np.packbits(self._valid[:length], bitorder="little"))
+        return pa.py_buffer(~np.packbits(self._null[:length], bitorder="little"))
 
 
 class _FixedBuilder:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _FORMAT = {b"weirflow.run": b"1"}
 _CODE, _VALUES = "_code", "_values"
+_SAMPLED_ROWS = 1 << 19
+_BLOCK = 64
+_FEW_NEEDLES = 4096
+"""More needles than that come so close to each other that a plain search finds most of its way in the cache."""
 
 
 class Run:
@@ -30,12 +34,13 @@ class Run:
     bits a code has is the arrangement's business; equal rows have equal codes. Nothing here changes after creation.
     """
 
-    __slots__ = ("codes", "columns", "values")
+    __slots__ = ("_sample", "codes", "columns", "values")
 
     def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
         self.codes = codes
         self.columns = columns
         self.values = values
+        self._sample: UInt64s | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -49,6 +54,22 @@ class Run:
     def batch(self) -> Batch:
         """All rows, with the first value as the weight."""
         return Batch(self.columns, self.values[:, 0])
+
+    def search(self, low: UInt64s) -> Int64s:
+        """The first position whose code is not below each of ``low``, which is in ascending order."""
+        if len(self) < _SAMPLED_ROWS or len(low) > _FEW_NEEDLES:
+            return self.codes.searchsorted(low)
+        # A binary search of a large run waits for memory at almost every step. A sample that stays in the cache tells
+        # the block to look into, and the blocks of all needles are compared at once.
+        if self._sample is None:
+            self._sample = self.codes[: len(self) // _BLOCK * _BLOCK : _BLOCK].copy()
+        block = np.maximum(self._sample.searchsorted(low) - 1, 0)
+        blocks = self.codes[: len(self._sample) * _BLOCK].reshape(-1, _BLOCK)
+        first = block * _BLOCK + np.count_nonzero(blocks[block] < low[:, np.newaxis], axis=1)
+        if len(block) and block[-1] == len(self._sample) - 1:
+            last = block == block[-1]
+            first[last] = self.codes.searchsorted(low[last])
+        return first
 
     def save(self, target: Path | str | Any) -> None:
         """Write the run as one Arrow IPC file to a path or a binary file object. An existing file is replaced."""

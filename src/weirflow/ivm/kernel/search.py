@@ -44,7 +44,7 @@ class Needles:
         Keys are not compared; probe rows without such a row are left out.
         """
         codes, low = run.codes, self._low
-        first = codes.searchsorted(low)
+        first = run.search(low)
         # The code at the first position that is not below the range; past the end it is one below, which never fits.
         found = codes.take(first, mode="clip")
         if self._span:
@@ -78,6 +78,16 @@ class Needles:
         ends = np.cumsum([len(probe) for _, probe, _ in hits])
         masks = np.split(equal, ends[:-1])
         return [(run, probe[kept], at[kept]) for (run, probe, at), kept in zip(hits, masks, strict=True)]
+
+    def equal(self, columns: Sequence[pa.Array], probe: Int64s) -> Bools:
+        """Whether the keys of gathered rows, which are their first columns, equal those of the ``probe`` rows."""
+        equal = np.ones(len(probe), np.bool_)
+        for stored, key in zip(columns, self._keys, strict=False):
+            if is_fixed_width(key.type) and key.null_count == 0 and stored.null_count == 0:
+                equal &= equal_values(raw_values(stored), raw_values(key)[probe], self._equality)
+            else:
+                equal &= equal_arrays(stored, take_array(key, probe), self._equality)
+        return equal
 
     def _equal(self, hits: Hits) -> Bools:
         """Which pairs have equal keys: the keys of all runs are gathered first, to compare them once."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HEAD_ROWS = 2048
 """Inserted rows are merged at once into the newest run up to this size: it is as fast as adding another run."""
-FAN_IN = 4
+FAN_IN = 3
 """How many runs of similar size are merged into one, and so the factor between the sizes of levels."""
 
 

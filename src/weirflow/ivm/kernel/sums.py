@@ -59,7 +59,8 @@ def in_window(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
     # A sum needs room above its parts: one limb stays free at the top.
     highest = window.lowest_bit + LIMB_BITS * (window.limbs - 1)
     inside = (exponent >= window.lowest_bit + _MANTISSA_BITS) & (exponent <= highest)
-    return np.isfinite(values) & (inside | (values == 0))
+    held: np.ndarray = np.isfinite(values) & (inside | (values == 0))
+    return held
 
 
 def split_doubles(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
@@ -122,7 +123,8 @@ def double_totals(limbs: np.ndarray, window: Window = VALUES) -> np.ndarray:
     scale = np.where(wide, 2, -spare.astype(np.int64))
     exponent = window.lowest_bit + LIMB_BITS * (top.astype(np.int64) - 1) + scale
     magnitude = np.ldexp(word.astype(np.int64).astype(np.float64), exponent.astype(np.int32))
-    return np.where(negative, -magnitude, magnitude)
+    totals: np.ndarray = np.where(negative, -magnitude, magnitude)
+    return totals
 
 
 _WORD = np.uint64(LIMB_BITS)
@@ -149,4 +151,5 @@ def _top_limb(digits: np.ndarray) -> np.ndarray:
     """The index of the highest limb that is not zero; 0 when all are."""
     from_top = digits[:, ::-1] != 0
     found = from_top.any(axis=1)
-    return np.where(found, digits.shape[1] - 1 - from_top.argmax(axis=1), 0)
+    top: np.ndarray = np.where(found, digits.shape[1] - 1 - from_top.argmax(axis=1), 0)
+    return top

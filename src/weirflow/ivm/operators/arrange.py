@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.state import State
-
     from weirflow.ivm.zset.batch import Batch
 
 

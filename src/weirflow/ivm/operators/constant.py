@@ -10,12 +10,14 @@ from weirflow.ivm.zset.batch import Batch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
 
 class Constant(Operator):
     """The rows of VALUES, or the one row of a SELECT without FROM."""
 
-    def __init__(self, types: Sequence[object], rows: Batch) -> None:
-        super().__init__(types)  # type: ignore[arg-type]  # Arrow ships no types
+    def __init__(self, types: Sequence[pa.DataType], rows: Batch) -> None:
+        super().__init__(types)
         self._rows = rows
 
     def start(self) -> Batch:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.compute as pc
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
-
-    from weirflow.ivm.kernel.arrangement import Matches
+    from weirflow.ivm.kernel.expressions.compile import Evaluator
+    from weirflow.ivm.kernel.state import Matches
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.sql.expr import Expr
 
@@ -29,13 +28,21 @@ class Join(Operator):
     ``residual`` is a condition over the left's columns followed by the right's.
     """
 
-    def __init__(self, left: Arrange, right: Arrange, left_columns: Sequence[int], right_columns: Sequence[int], residual: Expr | None) -> None:
-        super().__init__([*(left.types[index] for index in left_columns), *(right.types[index] for index in right_columns)])
+    def __init__(
+        self,
+        left: Arrange,
+        right: Arrange,
+        left_columns: Sequence[int],
+        right_columns: Sequence[int],
+        residual: Expr | None,
+    ) -> None:
+        types = [left.types[index] for index in left_columns]
+        super().__init__([*types, *(right.types[index] for index in right_columns)])
         self._left = left
         self._right = right
         self._left_columns = tuple(left_columns)
         self._right_columns = tuple(right_columns)
-        self._residual = compile_expression(residual) if residual is not None else None
+        self._residual: Evaluator | None = compile_expression(residual) if residual is not None else None
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
@@ -45,7 +52,9 @@ class Join(Operator):
         if len(left):
             parts.append(self._joined(left, self._right.arrangement.probe(left.columns[:keys], count=len(left))))
         if len(right):
-            parts.append(self._joined_reversed(right, self._left.arrangement.probe(right.columns[:keys], count=len(right))))
+            parts.append(
+                self._joined_reversed(right, self._left.arrangement.probe(right.columns[:keys], count=len(right)))
+            )
         if len(left) and len(right):
             new = Arrangement(self._right.types, keys)
             new.insert(right)
@@ -60,16 +69,11 @@ class Join(Operator):
         return self._combined(matches.batch, right.take(matches.probe_index))
 
     def _combined(self, left: Batch, right: Batch) -> Batch:
-        return combine(left, right, self._left_columns, self._right_columns, self._residual)
-
-
-def combine(left: Batch, right: Batch, left_columns: Sequence[int], right_columns: Sequence[int], residual: object) -> Batch:
-    """Pairs of rows side by side: those that meet the residual condition, with the chosen columns."""
-    weights = left.weights * right.weights
-    if residual is not None and len(left):
-        met = residual((*left.columns, *right.columns), len(left))  # type: ignore[operator]  # an Evaluator
-        keep = np.flatnonzero(pc.fill_null(met, False).to_numpy(zero_copy_only=False))  # noqa: FBT003 - pc's own signature
-        left, right, weights = left.take(keep), right.take(keep), weights[keep]
-    columns: list[pa.Array] = [left.columns[index] for index in left_columns]
-    columns += [right.columns[index] for index in right_columns]
-    return Batch(tuple(columns), weights)
+        """Pairs of rows side by side: those that meet the residual condition, with the chosen columns."""
+        weights = left.weights * right.weights
+        if self._residual is not None and len(left):
+            keep = np.flatnonzero(true_rows(self._residual((*left.columns, *right.columns), len(left))))
+            left, right, weights = left.take(keep), right.take(keep), weights[keep]
+        columns = [left.columns[index] for index in self._left_columns]
+        columns += [right.columns[index] for index in self._right_columns]
+        return Batch(tuple(columns), weights)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pyarrow as pa
 
     from weirflow.sql.expr import Expr
 
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
 class Filter(Operator):
     """The rows for which the predicate is true."""
 
-    def __init__(self, types: Sequence[object], predicate: Expr) -> None:
-        super().__init__(types)  # type: ignore[arg-type]  # Arrow ships no types
+    def __init__(self, types: Sequence[pa.DataType], predicate: Expr) -> None:
+        super().__init__(types)
         self._predicate = compile_expression(predicate)
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
         (delta,) = deltas
         keep = self._predicate(delta.columns, len(delta))
-        return delta.filter(pc.fill_null(keep, False).to_numpy(zero_copy_only=False))  # noqa: FBT003 - pc's own signature
+        return delta.filter(true_rows(keep))
 
 
 class Project(Operator):
@@ -47,8 +48,8 @@ class Project(Operator):
 class Normalize(Operator):
     """The same rows with -0.0 made 0.0 in some columns, as SQL compares keys."""
 
-    def __init__(self, types: Sequence[object], columns: Sequence[int]) -> None:
-        super().__init__(types)  # type: ignore[arg-type]  # Arrow ships no types
+    def __init__(self, types: Sequence[pa.DataType], columns: Sequence[int]) -> None:
+        super().__init__(types)
         self._columns = frozenset(columns)
 
     def step(self, deltas: Sequence[Batch]) -> Batch:

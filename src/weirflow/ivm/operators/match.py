@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.compute as pc
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
@@ -84,6 +84,6 @@ class Match(Operator):
         if self._residual is not None and len(weights):
             pairs = left.take(matches.probe_index)
             met = self._residual((*pairs.columns, *matches.batch.columns), len(weights))
-            weights = np.where(pc.fill_null(met, False).to_numpy(zero_copy_only=False), weights, 0)  # noqa: FBT003 - pc's own
+            weights = np.where(true_rows(met), weights, 0)
         np.add.at(counts, matches.probe_index, weights)
         return counts

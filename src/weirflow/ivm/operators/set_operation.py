@@ -60,5 +60,5 @@ class SetOperation(Operator):
             several = left - right
         else:
             several = np.where(right > 0, 0, left)
-        several = np.maximum(several, 0)
-        return several if self._keep_all else np.minimum(several, 1)
+        clipped: np.ndarray = np.clip(several, 0, None if self._keep_all else 1)
+        return clipped

@@ -145,14 +145,14 @@ def _hash_bytes(array: pa.Array) -> UInt64s:
     hashes = lengths.astype(np.uint64)
     hashes += np.uint64(_STEP)
     _mix(hashes)
-    longest = int(lengths.max()) if len(lengths) else 0
+    shortest, longest = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
     active: Int64s | slice = slice(None)
     # The first word counts for every value, also for an empty one: a hash must not depend on the other values here.
     for index in range(min(max((longest + 7) // 8, 1), _SHORT_WORDS)):
-        if index:
+        if index and shortest <= 8 * index:
             active = np.flatnonzero(lengths > 8 * index)
-        here = starts[active] + 8 * index
-        word = words[here] & _mask(lengths[active] - 8 * index)
+        word = words[starts[active] + 8 * index]
+        word &= _mask(lengths[active] - 8 * index)
         word += np.uint64((index + 1) * _STEP & 0xFFFFFFFFFFFFFFFF)
         hashes[active] += _mix(word)
     if longest > 8 * _SHORT_WORDS:
@@ -165,7 +165,7 @@ _MASKS = np.array([(1 << (8 * count)) - 1 for count in range(9)], np.uint64)
 
 def _mask(remaining: Int64s) -> UInt64s:
     """Which bits of a word belong to a value that has ``remaining`` bytes from the word's first byte on."""
-    return _MASKS[np.clip(remaining, 0, 8)]
+    return _MASKS[np.minimum(remaining, 8)]
 
 
 def _add_long(hashes: UInt64s, words: UInt64s, starts: Int64s, lengths: Int64s) -> None:

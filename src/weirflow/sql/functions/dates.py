@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
 from weirflow.sql.coercion import ANY_TIMESTAMP, cast
-from weirflow.sql.expr import Expr
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_atomic, is_numeric, type_name
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.errors import SqlPosition
+    from weirflow.sql.expr import Expr
 
 _DATE_FIELDS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
 _TIME_FIELDS = ("hour", "minute", "second")

@@ -59,37 +59,13 @@ ALIASES: dict[str, str] = {
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
 GENERATORS = frozenset({"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"})
-NOT_DETERMINISTIC = frozenset(
-    [
-        "current_date",
-        "curdate",
-        "current_timestamp",
-        "now",
-        "localtimestamp",
-        "current_time",
-        "current_timezone",
-        "unix_timestamp",
-        "rand",
-        "random",
-        "randn",
-        "randstr",
-        "uniform",
-        "uuid",
-        "shuffle",
-        "monotonically_increasing_id",
-        "spark_partition_id",
-        "input_file_name",
-        "input_file_block_length",
-        "input_file_block_start",
-        "current_user",
-        "session_user",
-        "user",
-        "current_catalog",
-        "current_database",
-        "current_schema",
-        "version",
-    ]
-)
+_NOT_DETERMINISTIC_NAMES = """
+current_date curdate current_timestamp now localtimestamp current_time current_timezone unix_timestamp
+rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
+input_file_name input_file_block_length input_file_block_start
+current_user session_user user current_catalog current_database current_schema version
+"""
+NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
 
 
 def scalar(name: str) -> Rule | None:

@@ -28,34 +28,11 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 _NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
-_DOUBLE_FUNCTIONS = [
-    "sqrt",
-    "cbrt",
-    "exp",
-    "expm1",
-    "ln",
-    "log10",
-    "log2",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "cot",
-    "sec",
-    "csc",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "degrees",
-    "radians",
-    "rint",
-]
+_DOUBLE_NAMES = """
+sqrt cbrt exp expm1 ln log10 log2 log1p sin cos tan cot sec csc asin acos atan sinh cosh tanh asinh acosh atanh
+degrees radians rint
+"""
+_DOUBLE_FUNCTIONS = _DOUBLE_NAMES.split()
 
 
 def _whole(name: str) -> Rule:

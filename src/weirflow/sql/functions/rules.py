@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, TypeAlias
 
 from weirflow.errors import SqlTypeError
 from weirflow.sql.coercion import Expected, expected_name, implicit, unify
-from weirflow.sql.expr import Call, Expr, Literal
+from weirflow.sql.expr import Call, Expr
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from weirflow.errors import SqlPosition
 
 Arguments = tuple[Expr, ...]
 Rule = Callable[[Arguments, "SqlPosition | None"], Expr]
-ResultType = pa.DataType | Callable[[Arguments], pa.DataType]
+ResultType: TypeAlias = "pa.DataType | Callable[[Arguments], pa.DataType]"
 
 
 @dataclass(frozen=True)
 class Signature:
     """A function of fixed parameters.
 
-    The last ``len(defaults)`` parameters may be left out and are then filled in; ``repeats`` lets the last parameter
-    occur any number of times, at least ``minimum`` arguments in all.
+    The last ``len(defaults)`` parameters may be left out and are then filled in; the last ``optional`` ones may be
+    left out altogether; with ``repeats`` the last one may occur any number of times.
     """
 
     name: str
     parameters: tuple[Expected, ...]
     result: ResultType
-    defaults: tuple[Literal, ...] = ()
+    defaults: tuple[Expr, ...] = ()
     optional: int = 0
     repeats: bool = False
 
@@ -49,6 +49,7 @@ class Signature:
         )
 
     def __call__(self, given: Arguments, position: SqlPosition | None) -> Expr:
+        """The typed call."""
         arguments = self.arguments(given, position)
         return Call(self.name, arguments, result_type(self.result, arguments), position)
 

@@ -55,6 +55,15 @@ def test_sums_do_not_wrap():
     assert sums.lookup([pa.array([1])]).tolist() == [[2**62]]
 
 
+def test_sums_that_might_wrap_are_refused():
+    sums = AdditiveArrangement([pa.int64()], 1)
+    for _ in range(2):
+        sums.add([pa.array(np.arange(2_000))], np.full((2_000, 1), -(2**62)))
+    assert len(sums.runs) == 2
+    with pytest.raises(DataError, match="accumulator"):
+        sums.lookup([pa.array([7])])
+
+
 def test_sums_over_many_runs_equal_those_of_numpy():
     random = np.random.default_rng(3)
     sums, expected = AdditiveArrangement([pa.int64()], 3), np.zeros((5_000, 3), np.int64)

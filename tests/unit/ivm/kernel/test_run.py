@@ -74,7 +74,7 @@ def test_a_run_is_saved_to_any_binary_file(tmp_path):
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: b"x" * len(data), lambda data: data[:-9]],
+    [lambda data: data[:0], lambda data: data[: len(data) // 2], lambda data: b"x" * len(data), lambda data: data[:-9]],
     ids=["empty", "half", "other", "tail"],
 )
 def test_a_damaged_file_is_a_storage_error(damage, tmp_path):
@@ -91,6 +91,20 @@ def test_other_arrow_files_and_missing_files_are_storage_errors(tmp_path):
     for name in ("other", "missing"):
         with pytest.raises(StorageError, match=name):
             Run.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("length", [1 << 19, (1 << 19) + 1, 600_063])
+def test_the_search_in_a_large_run(length):
+    random = np.random.default_rng(length)
+    codes = np.sort(random.integers(0, 2**40, length, dtype=np.uint64))
+    codes[1000:2000] = codes[1000]
+    codes[-100:] = codes[-1]
+    run = Run(codes, (), np.ones((length, 1), np.int64))
+    near = np.concatenate([codes[[0, 1, 63, 64, 65, 1000, 1500, 2000, -101, -100, -1]], random.choice(codes, 500)])
+    needles = np.sort(np.concatenate([near, near - np.uint64(1), near + np.uint64(1), np.array([0, 2**63], np.uint64)]))
+    assert run.search(needles).tolist() == codes.searchsorted(needles).tolist()
+    assert run.search(needles[-1:]).tolist() == [length]
+    assert run.search(needles[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("length", [0, 1, 1000, 65_536, 65_537, 300_000])

@@ -28,7 +28,7 @@ def rows(delta: DeltaBatch) -> dict[object, int]:
 SOURCES = {
     "table": TABLE,
     "record batch": TABLE.to_batches()[0],
-    "reader": lambda: TABLE.to_reader(),
+    "reader": TABLE.to_reader,
     "chunks": pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(1)]),
     "list of dicts": PEOPLE,
     "dict of columns": {"name": ["ann", "bob"], "age": [30, None]},
@@ -72,7 +72,7 @@ def test_every_type(type_):
 
 
 def test_deletes_and_updates():
-    assert rows(DeltaBatch.from_deletes(PEOPLE)) == {row: -1 for row in INSERTED}
+    assert rows(DeltaBatch.from_deletes(PEOPLE)) == dict.fromkeys(INSERTED, -1)
     updated = DeltaBatch.from_updates([{"name": "ann", "age": 30}], [{"name": "ann", "age": 31}])
     assert rows(updated) == {(b"ann", 30): -1, (b"ann", 31): 1}
 

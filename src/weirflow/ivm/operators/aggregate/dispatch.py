@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from weirflow.sql.expr import AggregateCall, Expr
 
 
-def make_call(call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> LinearCall | TouchedCall:
+def make_call(
+    call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]
+) -> LinearCall | TouchedCall:
     """The call ready to run; what it needs evaluated is appended to ``expressions``.
 
     Raises ``NotIncremental`` for a function without a delta rule that is proven.

@@ -130,12 +130,14 @@ class Moment(DoubleFunction):
     def _fits(values: np.ndarray) -> np.ndarray:
         """Squares have twice the exponent, and their rounding error lies 53 bits below."""
         magnitude = np.abs(values)
-        return (values == 0) | ((magnitude > 2.0**-70) & (magnitude < 2.0**60))
+        fits: np.ndarray = (values == 0) | ((magnitude > 2.0**-70) & (magnitude < 2.0**60))
+        return fits
 
 
 def _doubles(argument: pa.Array) -> np.ndarray:
     filled = pc.fill_null(argument, 0.0) if argument.null_count else argument
-    return filled.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    values: np.ndarray = filled.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return values
 
 
 def _exact_squares(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -43,7 +43,7 @@ class EscapeTable:
     def read(
         self, groups: Groups, before: np.ndarray, after: np.ndarray
     ) -> dict[int, dict[int, list[tuple[int, int]]]] | None:
-        """What has escaped, by call and by position in ``before`` (old state) followed by ``after`` (with this tick)."""
+        """What has escaped, by call and by position in ``before`` (old state), then ``after`` (with this tick)."""
         tick, self._tick = self._tick, []
         if not tick and self.state.row_count == 0:
             return None
@@ -56,19 +56,18 @@ class EscapeTable:
         found: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
         for offset, members, known in ((0, before, old), (len(before), after, new)):
             position = {group: offset + index for index, group in enumerate(members.tolist())}
-            for (group, call), slots in known.items():
-                present = [(slot, amount) for slot, amount in slots.items() if amount]
-                if present and group in position:
-                    found[call][position[group]] = present
+            for (number, call), stored in known.items():
+                present = [(slot, amount) for slot, amount in stored.items() if amount]
+                if present and number in position:
+                    found[call][position[number]] = present
         return found
 
     def _stored(self, groups: Groups) -> dict[tuple[int, int], Slots]:
         matches = self.state.probe(groups.keys, consolidated=True, count=groups.count)
         call, slot = matches.batch.columns[-2:]
         stored: dict[tuple[int, int], Slots] = defaultdict(dict)
-        rows = zip(
-            matches.probe_index.tolist(), call.to_pylist(), slot.to_pylist(), matches.batch.weights.tolist(), strict=True
-        )
+        amounts = matches.batch.weights.tolist()
+        rows = zip(matches.probe_index.tolist(), call.to_pylist(), slot.to_pylist(), amounts, strict=True)
         for group, number, place, amount in rows:
             stored[group, number][place] = amount
         return stored

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.kernel.ordering import SortColumn
 from weirflow.ivm.operators.aggregate.functions import TouchedCall, added
 from weirflow.ivm.operators.aggregate.linear import present_rows
 from weirflow.ivm.operators.sorting import sorted_batch
+from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate
 
@@ -73,7 +73,7 @@ class ExtremeCall(TouchedCall):
         """The delta's rows that count, as the state keeps them, and their groups."""
         counted = np.ones(len(weights), np.bool_)
         if self._filter is not None:
-            counted = pc.fill_null(evaluated[self._filter], False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pc's own
+            counted = true_rows(evaluated[self._filter])
         counted = present_rows(evaluated[self._arguments[0]], counted)
         numbers = groups.numbers()
         arguments = [evaluated[index] for index in self._arguments]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.operators.aggregate import linear
 from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, Escapes, Moment
+from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.rows import group_rows
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from weirflow.ivm.kernel.state import State
-
     from weirflow.ivm.operators.aggregate.operator import Groups
     from weirflow.sql.expr import AggregateCall, Expr
 
@@ -51,11 +50,12 @@ class LinearCall:
         arguments = [evaluated[index] for index in self._arguments]
         counted = np.ones(len(weights), np.bool_)
         if self._filter is not None:
-            counted = pc.fill_null(evaluated[self._filter], False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pc's own
+            counted = true_rows(evaluated[self._filter])
         for argument in arguments:
             counted = linear.present_rows(argument, counted)
         if self._seen is not None:
-            weights = self._first_and_last(self._seen, (*evaluated[: self._key_count], *arguments), weights, counted, stage)
+            values = (*evaluated[: self._key_count], *arguments)
+            weights = self._first_and_last(self._seen, values, weights, counted, stage)
         argument = arguments[0] if len(arguments) == 1 else None
         rows = self._function.encode(argument, counted) * weights[:, None]
         if not isinstance(self._function, DoubleFunction) or argument is None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import decimal
 from abc import ABC, abstractmethod
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.errors import DataError, SqlPosition
+from weirflow.errors import DataError
 from weirflow.ivm.kernel import sums
+from weirflow.ivm.operators.truth import true_rows
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from weirflow.errors import SqlPosition
     from weirflow.sql.expr import AggregateCall
 
 _INT64_DIGITS = 18
@@ -149,7 +152,7 @@ class BooleanFold(LinearFunction):
         """See ``LinearFunction``."""
         assert argument is not None
         present = present_rows(argument, counted)
-        true = pc.fill_null(argument, False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pc's own signature
+        true = true_rows(argument)
         return np.column_stack([present & true, present & ~true]).astype(np.int64)
 
     def decode(self, totals: np.ndarray) -> pa.Array:
@@ -163,12 +166,14 @@ def present_rows(argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
     """The counted rows whose argument is not NULL."""
     if argument is None or argument.null_count == 0:
         return counted
-    return counted & argument.is_valid().to_numpy(zero_copy_only=False)
+    present: np.ndarray = counted & argument.is_valid().to_numpy(zero_copy_only=False)
+    return present
 
 
 def _int64_values(argument: pa.Array) -> np.ndarray:
     filled = pc.fill_null(argument, 0) if argument.null_count else argument
-    return filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    values: np.ndarray = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return values
 
 
 def decimal_words(argument: pa.Array) -> np.ndarray:

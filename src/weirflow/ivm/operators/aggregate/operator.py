@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weirflow.ivm.kernel.state import State
-
     from weirflow.sql.expr import AggregateCall, Expr
 
 
@@ -75,8 +74,8 @@ class Aggregate(Operator):
     @property
     def states(self) -> Sequence[State]:
         """Totals, the side table of far doubles, and what single calls keep."""
-        own = [self._totals, self._escapes.state]
-        return [*own, *(state for call in self._calls for state in call.states)]
+        own = [state for call in self._calls for state in call.states]
+        return [self._totals, self._escapes.state, *own]
 
     def start(self) -> Batch:
         """Nothing, or without keys the one row over nothing."""
@@ -99,7 +98,10 @@ class Aggregate(Operator):
         touched = [call.step(evaluated, delta.weights, groups, self._stage) for call in self._touched]
         return self._replaced(groups, (old, new), (before, after), touched)
 
-    def _step_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+    def _step_totals(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The totals of the touched groups before and after the delta."""
         rows = np.empty((len(weights), self._totals.width), np.int64)
         rows[:, 0] = weights
         at = 1
@@ -136,9 +138,7 @@ class Aggregate(Operator):
         keys = take_columns(groups.keys, both)
         stacked = np.concatenate([totals[0][before], totals[1][after]])
         escaped = self._escapes.read(groups, before, after)
-        others = [
-            pa.concat_arrays([old.take(pa.array(before)), new.take(pa.array(after))]) for old, new in touched
-        ]
+        others = [pa.concat_arrays([old.take(pa.array(before)), new.take(pa.array(after))]) for old, new in touched]
         weights = np.ones(len(both), np.int64)
         weights[: len(before)] = -1
         return consolidate(Batch(self._columns(keys, stacked, escaped, others), weights))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.operators.aggregate.functions import TouchedCall
+from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from weirflow.ivm.kernel.state import State
-
     from weirflow.ivm.operators.aggregate.functions import Stage
     from weirflow.ivm.operators.aggregate.operator import Groups
     from weirflow.sql.expr import AggregateCall
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 class RecomputeCall(TouchedCall):
     """A call whose rows are kept by group and folded anew whenever the group changes."""
 
-    def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], arguments: Sequence[int], filter_at: int | None) -> None:
+    def __init__(
+        self, call: AggregateCall, key_types: Sequence[pa.DataType], arguments: Sequence[int], filter_at: int | None
+    ) -> None:
         self._type = call.type
         self._fold = FOLDS[call.function](call)
         self._distinct = call.distinct
@@ -69,7 +70,7 @@ class RecomputeCall(TouchedCall):
         batch = Batch((*take_columns(groups.keys, numbers), *arguments), weights)
         if self._filter is None:
             return batch, numbers
-        kept = np.flatnonzero(pc.fill_null(evaluated[self._filter], False).to_numpy(zero_copy_only=False))  # noqa: FBT003 - pc's own
+        kept = np.flatnonzero(true_rows(evaluated[self._filter]))
         return batch.take(kept), numbers[kept]
 
     def _folded(self, rows: Batch, count: int) -> pa.Array:
