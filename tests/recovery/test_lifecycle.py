@@ -61,7 +61,7 @@ def said(child, word, deadline=60.0):
 
 
 def test_close_leaves_nothing(run, scratch):
-    tmp = set(os.listdir("/tmp"))
+    tmp = set(Path("/tmp").iterdir())
     log = finished(
         run(
             """
@@ -85,7 +85,7 @@ while threading.active_count() > 1 and time.monotonic() < deadline:
 assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
 assert psutil.Process().children(recursive=True) == [], psutil.Process().children(recursive=True)
 assert signal.getsignal(signal.SIGINT) is handler
-assert dict(os.environ) == environment
+assert dict(os.environ) == environment, set(os.environ.items()) ^ set(environment.items())
 assert os.listdir() == ["child.log"], os.listdir()
 """
         )
@@ -95,9 +95,9 @@ assert os.listdir() == ["child.log"], os.listdir()
     assert not [port for port in lines["PORTS"] if accepts(port)]
     assert alive(lines["PIDS"]) == set()
     assert list(scratch.iterdir()) == []
-    left = {
-        name for name in set(os.listdir("/tmp")) - tmp if name.startswith((".", "artifacts-", "commons-", "blockmgr"))
-    }
+    # Where Java would put its own, whatever TMPDIR says.
+    new = {path.name for path in set(Path("/tmp").iterdir()) - tmp}
+    left = {name for name in new if name.startswith((".", "artifacts-", "commons-", "blockmgr"))}
     assert left == set()
 
 
@@ -153,6 +153,8 @@ def interrupt():
     tracker = session.spark.sparkContext.statusTracker()
     while not tracker.getActiveJobsIds():
         time.sleep(0.05)
+    global interrupted_at
+    interrupted_at = time.monotonic()
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt).start()
 try:
@@ -160,8 +162,11 @@ try:
     say("NOT INTERRUPTED")
 except KeyboardInterrupt as interrupted:
     kept = interrupted  # as a prompt does: it keeps the frames, and the connection in them, alive
-assert list(session.operations) == [], list(session.operations)
 begin = time.monotonic()
+assert begin - interrupted_at < 5, begin - interrupted_at
+while list(session.operations):  # what waits on another thread ends a moment later
+    assert time.monotonic() - begin < 5, list(session.operations)
+    time.sleep(0.05)
 for number in range(5):  # each answer belongs to its own question
     assert session.sql("SELECT :n AS n", {{"n": number}}).to_arrow().to_pylist() == [{{"n": number}}]
 def meet(batches):
@@ -184,7 +189,7 @@ say("USABLE")
         "slow.collect()",
         "slow.to_arrow()",
         "list(slow.to_batches())",
-        "session.submit('SELECT 1').result(30); slow.count()",
+        "slow.count()",
         "slow.createOrReplaceTempView('s'); session.sql_with_timeout('SELECT * FROM s', 60_000)",
         "slow.spark.collect()",
     ],
@@ -265,14 +270,12 @@ with open_session(cache_dir={str(tmp_path)!r}) as session:
     assert f"-XX:SharedArchiveFile={archive}" in second
     assert "writing an archive" not in second
 
-    # A broken archive costs speed, never the start.
-    whole = archive.read_bytes()
-    for broken in (b"", whole[: len(whole) // 2], b"garbage" * 1000):
-        archive.write_bytes(broken)
-        log = finished(
-            run(f"with open_session(cache_dir={str(tmp_path)!r}) as session: assert one(session); say('OK')")
-        )
-        assert log.strip() == "OK"
+    # A torn archive costs time, never the start.
+    os.truncate(archive, archive.stat().st_size // 2)
+    third = finished(run(program), 120.0)
+    assert "-XX:ArchiveClassesAtExit=" in third
+    [again] = (tmp_path / "classes").glob("*.jsa")
+    assert again.stat().st_size > 10_000_000
 
 
 def test_a_cache_folder_that_cannot_be_used_costs_speed_only(run, tmp_path):
@@ -342,7 +345,7 @@ except SessionError as error:
     assert "-Xmx1x" in str(error), error
 else:
     raise AssertionError("started")
-session = open_session(spark_conf={"spark.executor.memory": "nonsense"})
+session = open_session(spark_conf={"spark.serializer": "no.such.Serializer"})
 try:
     session.sql("SELECT 1")
 except SessionError as error:
@@ -364,7 +367,7 @@ def test_nothing_of_the_jvm_is_shown_by_default(run):
     program = """
 with open_session({settings}) as session:
     assert one(session)
-    session.sql("SELECT 1 AS a").write_parquet(os.environ["TMPDIR"] + "/t")
+    session.sql("SELECT 1 AS a").write_parquet(os.environ["TMPDIR"] + "/t", mode="overwrite")
     session.spark.sparkContext.setLocalProperty("x", "y")
     say("END")
 """

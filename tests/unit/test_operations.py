@@ -193,6 +193,21 @@ def test_spark_is_asked_again_until_it_has_stopped(operations, control):
     assert control.cancelled[job.id] >= 2
 
 
+def test_a_request_that_fails_is_made_again(operations, control, monkeypatch):
+    failures = [ConnectionError()]
+    cancel = control.cancel
+    monkeypatch.setattr(control, "cancel", lambda tag: cancel(tag) if not failures else _raise(failures.pop()))
+    job = operations.submit("work", control.run_until_cancelled)
+    wait_until(lambda: control.marks, DEADLINE, "running")
+    job.cancel()
+    with pytest.raises(OperationCancelled):
+        job.result(DEADLINE)
+
+
+def _raise(error):
+    raise error
+
+
 def test_work_that_ends_in_spite_of_cancel_has_succeeded(operations):
     def call():
         only(operations).cancel()

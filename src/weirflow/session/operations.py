@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import signal
 import threading
 import time
 import uuid
@@ -16,6 +17,7 @@ from weirflow.types import OperationState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import FrameType
 
     from weirflow.observability.progress import ProgressDisplay
     from weirflow.spark.assignments import TaskAssignment
@@ -58,7 +60,7 @@ class Operation:
         self.description = description
         self.error: BaseException | None = None
         self._control = control
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # Ctrl-C may come while this thread holds it
         self._state = OperationState.RUNNING
         self._stopping = OperationState.CANCELLED
         self._started = time.monotonic()
@@ -244,7 +246,7 @@ class Operations:
             with self._translated():
                 return call()
         operation = Operation(description, self._control())
-        with self._tracked(operation), self._marked(operation):
+        with self._tracked(operation), _stopped_by_interrupt(operation), self._marked(operation):
             return call()
 
     def drain(self, description: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
@@ -256,7 +258,7 @@ class Operations:
         operation = Operation(description, self._control())
         with self._tracked(operation):
             # The first item starts the Spark work, which keeps its mark; between items the thread is the reader's.
-            with self._marked(operation):
+            with _stopped_by_interrupt(operation), self._marked(operation):
                 iterator = items()
                 first = list(itertools.islice(iterator, 1))
             for item in itertools.chain(first, iterator):
@@ -348,3 +350,25 @@ class Operations:
         finally:
             self._nested.depth -= 1
             control.end(operation.id)
+
+
+@contextlib.contextmanager
+def _stopped_by_interrupt(operation: Operation) -> Iterator[None]:
+    """Have Ctrl-C stop the operation's Spark work at once, besides what it does anyway.
+
+    Waiting for the KeyboardInterrupt to arrive here would not do: on its way PySpark waits for the work to end.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        operation.cancel()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

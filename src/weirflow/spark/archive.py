@@ -32,7 +32,8 @@ class ClassArchive:
     """
 
     def __init__(self, folder: Path, java: Java, jars: Sequence[Path], *, may_write: bool = True) -> None:
-        self._file = folder / f"java{java.major}-{_fingerprint(java, jars)}.jsa"
+        self._name = f"java{java.major}-{_fingerprint(java, jars)}"
+        self._folder = folder
         self._draft: Path | None = None
         self._lock = -1
         self.java_options: tuple[str, ...] = ()
@@ -50,30 +51,34 @@ class ClassArchive:
         """Publish what the JVM wrote. Called once, after the JVM has exited."""
         if self._draft is not None:
             if self._draft.exists():
-                self._draft.rename(self._file)
-                _log.info("class archive written to %s", self._file)
-                _remove_unused(self._file.parent)
+                # The size in the name tells a whole archive from a torn one, on which a JVM would crash.
+                file = self._folder / f"{self._name}-{self._draft.stat().st_size}.jsa"
+                self._draft.rename(file)
+                _log.info("class archive written to %s", file)
+                _remove_unused(self._folder)
             self._draft = None
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def _choose(self, *, may_write: bool) -> None:
-        if self._file.exists():
-            with contextlib.suppress(PermissionError):  # another user's archive serves as well
-                os.utime(self._file)
-            self.java_options = (f"-XX:SharedArchiveFile={self._file}",)
-            return
+        for file in self._folder.glob(f"{self._name}-*.jsa"):
+            if file.stem == f"{self._name}-{file.stat().st_size}":
+                with contextlib.suppress(PermissionError):  # another user's archive serves as well
+                    os.utime(file)
+                self.java_options = (f"-XX:SharedArchiveFile={file}",)
+                return
+            file.unlink()
         if not may_write:
             return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         if self._try_lock():
-            self._draft = self._file.with_suffix(f".{os.getpid()}.draft")
+            self._draft = self._folder / f"{self._name}.{os.getpid()}.draft"
             self._draft.unlink(missing_ok=True)
             self.java_options = (f"-XX:ArchiveClassesAtExit={self._draft}",)
 
     def _try_lock(self) -> bool:
-        lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(self._folder / f"{self._name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

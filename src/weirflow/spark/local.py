@@ -190,7 +190,11 @@ class Driver:
             _join_finalizers()
         if SparkContext._gateway is not self._gateway:  # noqa: SLF001 - another driver took the place of a dead one
             return
-        SparkContext._active_spark_context = None  # noqa: SLF001 - PySpark has no public way
+        context = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way
+        server = getattr(context, "_accumulatorServer", None)
+        if server is not None:
+            server.shutdown()  # PySpark gives up before this if the JVM is gone
+        SparkContext._active_spark_context = None  # noqa: SLF001 - as above
         SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001 - as above
         SparkContext._gateway = self._previous_gateway  # noqa: SLF001 - as above
         SparkContext._jvm = self._previous_gateway.jvm if self._previous_gateway else None  # noqa: SLF001

@@ -4,5 +4,6 @@ Types are Arrow types, in the one-to-one correspondence that Spark itself uses (
 """
 
 from weirflow.sql.bind import bind_query
+from weirflow.sql.optimize import logical_plan
 
-__all__ = ["bind_query"]
+__all__ = ["bind_query", "logical_plan"]

@@ -8,11 +8,14 @@ from weirflow.sql.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DOUBLE,
+    INTEGRAL_DIGITS,
     NULL,
     STRING,
     TIMESTAMP,
     is_array,
     is_datetime,
+    is_decimal,
     is_integral,
     is_interval,
     is_numeric,
@@ -51,3 +54,19 @@ def _can_cast_nested(source: pa.DataType, target: pa.DataType) -> bool:
     if pa.types.is_struct(source) and pa.types.is_struct(target) and source.num_fields == target.num_fields:
         return all(can_cast(one.type, other.type) for one, other in zip(source, target, strict=True))
     return False
+
+
+def never_fails(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether every value of ``source`` has a counterpart in ``target``: widening casts, and casts to string."""
+    if source in (target, NULL) or target == STRING:
+        return True
+    if target == DOUBLE:
+        return is_numeric(source)
+    if is_integral(source) and is_integral(target):
+        return bool(source.bit_width <= target.bit_width)
+    if is_integral(source) and is_decimal(target):
+        return INTEGRAL_DIGITS[source] <= target.precision - target.scale
+    if is_decimal(source) and is_decimal(target):
+        whole = source.precision - source.scale <= target.precision - target.scale
+        return bool(whole and source.scale <= target.scale)
+    return is_datetime(source) and is_datetime(target)

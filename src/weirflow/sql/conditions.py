@@ -102,3 +102,23 @@ def _placeholder(kind: pa.DataType) -> Any:
         DAY_TIME_INTERVAL: timedelta(0),
     }
     return simple.get(kind)
+
+
+def factored(predicate: Expr) -> Expr:
+    """``(a AND b) OR (a AND c)`` as ``a AND (b OR c)``, so that what all alternatives need stands by itself."""
+    alternatives = [conjuncts(part) for part in _disjuncts(predicate)]
+    common = [part for part in alternatives[0] if all(part in other for other in alternatives[1:])]
+    if len(alternatives) == 1 or not common:
+        return predicate
+    rest = [[part for part in one if part not in common] for one in alternatives]
+    if not all(rest):
+        return conjunction(common) or predicate
+    choices = [conjunction(one) for one in rest]
+    choice = reduce(lambda left, right: Call("or", (left, right), BOOLEAN), [one for one in choices if one is not None])
+    return conjunction([*common, choice]) or predicate
+
+
+def _disjuncts(predicate: Expr) -> list[Expr]:
+    if isinstance(predicate, Call) and predicate.function == "or":
+        return [part for argument in predicate.arguments for part in _disjuncts(argument)]
+    return [predicate]

@@ -29,6 +29,7 @@ from weirflow.sql.expr import (
     OuterColumn,
     ScalarSubquery,
 )
+from weirflow.sql.failure import null_folded
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Join, JoinKind, Plan, Project
 from weirflow.sql.pull_up import join_on, pull_up
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -229,7 +230,7 @@ def _attach_scalar(outer: Plan, inner: Plan) -> tuple[Plan, Expr]:
         pulled = pull_up(inner, outer, empty_groups=False)
         marked, marker = _with_marker(pulled.plan, width)
         joined = join_on(outer, marked, JoinKind.LEFT, _tied(pulled.predicates, width))
-        absent = _over_both(default, width)
+        absent = null_folded(_over_both(default, width))
         if isinstance(absent, Literal) and absent.value is None:
             return joined, value
         return joined, Call("case", (Call("is_null", (marker,), BOOLEAN), absent, value), field.type)

@@ -14,6 +14,7 @@ from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -39,19 +40,26 @@ class AdditiveArrangement:
         *,
         runs: Iterable[Run] = (),
         row_hash: RowHash = hash_rows,
+        spill: Path | None = None,
     ) -> None:
         self.key_types = tuple(key_types)
         self.width = width
         self._hash = row_hash
         self._order = CodeOrder(Equality.GROUPING)
-        self._spine = Spine(self._order, runs)
+        self._spine = Spine(self._order, runs, spill=spill)
 
     @classmethod
     def from_runs(
-        cls, key_types: Iterable[pa.DataType], width: int, runs: Iterable[Run], *, row_hash: RowHash = hash_rows
+        cls,
+        key_types: Iterable[pa.DataType],
+        width: int,
+        runs: Iterable[Run],
+        *,
+        row_hash: RowHash = hash_rows,
+        spill: Path | None = None,
     ) -> AdditiveArrangement:
         """The arrangement whose ``runs`` these were; nothing is read until it is looked into."""
-        return cls(key_types, width, runs=runs, row_hash=row_hash)
+        return cls(key_types, width, runs=runs, row_hash=row_hash, spill=spill)
 
     @property
     def runs(self) -> tuple[Run, ...]:

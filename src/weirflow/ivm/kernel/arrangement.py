@@ -17,6 +17,7 @@ from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
@@ -36,6 +37,8 @@ class Arrangement:
 
     A row's code has the key's hash in its upper half and the row's in its lower half, so that the rows of a key lie
     together and equal rows side by side. Codes only guide: keys and rows are always compared themselves.
+
+    With a folder ``spill``, large runs lie in nameless files there instead of in memory.
     """
 
     def __init__(
@@ -45,22 +48,29 @@ class Arrangement:
         *,
         runs: Iterable[Run] = (),
         row_hash: RowHash = hash_rows,
+        spill: Path | None = None,
     ) -> None:
         self.types = tuple(types)
         self.key_count = key_count
         self._hash = row_hash
         self._order = CodeOrder(Equality.IDENTITY)
-        self._spine = Spine(self._order, runs)
+        self._spine = Spine(self._order, runs, spill=spill)
         # Which bits of a code tell nothing about the key.
         self._span = _EVERYTHING if key_count == 0 else _NOTHING if key_count == len(self.types) else _LOW
         self._float_keys = any(has_floats(type_) for type_ in self.types[:key_count])
 
     @classmethod
     def from_runs(
-        cls, types: Iterable[pa.DataType], key_count: int, runs: Iterable[Run], *, row_hash: RowHash = hash_rows
+        cls,
+        types: Iterable[pa.DataType],
+        key_count: int,
+        runs: Iterable[Run],
+        *,
+        row_hash: RowHash = hash_rows,
+        spill: Path | None = None,
     ) -> Arrangement:
         """The arrangement whose ``runs`` these were; nothing is read until it is probed."""
-        return cls(types, key_count, runs=runs, row_hash=row_hash)
+        return cls(types, key_count, runs=runs, row_hash=row_hash, spill=spill)
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from weirflow.ivm.kernel.memory import Allocate, in_memory
 from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.zset.batch import concat_columns
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values, validity, value_offsets
@@ -49,12 +50,14 @@ class Merge:
     All equal rows fall into one slice.
     """
 
-    def __init__(self, runs: Sequence[Run], order: RunOrder, *, keep: bool = True) -> None:
+    def __init__(
+        self, runs: Sequence[Run], order: RunOrder, *, keep: bool = True, allocate: Allocate = in_memory
+    ) -> None:
         self.runs = tuple(runs)
         self._order = order
         self._at = [0] * len(self.runs)
         self._remaining = sum(len(run) for run in self.runs)
-        self._output = _RunBuilder(self.runs) if keep else None
+        self._output = _RunBuilder(self.runs, allocate) if keep else None
 
     @property
     def finished(self) -> bool:
@@ -116,6 +119,13 @@ class CodeOrder:
         return int(run.codes.searchsorted(pivot.codes[at], "right"))
 
 
+def copied(run: Run, allocate: Allocate) -> Run:
+    """The run in buffers of ``allocate``."""
+    builder = _RunBuilder([run], allocate)
+    builder.append(run)
+    return builder.build()
+
+
 def can_merge(runs: Sequence[Run]) -> bool:
     """Whether one run can hold all these rows: Arrow's plain strings and lists have 32-bit offsets."""
     return all(sum(column.nbytes for column in columns) <= MAX_STRING_BYTES for columns in _wide_columns(runs))
@@ -136,13 +146,13 @@ def _slice(run: Run, start: int, end: int) -> Run:
 class _RunBuilder:
     """Collects slices into buffers of the final size, so that finishing costs nothing however large the run."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], allocate: Allocate) -> None:
         capacity = sum(len(run) for run in runs)
         self._length = 0
-        self._codes = np.empty(capacity, np.uint64)
-        self._values = np.empty((capacity, runs[0].values.shape[1]), np.int64)
+        self._codes = allocate(capacity, np.uint64)
+        self._values = allocate((capacity, runs[0].values.shape[1]), np.int64)
         self._columns = [
-            _column_builder(columns, capacity) for columns in zip(*(run.columns for run in runs), strict=True)
+            _column_builder(columns, capacity, allocate) for columns in zip(*(run.columns for run in runs), strict=True)
         ]
 
     def append(self, part: Run) -> None:
@@ -158,13 +168,16 @@ class _RunBuilder:
         return Run(self._codes[: self._length], columns, self._values[: self._length])
 
 
-def _column_builder(inputs: Sequence[pa.Array], capacity: int) -> _FixedBuilder | _BytesBuilder | _ChunkBuilder:
+def _column_builder(
+    inputs: Sequence[pa.Array], capacity: int, allocate: Allocate
+) -> _FixedBuilder | _BytesBuilder | _ChunkBuilder:
     type_ = inputs[0].type
     dtype = raw_dtype(type_)
     if dtype is not None or pt.is_decimal128(type_):
-        return _FixedBuilder(type_, capacity, dtype or np.dtype("V16"))
+        return _FixedBuilder(type_, allocate(capacity, dtype or np.dtype("V16")))
     if pt.is_string(type_) or pt.is_binary(type_):
-        return _BytesBuilder(type_, capacity, sum(_byte_count(array) for array in inputs))
+        byte_count = sum(_byte_count(array) for array in inputs)
+        return _BytesBuilder(type_, allocate(capacity + 1, np.int32), allocate(byte_count, np.uint8))
     return _ChunkBuilder(type_)
 
 
@@ -198,11 +211,11 @@ class _Validity:
 class _FixedBuilder:
     """Values of up to 64 bits, and decimals."""
 
-    def __init__(self, type_: pa.DataType, capacity: int, dtype: np.dtype[Any]) -> None:
+    def __init__(self, type_: pa.DataType, data: npt.NDArray[Any]) -> None:
         self._type = type_
         self._length = 0
-        self._data: npt.NDArray[Any] = np.empty(capacity, dtype)
-        self._validity = _Validity(capacity)
+        self._data = data
+        self._validity = _Validity(len(data))
 
     def append(self, array: pa.Array) -> None:
         values = raw_values(array)
@@ -219,13 +232,14 @@ class _FixedBuilder:
 class _BytesBuilder:
     """Strings and binary values: offsets and bytes."""
 
-    def __init__(self, type_: pa.DataType, capacity: int, byte_count: int) -> None:
+    def __init__(self, type_: pa.DataType, offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8]) -> None:
         self._type = type_
         self._length = 0
         self._bytes = 0
-        self._offsets = np.zeros(capacity + 1, np.int32)
-        self._data = np.empty(byte_count, np.uint8)
-        self._validity = _Validity(capacity)
+        self._offsets = offsets
+        self._offsets[0] = 0
+        self._data = data
+        self._validity = _Validity(len(offsets) - 1)
 
     def append(self, array: pa.Array) -> None:
         offsets: Int64s = value_offsets(array)

@@ -20,6 +20,7 @@ from weirflow.ivm.zset.rows import equal_rows_at, expand_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
@@ -47,13 +48,14 @@ class OrderedArrangement:
         *,
         runs: Iterable[Run] = (),
         row_hash: RowHash = hash_rows,
+        spill: Path | None = None,
     ) -> None:
         self.types = tuple(types)
         self.key_count = key_count
         self.order = tuple(order)
         self._hash = row_hash
         self._run_order = _OrderedRuns(self.order)
-        self._spine = Spine(self._run_order, runs)
+        self._spine = Spine(self._run_order, runs, spill=spill)
 
     @classmethod
     def from_runs(
@@ -64,9 +66,10 @@ class OrderedArrangement:
         runs: Iterable[Run],
         *,
         row_hash: RowHash = hash_rows,
+        spill: Path | None = None,
     ) -> OrderedArrangement:
         """The arrangement whose ``runs`` these were; nothing is read until it is looked into."""
-        return cls(types, key_count, order, runs=runs, row_hash=row_hash)
+        return cls(types, key_count, order, runs=runs, row_hash=row_hash, spill=spill)
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -163,10 +166,11 @@ class OrderedArrangement:
         rows = order[starts]
         probe, weights = probe[rows], np.maximum(add_segments(weights[order], starts), 0)
         unknown_after = np.logical_or.reduceat(frontier[order], starts)
+        first = np.concatenate(([0], np.flatnonzero(probe[1:] != probe[:-1]) + 1))
+        size = np.append(first[1:], len(probe)) - first
         # Rows after the first frontier of their probe row may lack weights that were not read.
-        known = _exclusive_sums(unknown_after.astype(np.int64), probe) == 0
-        weights = np.where(known, weights, 0)
-        before = _exclusive_sums(weights, probe)
+        weights[_sums_before(unknown_after.astype(np.int64), first, size) > 0] = 0
+        before = _sums_before(weights, first, size)
         weights = np.minimum(weights, count - np.minimum(before, count))
         total = np.zeros(length, np.int64)
         np.add.at(total, probe, weights)
@@ -217,13 +221,11 @@ def _group_starts(columns: Sequence[pa.Array], order: Int64s, tied: Int64s) -> I
     return np.flatnonzero(fresh)
 
 
-def _exclusive_sums(values: Int64s, group: Int64s) -> Int64s:
-    """For each row the sum of the values before it in its group; groups are stretches of equal numbers.
+def _sums_before(values: Int64s, first: Int64s, size: Int64s) -> Int64s:
+    """For each row the sum of the values before it in its group.
 
     Sums that leave int64 do not matter: weights of one key that add up to 2^63 rows do not exist.
     """
-    running = np.cumsum(values)
-    start = np.flatnonzero(np.diff(group, prepend=-1))
-    before = running - values
-    sums: Int64s = before - before[start].repeat(np.diff(start, append=len(group)))
+    before = np.cumsum(values) - values
+    sums: Int64s = before - before[first].repeat(size)
     return sums

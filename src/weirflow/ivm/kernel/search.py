@@ -46,14 +46,19 @@ class Needles:
         codes, low = run.codes, self._low
         first = run.search(low)
         # The code at the first position that is not below the range; past the end it is one below, which never fits.
-        found = codes.take(first, mode="clip")
-        if self._span:
-            found &= ~self._span
-        hit = (found == low).nonzero()[0]
+        hit = (self._upper(codes.take(first, mode="clip")) == low).nonzero()[0]
         if len(hit) == 0:
             return hit, hit, hit
-        first = first[hit]
-        return self._order[hit], first, codes.searchsorted(low[hit] | self._span, "right") - first
+        first, low = first[hit], low[hit]
+        length = np.ones(len(hit), np.int64)
+        # Most ranges have one row: the next code tells, and only the others are searched for their end.
+        more = (self._upper(codes.take(first + 1, mode="clip")) == low).nonzero()[0]
+        if len(more):
+            length[more] = codes.searchsorted(low[more] | self._span, "right") - first[more]
+        return self._order[hit], first, length
+
+    def _upper(self, codes: UInt64s) -> UInt64s:
+        return codes & ~self._span if self._span else codes
 
     def candidates(self, runs: Iterable[Run]) -> Hits:
         """(run, probe rows, positions in the run) of all pairs whose codes fit, for each run that has any."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.kernel.merge import Merge, can_merge
+from weirflow.ivm.kernel.memory import allocator
+from weirflow.ivm.kernel.merge import Merge, can_merge, copied
 from weirflow.ivm.kernel.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
@@ -25,11 +27,14 @@ class Spine:
     """The runs of one arrangement. Runs may be merged in any order, since adding weights is commutative.
 
     ``maintain`` keeps their number logarithmic in the number of rows, and the rows that cancel each other to at most
-    about half of all, provided that its fuel is at least about 12 rows for each row inserted.
+    about half of all, provided that its fuel is at least about 12 rows for each row inserted. With a folder ``spill``
+    large runs lie in files there instead of in memory.
     """
 
-    def __init__(self, order: RunOrder, runs: Iterable[Run] = ()) -> None:
+    def __init__(self, order: RunOrder, runs: Iterable[Run] = (), *, spill: Path | None = None) -> None:
         self._order = order
+        self._spill = spill
+        self._allocate = allocator(spill)
         self._runs: list[Run] = [run for run in runs if len(run)]
         self._head: Run | None = None
         self._merges: list[Merge] = []
@@ -54,7 +59,7 @@ class Spine:
         if len(codes) > HEAD_ROWS // 2:
             run = self._order.sort(codes, columns, values)
             if len(run):
-                self._runs.append(run)
+                self._runs.append(run if self._spill is None else copied(run, self._allocate))
             return
         if self._head is None:
             head = self._order.sort(codes, columns, values)
@@ -109,7 +114,7 @@ class Spine:
     def _start(self, runs: Sequence[Run]) -> bool:
         if not can_merge(runs):
             return False
-        self._merges.append(Merge(runs, self._order))
+        self._merges.append(Merge(runs, self._order, allocate=self._allocate))
         self._merges.sort(key=lambda merge: sum(len(run) for run in merge.runs))
         return True
 

@@ -62,6 +62,12 @@ def test_equal_values_of_every_type_are_grouped(type_, row_hash):
 
 
 @every_hash
+def test_a_stranger_between_equal_rows(row_hash):
+    order, starts = group_rows([pa.array(["a", "b", "a"])], 3, row_hash=row_hash)
+    assert sorted(group.tolist() for group in np.split(order, starts[1:])) == [[0, 2], [1]]
+
+
+@every_hash
 def test_grouping_follows_the_equality(row_hash):
     array = pa.array([ZERO, NAN, MINUS_ZERO, OTHER_NAN, None, None])
     for equality, groups in ((Equality.GROUPING, 3), (Equality.IDENTITY, 4)):

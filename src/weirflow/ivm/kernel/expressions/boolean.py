@@ -31,8 +31,7 @@ def _logic(signature: Signature, nodes: list[Node], *, decisive: bool) -> Node |
         return None
     combine = pc.or_kleene if decisive else pc.and_kleene
     first, *others = [
-        _as_boolean(node) if pa.types.is_null(kind) else node
-        for node, kind in zip(nodes, signature.types, strict=True)
+        _as_boolean(node) if pa.types.is_null(kind) else node for node, kind in zip(nodes, signature.types, strict=True)
     ]
 
     def run(rows: Rows) -> Value:

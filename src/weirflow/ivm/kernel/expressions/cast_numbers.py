@@ -239,5 +239,3 @@ def _then(first: Kernel, second: Kernel) -> Kernel:
         return second(first(value))
 
     return run
-
-

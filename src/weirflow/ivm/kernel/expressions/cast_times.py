@@ -59,7 +59,9 @@ def timestamp_to_integer(cast: Cast) -> Kernel:
 
 def timestamp_to_floating(cast: Cast) -> Kernel:
     """Seconds since 1970, with their fraction."""
-    return on_arrays(lambda array: like_nulls(_seconds(array).astype(cast.target.to_pandas_dtype()), cast.target, array))
+    return on_arrays(
+        lambda array: like_nulls(_seconds(array).astype(cast.target.to_pandas_dtype()), cast.target, array)
+    )
 
 
 def timestamp_to_decimal(cast: Cast) -> Kernel:

@@ -226,7 +226,9 @@ def add_interval(signature: Signature) -> Kernel | None:
     kind, interval = signature.types
     position = signature.position
     if pa.types.is_duration(interval) and pa.types.is_timestamp(kind):
-        return on_arrays(lambda times, spans: _checked_sum(numbers(times), numbers(spans), kind, position, times, spans))
+        return on_arrays(
+            lambda times, spans: _checked_sum(numbers(times), numbers(spans), kind, position, times, spans)
+        )
     constant = signature.constants[1]
     if interval != pa.month_day_nano_interval() or constant is None:
         return None

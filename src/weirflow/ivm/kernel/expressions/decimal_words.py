@@ -37,9 +37,7 @@ def wide(array: pa.Array) -> NDArray[np.object_]:
     return unscaled(array).astype(object)
 
 
-def from_unscaled(
-    values: NDArray[np.int64] | NDArray[np.object_], kind: pa.DataType, *sources: pa.Array
-) -> pa.Array:
+def from_unscaled(values: NDArray[np.int64] | NDArray[np.object_], kind: pa.DataType, *sources: pa.Array) -> pa.Array:
     """A decimal128 array of unscaled values that fit into its precision; NULL where any of the sources is."""
     words = np.empty((len(values), 2), "<i8")
     if values.dtype == object:

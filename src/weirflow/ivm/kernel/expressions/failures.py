@@ -62,9 +62,7 @@ def remainder_by_zero(position: SqlPosition | None) -> DataError:
 def cast_overflow(value: Any, source: pa.DataType, target: pa.DataType, position: SqlPosition | None) -> DataError:
     """A number too large for the type it is cast to."""
     message = f"The value {value} of the type {sql_name(source)} cannot be cast to {sql_name(target)}: it overflows."
-    return DataError(
-        message, hint="use try_cast to get NULL instead", position=position, condition="CAST_OVERFLOW"
-    )
+    return DataError(message, hint="use try_cast to get NULL instead", position=position, condition="CAST_OVERFLOW")
 
 
 def cast_invalid(value: Any, source: pa.DataType, target: pa.DataType, position: SqlPosition | None) -> DataError:

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 _BLANK = r"[\x00-\x20\x7f]*"
-_DATE = re.compile(
-    _BLANK + r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*?)?)?)?" + _BLANK, re.DOTALL
-)
+_DATE = re.compile(_BLANK + r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*?)?)?)?" + _BLANK, re.DOTALL)
 _TIMESTAMP = re.compile(
     _BLANK + r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
     r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*?)?)?)?)?)?)?" + _BLANK,
@@ -23,9 +21,7 @@ _TIMESTAMP = re.compile(
 _TIME_ONLY = re.compile(_BLANK + r"T?[0-9]{1,2}(?::[0-9]{1,2}){0,2}(?:\.[0-9]*)?.*", re.DOTALL)
 _SINGLE_HOUR = re.compile(r"([+-])(\d):", re.ASCII)
 _SINGLE_MINUTE = re.compile(r"([+-])(\d\d):(\d)$", re.ASCII)
-_OFFSET = re.compile(
-    r"(?:UTC|GMT|UT)?([+-])(?:(\d)|(\d\d)(?::(\d\d)(?::(\d\d))?|(\d\d)(\d\d)?)?)", re.ASCII
-)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(?:(\d)|(\d\d)(?::(\d\d)(?::(\d\d))?|(\d\d)(\d\d)?)?)", re.ASCII)
 _UTC = frozenset({"Z", "UTC", "GMT", "UT"})
 _REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+")
 _MAX_OFFSET = 18 * 3600

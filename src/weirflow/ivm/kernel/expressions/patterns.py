@@ -64,7 +64,9 @@ def _by_arrow(pieces: list[Piece]) -> Callable[[Value], Value]:
 
 def _quoted(text: str) -> str:
     """Text that both RE2 and Python read as itself."""
-    return "".join(character if character.isalnum() or ord(character) > 127 else f"\\x{ord(character):02x}" for character in text)  # noqa: E501, PLR2004
+    return "".join(
+        character if character.isalnum() or ord(character) > 127 else f"\\x{ord(character):02x}" for character in text
+    )  # noqa: E501, PLR2004
 
 
 _ESCAPED = {"%": ".*", "_": "."}
@@ -76,9 +78,7 @@ def varying(escape: str, position: SqlPosition | None, *, lowered: bool) -> Kern
     @functools.lru_cache(maxsize=256)
     def compiled(pattern: str) -> re.Pattern[str]:
         pieces = _pieces(pattern, escape, position)
-        return re.compile(
-            "".join(_ESCAPED.get(piece.wildcard) or re.escape(piece.text) for piece in pieces), re.DOTALL
-        )
+        return re.compile("".join(_ESCAPED.get(piece.wildcard) or re.escape(piece.text) for piece in pieces), re.DOTALL)
 
     def matches(text: str, pattern: str, _: str = "") -> bool:
         if lowered:

@@ -55,7 +55,9 @@ def translate(java: str) -> Expression:
         re.compile(text),
         parser.groups,
         nullable,
-        None if parser.has_dollar else text.replace("\\x85", "\\x{85}").replace("\\u2028", "\\x{2028}").replace("\\u2029", "\\x{2029}"),  # noqa: E501
+        None
+        if parser.has_dollar
+        else text.replace("\\x85", "\\x{85}").replace("\\u2028", "\\x{2028}").replace("\\u2029", "\\x{2029}"),  # noqa: E501
         parser.repeated_groups,
     )
 

@@ -1,0 +1,25 @@
+"""From SQL text to the plan that is compiled: the passes, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.sql.bind import bind_query
+from weirflow.sql.decorrelate import decorrelate
+from weirflow.sql.prune_columns import prune_columns
+from weirflow.sql.push_filters import push_filters
+
+if TYPE_CHECKING:
+    from weirflow.sql.context import Catalog
+    from weirflow.sql.plan import Plan
+
+PASSES = (decorrelate, push_filters, prune_columns)
+"""Each takes a plan and returns one with the same output; the first must run, the others only make it cheaper."""
+
+
+def logical_plan(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
+    """The optimized plan of the one query in ``sql``, free of subqueries; errors as ``bind_query``'s."""
+    plan = bind_query(sql, catalog, time_zone=time_zone)
+    for run in PASSES:
+        plan = run(plan)
+    return plan
