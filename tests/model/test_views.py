@@ -45,6 +45,28 @@ VIEWS = {
     "top": "SELECT k, v, s FROM t ORDER BY v DESC NULLS LAST, k NULLS FIRST, s NULLS FIRST LIMIT 3",
     "top_later": "SELECT k, v, s FROM t ORDER BY v NULLS FIRST, k NULLS FIRST, s NULLS FIRST LIMIT 2 OFFSET 2",
     "top_totals": "SELECT k, total FROM grouped ORDER BY total DESC NULLS LAST, k NULLS FIRST LIMIT 2",
+    "ranked": """
+        SELECT k, v, s, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS n,
+               RANK() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS r,
+               DENSE_RANK() OVER (PARTITION BY s ORDER BY v DESC NULLS LAST) AS d
+        FROM t
+    """,
+    "framed": """
+        SELECT k, v,
+               SUM(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS running,
+               COUNT(*) OVER (PARTITION BY k) AS n,
+               MIN(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST
+                            ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS low,
+               MAX(v) OVER (PARTITION BY k) AS high
+        FROM t
+    """,
+    "neighbours": """
+        SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS before,
+               LEAD(v, 2, 9) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS after,
+               FIRST_VALUE(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS first,
+               NTILE(2) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS half
+        FROM t
+    """,
     "cased": "SELECT CASE WHEN v > 0 THEN 'plus' WHEN v < 0 THEN 'minus' ELSE s END AS c, COALESCE(v, 0) AS z FROM t",
 }
 

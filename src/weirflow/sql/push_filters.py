@@ -39,7 +39,7 @@ def push_filters(plan: Plan) -> Plan:
     return _push(plan, [])
 
 
-def _push(plan: Plan, pending: list[Expr]) -> Plan:  # noqa: C901, PLR0911 - one return for each kind of node
+def _push(plan: Plan, pending: list[Expr]) -> Plan:  # noqa: C901, PLR0911, PLR0912 - one return for each node
     """``plan`` with the ``pending`` predicates over its columns applied, as deep as possible."""
     match plan:
         case Filter():

@@ -25,6 +25,8 @@ from weirflow.ivm.operators.negate import Negate
 from weirflow.ivm.operators.set_operation import SetOperation
 from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.operators.union import Union
+from weirflow.ivm.operators.window.functions import is_supported
+from weirflow.ivm.operators.window.operator import Window
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql import plan as logical
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
@@ -119,6 +121,28 @@ class Lowering:
         if plan.grouping_sets is None:
             return self._circuit.add(Aggregate(plan.keys, plan.calls), [source], "aggregate")
         return self._grouping_sets(plan, source, plan.grouping_sets)
+
+    @_lower.register
+    def _(self, plan: logical.Window) -> int:
+        """One operator for each way of partitioning, one behind the other; columns are put back in order at the end."""
+        width = len(plan.input.fields)
+        node, placed = self.node(plan.input), {}
+        by_partition: dict[tuple[Expr, ...], list[int]] = {}
+        for number, call in enumerate(plan.calls):
+            if not is_supported(call):
+                raise NotIncremental(
+                    f"The window function {call.function}, as it is used here, is not proven to equal Spark's.",
+                    reason=Reason.FUNCTION_NOT_PROVEN,
+                    position=call.position,
+                )
+            by_partition.setdefault(call.partition_by, []).append(number)
+        for numbers in by_partition.values():
+            types = self._circuit.nodes[node].operator.types
+            calls = [plan.calls[number] for number in numbers]
+            node = self._circuit.add(Window(types, calls), [node], "window")
+            placed |= {number: len(types) + place for place, number in enumerate(numbers)}
+        columns = [Column(placed[number], "", call.type) for number, call in enumerate(plan.calls)]
+        return self._project(node, [*identity(plan.input.fields)[:width], *columns])
 
     @_lower.register
     def _(self, plan: logical.Join) -> int:

@@ -1,0 +1,1 @@
+"""Window functions, by recomputing the partitions a delta touches."""

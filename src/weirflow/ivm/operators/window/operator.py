@@ -1,0 +1,92 @@
+"""Window appends window functions to each row; a delta recomputes the partitions it touches, old and new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.kernel.expressions.compile import compile_expressions
+from weirflow.ivm.kernel.ordering import SortColumn
+from weirflow.ivm.operators.floats import normalized
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.operators.window.functions import evaluate
+from weirflow.ivm.operators.window.ordered import OrderedPartitions
+from weirflow.ivm.zset.batch import Batch, take_columns
+from weirflow.ivm.zset.rows import consolidate, group_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.kernel.state import State
+    from weirflow.sql.expr import Expr, WindowCall
+
+
+class Window(Operator):
+    """The input's columns, then one for each call; all calls partition the rows alike."""
+
+    def __init__(self, types: Sequence[pa.DataType], calls: Sequence[WindowCall]) -> None:
+        super().__init__([*types, *(call.type for call in calls)])
+        self._width = len(types)
+        self._calls = tuple(calls)
+        partition_by = calls[0].partition_by
+        self._keys = compile_expressions(partition_by)
+        self._key_count = len(partition_by)
+        self._inputs = [compile_expressions(_inputs(call)) for call in calls]
+        self._rows = Arrangement((*(key.type for key in partition_by), *types), self._key_count)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """All rows, by partition."""
+        return (self._rows,)
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        delta = consolidate(deltas[0])
+        if not len(delta):
+            return Batch.empty(self.types)
+        keys = tuple(normalized(key) for key in self._keys(delta.columns, len(delta)))
+        keyed = Batch((*keys, *delta.columns), delta.weights)
+        self._stage(lambda: self._rows.insert(keyed))
+        touched, numbers = _partitions(keys, len(delta))
+        old = self._rows.probe(touched, consolidated=True, count=len(touched[0]) if touched else 1)
+        before = Batch((pa.array(old.probe_index), *old.batch.columns[self._key_count :]), old.batch.weights)
+        after = consolidate(Batch.concat([before, Batch((pa.array(numbers), *delta.columns), delta.weights)]))
+        return consolidate(Batch.concat([self._windowed(before).negate(), self._windowed(after)]))
+
+    def _windowed(self, numbered: Batch) -> Batch:
+        """Rows behind their partition's number, with the calls' columns instead; a row of weight n counts n times."""
+        copies = np.repeat(np.arange(len(numbered)), np.maximum(numbered.weights, 0))
+        partition = numbered.columns[0].to_numpy()[copies]
+        rows = take_columns(numbered.columns[1:], copies)
+        count = len(copies)
+        columns = list(rows)
+        for call, inputs in zip(self._calls, self._inputs, strict=True):
+            if not count:
+                columns.append(pa.array([], call.type))
+                continue
+            evaluated = inputs(rows, count)
+            keys = evaluated[len(call.arguments) :]
+            order = [SortColumn(at, key.descending, key.nulls_first) for at, key in enumerate(call.order_by)]
+            ordered = OrderedPartitions(partition, keys, order, rows)
+            arguments = take_columns(evaluated[: len(call.arguments)], ordered.order)
+            back = np.empty(count, np.int64)
+            back[ordered.order] = np.arange(count)
+            columns.append(evaluate(ordered, arguments, call).take(pa.array(back)))
+        return Batch(tuple(columns), np.ones(count, np.int64))
+
+
+def _inputs(call: WindowCall) -> list[Expr]:
+    return [*call.arguments, *(key.expr for key in call.order_by)]
+
+
+def _partitions(keys: Sequence[pa.Array], length: int) -> tuple[tuple[pa.Array, ...], np.ndarray]:
+    """The different keys, and for each row the number of its own."""
+    if not keys:
+        return (), np.zeros(length, np.int64)
+    order, starts = group_rows(keys, length)
+    numbers = np.empty(length, np.int64)
+    numbers[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=length))
+    return take_columns(keys, order[starts]), numbers
