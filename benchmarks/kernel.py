@@ -88,6 +88,29 @@ def rows_by_key(kind: str, rows: int, ticks: int) -> Iterator[tuple[str, float]]
     yield "runs", len(arrangement.runs)
 
 
+def ticks_during_a_merge(rows: int, ticks: int) -> Iterator[tuple[str, float]]:
+    """The same ticks while the base is being merged with one half as large, in slices."""
+    random = np.random.default_rng(4)
+    arrangement = Arrangement([pa.int64(), pa.int64()], 1)
+    for numbers in (np.arange(rows), np.arange(rows, rows + rows // 2)):
+        column = pa.array(random.permutation(numbers))
+        arrangement.insert(Batch((column, column), np.ones(len(numbers), np.int64)))
+    clock = Clock()
+    fresh = 2 * rows
+    for _ in range(ticks):
+        wanted, added = random.choice(rows, DELTA, replace=False), pa.array(np.arange(fresh, fresh + DELTA))
+        found = clock.run("probe", partial(arrangement.probe, [pa.array(wanted)]))
+        assert np.array_equal(np.sort(found.batch.columns[1].to_numpy()), np.sort(wanted))
+        clock.run("insert", partial(arrangement.insert, Batch((added, added), np.ones(DELTA, np.int64))))
+        clock.run("maintain", partial(arrangement.maintain, FUEL))
+        fresh += DELTA
+    clock.sum("tick", "probe", "insert", "maintain")
+    yield from spread(clock, "probe", "maintain", "tick")
+    yield "tick, p99 / median", float(np.quantile(clock.times["tick"], 0.99) / np.median(clock.times["tick"]))
+    yield "tick, slowest ms", max(clock.times["tick"]) * 1e3
+    yield "runs", len(arrangement.runs)
+
+
 def sums_by_key(rows: int, ticks: int) -> Iterator[tuple[str, float]]:
     """An ``AdditiveArrangement`` with three accumulators a key."""
     random = np.random.default_rng(2)
@@ -152,6 +175,7 @@ def main() -> None:
         for name, figures in (
             ("rows by int key", rows_by_key("int", rows, options.ticks)),
             ("rows by string key", rows_by_key("string", rows, options.ticks)),
+            ("ticks during a merge", ticks_during_a_merge(rows, 2 * options.ticks)),
             ("sums by int key", sums_by_key(rows, options.ticks)),
             ("first by int key", first_by_key(rows, options.ticks)),
         ):

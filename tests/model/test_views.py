@@ -67,6 +67,15 @@ VIEWS = {
                NTILE(2) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS half
         FROM t
     """,
+    "in_subquery": "SELECT k, v FROM t WHERE k IN (SELECT k FROM u WHERE w > 0)",
+    "not_in_subquery": "SELECT k, v FROM t WHERE v NOT IN (SELECT w FROM u)",
+    "existing": "SELECT k, v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.w < t.v)",
+    "not_existing": "SELECT k, v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "scalar": "SELECT k, v FROM t WHERE v > (SELECT AVG(w) FROM u)",
+    "correlated": "SELECT k, v, (SELECT COUNT(*) FROM u WHERE u.k = t.k) AS n FROM t",
+    "correlated_extreme": "SELECT k, v FROM t WHERE v = (SELECT MAX(b.v) FROM t b WHERE b.k = t.k)",
+    "derived": "WITH x AS (SELECT k, SUM(v) AS total FROM t GROUP BY k) SELECT x.k, total, w FROM x JOIN u ON x.k = u.k",
+    "values": "SELECT t.k, name FROM t JOIN (VALUES (1, 'one'), (2, 'two')) AS n(k, name) ON t.k = n.k",
     "cased": "SELECT CASE WHEN v > 0 THEN 'plus' WHEN v < 0 THEN 'minus' ELSE s END AS c, COALESCE(v, 0) AS z FROM t",
 }
 

@@ -243,8 +243,11 @@ def _evaluate_call(call: Call, value: Callable[[Expr], Any]) -> Any:
     match call.function:
         case "and" | "or":
             stop = call.function == "or"
-            found = [value(part) for part in arguments]
-            return stop if stop in found else None if None in found else not stop
+            left = value(arguments[0])
+            if left is stop:
+                return stop
+            right = value(arguments[1])
+            return stop if right is stop else None if None in (left, right) else not stop
         case "case":
             for condition, result in zip(arguments[:-1:2], arguments[1::2], strict=False):
                 if value(condition) is True:

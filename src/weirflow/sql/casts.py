@@ -65,7 +65,7 @@ def never_fails(source: pa.DataType, target: pa.DataType) -> bool:
     if is_integral(source) and is_integral(target):
         return bool(source.bit_width <= target.bit_width)
     if is_integral(source) and is_decimal(target):
-        return INTEGRAL_DIGITS[source] <= target.precision - target.scale
+        return bool(INTEGRAL_DIGITS[source] <= target.precision - target.scale)
     if is_decimal(source) and is_decimal(target):
         whole = source.precision - source.scale <= target.precision - target.scale
         return bool(whole and source.scale <= target.scale)

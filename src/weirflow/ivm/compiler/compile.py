@@ -1,4 +1,4 @@
-"""SQL views over sources to one circuit: parse, bind, order by dependency, rewrite, lower."""
+"""SQL views over sources to one circuit: order by dependency, plan, lower."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from sqlglot import exp
 from weirflow.errors import ConfigError
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.lower import Lowering
-from weirflow.ivm.compiler.passes import rewrite
-from weirflow.sql.bind import bind_query
+from weirflow.sql.optimize import logical_plan
 from weirflow.sql.parse import parse_query
 from weirflow.sql.plan import Field
 
@@ -42,7 +41,7 @@ def compile_views(sources: Mapping[str, pa.Schema], views: Mapping[str, str]) ->
     lowering = Lowering(circuit, nodes)
     fields: dict[str, tuple[Field, ...]] = {}
     for name in _in_order(views):
-        plan = rewrite(bind_query(views[name], catalog))
+        plan = logical_plan(views[name], catalog)
         nodes[name] = lowering.node(plan)
         circuit.add_view(name, nodes[name])
         catalog[name] = fields[name] = plan.fields

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from weirflow.ivm.compiler.columns import identity, moved, moved_call
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
+from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.ivm.kernel.ordering import SortColumn
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange
@@ -18,6 +19,7 @@ from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
 from weirflow.ivm.operators.floats import holds_floats
+from weirflow.ivm.operators.generate import Generate
 from weirflow.ivm.operators.join import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.ivm.operators.match import Match
@@ -66,7 +68,12 @@ class Lowering:
     def node(self, plan: logical.Plan) -> int:
         """The number of the node whose output is the plan's; ``NotIncremental`` if there is no operator for it."""
         if plan not in self._nodes:
-            self._nodes[plan] = self._lower(plan)
+            try:
+                self._nodes[plan] = self._lower(plan)
+            except UnknownFunction as error:
+                raise NotIncremental(
+                    error.message, reason=Reason.FUNCTION_NOT_PROVEN, hint=error.hint, position=error.position
+                ) from error
         return self._nodes[plan]
 
     @singledispatchmethod
@@ -104,6 +111,11 @@ class Lowering:
         return self._circuit.add(Union(types), [self.node(one) for one in plan.inputs], "union")
 
     @_lower.register
+    def _(self, plan: logical.Generate) -> int:
+        operator = Generate([field.type for field in plan.fields], plan.generator, outer=plan.outer)
+        return self._circuit.add(operator, [self.node(plan.input)], plan.generator.function)
+
+    @_lower.register
     def _(self, plan: logical.Distinct) -> int:
         node = self._normalized(self.node(plan.input), plan.fields)
         return self._circuit.add(Distinct([field.type for field in plan.fields]), [node], "distinct")
@@ -126,7 +138,8 @@ class Lowering:
     def _(self, plan: logical.Window) -> int:
         """One operator for each way of partitioning, one behind the other; columns are put back in order at the end."""
         width = len(plan.input.fields)
-        node, placed = self.node(plan.input), {}
+        node = self.node(plan.input)
+        placed: dict[int, int] = {}
         by_partition: dict[tuple[Expr, ...], list[int]] = {}
         for number, call in enumerate(plan.calls):
             if not is_supported(call):

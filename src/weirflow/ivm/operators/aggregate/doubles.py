@@ -7,6 +7,7 @@ is a function of the rows alone, whatever came and went before.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +39,10 @@ class Escapes(NamedTuple):
 
 class DoubleFunction(LinearFunction):
     """A linear function whose rows may escape."""
+
+    @abstractmethod
+    def decode(self, totals: np.ndarray, escaped: Mapping[int, Sequence[tuple[int, int]]] | None = None) -> pa.Array:
+        """See ``LinearFunction``; ``escaped`` has the slots and amounts of groups, by their number."""
 
     def escapes(self, argument: pa.Array, counted: np.ndarray) -> Escapes | None:
         """What does not fit the limbs, or None."""

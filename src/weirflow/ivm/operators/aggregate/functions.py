@@ -67,7 +67,7 @@ class LinearCall:
 
     def decode(self, totals: np.ndarray, escaped: dict[int, list[tuple[int, int]]]) -> pa.Array:
         """The call's column, for groups with these totals."""
-        if isinstance(self._function, DoubleSum | Moment):
+        if isinstance(self._function, DoubleFunction):
             return self._function.decode(totals, escaped)
         return self._function.decode(totals)
 

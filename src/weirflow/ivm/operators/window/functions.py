@@ -124,8 +124,8 @@ def _extreme(*, largest: bool) -> WindowFunction:
         rank = np.empty(rows.count, np.int64)
         rank[by_rank] = np.arange(rows.count)
         best = _range_minimum(rank, low, high)
-        chosen = value.take(pa.array(by_rank[np.minimum(best, rows.count - 1)], mask=low == high))
-        return chosen  # a frame of NULLs only has a NULL as its best, which is its minimum and maximum
+        # NULLs rank last: only a frame that holds nothing else has one as its best.
+        return value.take(pa.array(by_rank[np.minimum(best, rows.count - 1)], mask=low == high))
 
     return function
 
