@@ -3,126 +3,27 @@
 The views use only what means the same in DuckDB and Spark; `tests/oracle` compares with Spark itself.
 """
 
-import random
-
 import duckdb
-import pyarrow as pa
 import pytest
 from support.maintained import Maintained, duckdb_rows
-
-SOURCES = {
-    "t": pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.string())]),
-    "u": pa.schema([("k", pa.int64()), ("w", pa.int64())]),
-}
-VIEWS = {
-    "filtered": "SELECT k, v + 1 AS v1, s FROM t WHERE v > 0 AND s <> 'b'",
-    "grouped": "SELECT k, COUNT(*) AS n, COUNT(v) AS nv, SUM(v) AS total FROM t GROUP BY k",
-    "having": "SELECT k, SUM(v) AS total FROM t GROUP BY k HAVING COUNT(*) > 1",
-    "extremes": "SELECT k, MIN(v) AS low, MAX(v) AS high, MIN(s) AS first FROM t GROUP BY k",
-    "different": "SELECT k, COUNT(DISTINCT v) AS n, SUM(DISTINCT v) AS total FROM t GROUP BY k",
-    "filtered_calls": "SELECT k, SUM(v) FILTER (WHERE s = 'a') AS a, COUNT(*) FILTER (WHERE v > 0) p FROM t GROUP BY k",
-    "overall": "SELECT COUNT(*) AS n, SUM(v) AS total, MIN(v) AS low FROM t",
-    "joined": "SELECT t.k, v, w FROM t JOIN u ON t.k = u.k",
-    "joined_residual": "SELECT t.k, v, w FROM t JOIN u ON t.k = u.k AND v < w",
-    "crossed": "SELECT v, w FROM t CROSS JOIN u WHERE v = w + 1",
-    "left_joined": "SELECT t.k, v, w FROM t LEFT JOIN u ON t.k = u.k",
-    "left_residual": "SELECT t.k, v, w FROM t LEFT JOIN u ON t.k = u.k AND v < w",
-    "right_joined": "SELECT u.k, v, w FROM t RIGHT JOIN u ON t.k = u.k",
-    "full_joined": "SELECT t.k AS tk, u.k AS uk, v, w FROM t FULL JOIN u ON t.k = u.k AND v <= w",
-    "self_joined": "SELECT a.k, a.v, b.v AS v2 FROM t a JOIN t b ON a.k = b.k AND a.v < b.v",
-    "three_joined": "SELECT a.v, u.w, b.s FROM t a JOIN u ON a.k = u.k JOIN t b ON u.w = b.v",
-    "distinct_rows": "SELECT DISTINCT k, s FROM t",
-    "united": "SELECT k FROM t UNION SELECT k FROM u",
-    "united_all": "SELECT k FROM t UNION ALL SELECT k FROM u",
-    "intersected": "SELECT k FROM t INTERSECT SELECT k FROM u",
-    "intersected_all": "SELECT k FROM t INTERSECT ALL SELECT k FROM u",
-    "excepted": "SELECT k FROM t EXCEPT SELECT k FROM u",
-    "excepted_all": "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
-    "rolled_up": "SELECT k, s, SUM(v) AS total FROM t GROUP BY ROLLUP (k, s)",
-    "cubed": "SELECT k, s, COUNT(*) AS n FROM t GROUP BY CUBE (k, s)",
-    "on_view": "SELECT total, COUNT(*) AS n FROM grouped GROUP BY total",
-    "diamond": "SELECT g.k, g.total, e.high FROM grouped g JOIN extremes e ON g.k = e.k",
-    "top": "SELECT k, v, s FROM t ORDER BY v DESC NULLS LAST, k NULLS FIRST, s NULLS FIRST LIMIT 3",
-    "top_later": "SELECT k, v, s FROM t ORDER BY v NULLS FIRST, k NULLS FIRST, s NULLS FIRST LIMIT 2 OFFSET 2",
-    "top_totals": "SELECT k, total FROM grouped ORDER BY total DESC NULLS LAST, k NULLS FIRST LIMIT 2",
-    "ranked": """
-        SELECT k, v, s, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS n,
-               RANK() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS r,
-               DENSE_RANK() OVER (PARTITION BY s ORDER BY v DESC NULLS LAST) AS d
-        FROM t
-    """,
-    "framed": """
-        SELECT k, v,
-               SUM(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS running,
-               COUNT(*) OVER (PARTITION BY k) AS n,
-               MIN(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST
-                            ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS low,
-               MAX(v) OVER (PARTITION BY k) AS high
-        FROM t
-    """,
-    "neighbours": """
-        SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS before,
-               LEAD(v, 2, 9) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS after,
-               FIRST_VALUE(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS first,
-               NTILE(2) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS half
-        FROM t
-    """,
-    "in_subquery": "SELECT k, v FROM t WHERE k IN (SELECT k FROM u WHERE w > 0)",
-    "not_in_subquery": "SELECT k, v FROM t WHERE v NOT IN (SELECT w FROM u)",
-    "existing": "SELECT k, v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.w < t.v)",
-    "not_existing": "SELECT k, v FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
-    "scalar": "SELECT k, v FROM t WHERE v > (SELECT AVG(w) FROM u)",
-    "correlated": "SELECT k, v, (SELECT COUNT(*) FROM u WHERE u.k = t.k) AS n FROM t",
-    "correlated_extreme": "SELECT k, v FROM t WHERE v = (SELECT MAX(b.v) FROM t b WHERE b.k = t.k)",
-    "derived": "WITH x AS (SELECT k, SUM(v) AS total FROM t GROUP BY k) SELECT x.k, total, w FROM x JOIN u ON x.k = u.k",
-    "values": "SELECT t.k, name FROM t JOIN (VALUES (1, 'one'), (2, 'two')) AS n(k, name) ON t.k = n.k",
-    "cased": "SELECT CASE WHEN v > 0 THEN 'plus' WHEN v < 0 THEN 'minus' ELSE s END AS c, COALESCE(v, 0) AS z FROM t",
-}
+from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 # Over no rows DuckDB returns a grand total, Spark nothing.
 EMPTY_DIFFERS = {"rolled_up", "cubed"}
 
 
-def random_changes(dice, rows, make_row, most):
-    """Weighted rows: about half of them retract a row that is there, sometimes one inserted in the same delta."""
-    changes = []
-    for _ in range(dice.randint(0, most)):
-        if rows and dice.random() < 0.45:
-            changes.append((rows.pop(dice.randrange(len(rows))), -1))
-        else:
-            row = make_row()
-            rows.append(row)
-            changes.append((row, 1))
-    return changes
-
-
-def maybe(dice, low, high):
-    return None if dice.random() < 0.15 else dice.randint(low, high)
-
-
-def run_case(seed, ticks):
-    dice = random.Random(seed)
-    views = Maintained(SOURCES, VIEWS)
-    rows = {"t": [], "u": []}
-    makers = {
-        "t": lambda: (maybe(dice, 0, 3), maybe(dice, -3, 3), dice.choice(["a", "b", "", None])),
-        "u": lambda: (maybe(dice, 0, 3), maybe(dice, -3, 3)),
-    }
-    for tick in range(ticks):
-        views.tick({name: random_changes(dice, rows[name], makers[name], 6) for name in rows})
-        connection = duckdb.connect()
-        for name in SOURCES:
-            connection.register(f"{name}_rows", views.table(name))
-            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_rows")
-        for name in ("grouped", "extremes"):
-            connection.execute(f"CREATE VIEW {name} AS {VIEWS[name]}")
-        for name, sql in VIEWS.items():
-            if name in EMPTY_DIFFERS and not rows["t"]:
-                continue
-            assert views.views[name] == duckdb_rows(connection, sql), (seed, tick, name)
-        connection.close()
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_views_equal_recompute_after_every_tick(seed):
-    run_case(seed, ticks=10)
+    tables = RandomTables(seed)
+    views = Maintained(SOURCES, VIEWS)
+    for tick in range(10):
+        views.tick(tables.changes(most=6))
+        with duckdb.connect() as connection:
+            for name in SOURCES:
+                connection.register(f"{name}_rows", views.table(name))
+                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_rows")
+            for name in ("grouped", "extremes"):
+                connection.execute(f"CREATE VIEW {name} AS {VIEWS[name]}")
+            for name, sql in VIEWS.items():
+                if tables.rows["t"] or name not in EMPTY_DIFFERS:
+                    assert views.views[name] == duckdb_rows(connection, sql), (tick, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-
 from decimal import Decimal
 from typing import Any
 

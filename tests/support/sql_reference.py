@@ -224,7 +224,16 @@ def evaluate(expr: Expr, row: Row, tables: Tables, around: tuple[Row, ...]) -> A
             return bool(run(expr.plan, tables, (*around, row)))
         case InSubquery():
             values = tuple(evaluate(value, row, tables, around) for value in expr.values)
-            return _in(values, run(expr.plan, tables, (*around, row)))
+            return _in(values, run(expr.plan, tables, (*around, row))) is True  # never NULL, as in Spark
+        case Call(function="not", arguments=(InSubquery() as inner,)):
+            values = tuple(evaluate(value, row, tables, around) for value in inner.values)
+            return _in(values, run(inner.plan, tables, (*around, row))) is False
+        case Call(function="not", arguments=(Call(function="and" | "or" as joint) as inner,)):
+            negated = tuple(Call("not", (part,), inner.type) for part in inner.arguments)
+            other = Call("or" if joint == "and" else "and", negated, inner.type)
+            return evaluate(other, row, tables, around)
+        case Call(function="not", arguments=(Call(function="not") as inner,)):
+            return evaluate(inner.arguments[0], row, tables, around)
         case Call():
             return _evaluate_call(expr, lambda part: evaluate(part, row, tables, around))
 

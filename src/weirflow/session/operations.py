@@ -363,12 +363,22 @@ def _stopped_by_interrupt(operation: Operation) -> Iterator[None]:
         yield
         return
 
+    interrupts: list[BaseException] = []
+
     def stop(number: int, frame: FrameType | None) -> None:
         operation.cancel()
-        before(number, frame)
+        try:
+            before(number, frame)
+        except BaseException as interrupt:
+            interrupts.append(interrupt)
+            raise
 
     signal.signal(signal.SIGINT, stop)
     try:
         yield
+    except Exception as error:
+        if interrupts:  # PySpark, on the way, found its work cancelled and raised that instead
+            raise interrupts[0] from error
+        raise
     finally:
         signal.signal(signal.SIGINT, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
@@ -116,6 +117,22 @@ def factored(predicate: Expr) -> Expr:
     choices = [conjunction(one) for one in rest]
     choice = reduce(lambda left, right: Call("or", (left, right), BOOLEAN), [one for one in choices if one is not None])
     return conjunction([*common, choice]) or predicate
+
+
+def negations_inward(expr: Expr) -> Expr:
+    """NOT moved below AND, OR and NOT, everywhere in ``expr``."""
+    if not isinstance(expr, Call):
+        return expr
+    if expr.function != "not":
+        return replace(expr, arguments=tuple(negations_inward(part) for part in expr.arguments))
+    inner = expr.arguments[0]
+    if isinstance(inner, Call) and inner.function == "not":
+        return negations_inward(inner.arguments[0])
+    if isinstance(inner, Call) and inner.function in ("and", "or"):
+        other = "or" if inner.function == "and" else "and"
+        negated = tuple(negations_inward(Call("not", (part,), BOOLEAN, expr.position)) for part in inner.arguments)
+        return Call(other, negated, BOOLEAN, inner.position)
+    return replace(expr, arguments=(negations_inward(inner),))
 
 
 def _disjuncts(predicate: Expr) -> list[Expr]:

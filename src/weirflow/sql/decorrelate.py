@@ -2,6 +2,9 @@
 
 EXISTS and IN that a filter requires are semi joins, their negations anti joins. Anywhere else a subquery is a further
 column of the node's input, found by an outer join.
+
+As values, IN and NOT IN are never NULL, as in Spark: IN is whether a row is equal, NOT IN whether no row is or, being
+NULL, might be. NOT is moved inwards first, since Spark does so and then tells the two apart by what is left.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weirflow.sql.conditions import conjunction, conjuncts
+from weirflow.sql.conditions import conjunction, conjuncts, negations_inward
 from weirflow.sql.correlation import (
     domain,
     hold,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 Subquery = ScalarSubquery | Exists | InSubquery
 _TRUE = Literal(value=True, type=BOOLEAN)
+_FALSE = Literal(value=False, type=BOOLEAN)
 
 
 def decorrelate(plan: Plan) -> Plan:
@@ -82,7 +86,7 @@ def _subqueries(expr: Expr) -> list[Subquery]:
 
 def _filter(plan: Filter) -> Plan:
     """Plain conjuncts first, then semi and anti joins, then the conjuncts that need a subquery's value."""
-    listed = conjuncts(plan.predicate)
+    listed = [part for one in conjuncts(plan.predicate) for part in _listed(one)]
     plain = conjunction(part for part in listed if not _subqueries(part))
     result = plan.input if plain is None else Filter(plan.input, plain)
     valued: list[Expr] = []
@@ -100,6 +104,10 @@ def _filter(plan: Filter) -> Plan:
         source, change = _attached(result, (part,))
         result = _first_columns(Filter(source, change(part)), len(plan.fields))
     return result
+
+
+def _listed(part: Expr) -> list[Expr]:
+    return conjuncts(negations_inward(part)) if _subqueries(part) else [part]
 
 
 def _required(part: Expr) -> tuple[Expr, bool]:
@@ -181,29 +189,34 @@ def _any(first: Expr, *others: Expr) -> Expr:
 
 def _attached(plan: Plan, exprs: tuple[Expr, ...]) -> tuple[Plan, Callable[[Expr], Expr]]:
     """The input with columns for the subqueries in ``exprs``, and how to rewrite expressions to read them."""
-    values: dict[Subquery, Expr] = {}
+    values: dict[Expr, Expr] = {}
+
+    def known(expr: Expr) -> Expr:
+        return rewrite(expr, values.get)
+
     for expr in exprs:
-        for subquery in reversed(_subqueries(expr)):  # those inside the values of an IN come first
-            if subquery not in values:
-                plan, values[subquery] = _attach(plan, subquery, values)
-
-    def change(expr: Expr) -> Expr:
-        return rewrite(expr, lambda part: values.get(part) if isinstance(part, Subquery) else None)
-
-    return plan, change
+        for part in reversed(list(parts(negations_inward(expr)))):  # those inside the values of an IN come first
+            wanted = _value_wanted(part)
+            if wanted is not None and part not in values:
+                plan, values[part] = _attach(plan, wanted, known, negated=wanted is not part)
+    return plan, lambda expr: known(negations_inward(expr))
 
 
-def _attach(outer: Plan, subquery: Subquery, known: dict[Subquery, Expr]) -> tuple[Plan, Expr]:
+def _value_wanted(part: Expr) -> Subquery | None:
+    """The subquery that ``part`` is, or that it negates when it is NOT IN."""
+    if isinstance(part, Call) and part.function == "not" and isinstance(part.arguments[0], InSubquery):
+        return part.arguments[0]
+    return part if isinstance(part, ScalarSubquery | Exists | InSubquery) else None
+
+
+def _attach(outer: Plan, subquery: Subquery, known: Callable[[Expr], Expr], *, negated: bool) -> tuple[Plan, Expr]:
     inner = _inner_plan(subquery)
     if isinstance(subquery, ScalarSubquery):
         return _attach_scalar(outer, inner) if is_correlated(inner) else _attach_single(outer, inner)
     if isinstance(subquery, Exists):
         return _attach_exists(outer, inner)
-    tested = tuple(
-        rewrite(value, lambda part: known.get(part) if isinstance(part, Subquery) else None)
-        for value in subquery.values
-    )
-    return _attach_in(outer, inner, tested)
+    tested = tuple(known(value) for value in subquery.values)
+    return (_attach_not_in if negated else _attach_in)(outer, inner, tested)
 
 
 def _attach_single(outer: Plan, inner: Plan) -> tuple[Plan, Expr]:
@@ -302,32 +315,37 @@ def _attach_exists(outer: Plan, inner: Plan) -> tuple[Plan, Expr]:
 
 
 def _attach_in(outer: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[Plan, Expr]:
-    """IN as a value: true if a row is equal, NULL if none is but one might be, false otherwise.
+    """IN as a value: whether an outer join finds an equal row."""
+    width, count = len(outer.fields), len(values)
+    source, tied = with_key_columns(pull_up(inner, outer), outer, count)
+    marked, marker = _with_marker(Distinct(source), width)
+    equal = [
+        Call("equal", (value, Column(width + index, source.fields[index].name, source.fields[index].type)), BOOLEAN)
+        for index, value in enumerate(values)
+    ]
+    joined = join_on(outer, marked, JoinKind.LEFT, conjunction([*equal, *conjuncts(_tied(tuple(tied), width))]))
+    return joined, Call("is_not_null", (marker,), BOOLEAN)
 
-    One outer join looks for an equal row, a second counts the rows and those without a NULL.
-    """
+
+def _attach_not_in(outer: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[Plan, Expr]:
+    """NOT IN as a value: no equal row, and none that might be, by the counts of all rows and of those not NULL."""
     if len(values) > 1:
         raise NotIncremental(
-            "IN of several columns can only be a condition of WHERE or HAVING by itself.",
+            "NOT IN of several columns can only be a condition of WHERE or HAVING by itself.",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
-            hint="rewrite it with EXISTS",
+            hint="rewrite it with NOT EXISTS",
         )
-    width, value = len(outer.fields), values[0]
+    width = len(outer.fields)
+    found, matched = _attach_in(outer, inner, values)
     source, tied = with_key_columns(pull_up(inner, outer), outer, 1)
-    marked, marker = _with_marker(Distinct(source), width)
-    equal = Call("equal", (value, Column(width, source.fields[0].name, source.fields[0].type)), BOOLEAN)
-    found = join_on(outer, marked, JoinKind.LEFT, conjunction([equal, *conjuncts(_tied(tuple(tied), width))]))
     counted, links = _counted(source, tuple(tied))
-    total = len(found.fields)
+    total, keys = len(found.fields), len(source.fields) - 1
     joined = join_on(found, counted, JoinKind.LEFT, _tied(links, total))
-    keys = len(source.fields) - 1
     rows, known = Column(total + keys, "_rows", BIGINT), Column(total + keys + 1, "_known", BIGINT)
-    none = Call("is_null", (rows,), BOOLEAN)
-    empty = _any(none, Call("equal", (rows, Literal(0, BIGINT)), BOOLEAN))
-    unsure = _any(Call("is_null", (value,), BOOLEAN), Call("less", (known, rows), BOOLEAN))
-    no, unknown = Literal(value=False, type=BOOLEAN), Literal(None, BOOLEAN)
-    matched = Call("is_not_null", (marker,), BOOLEAN)
-    return joined, Call("case", (matched, _TRUE, empty, no, unsure, unknown, no), BOOLEAN)
+    some = Call("coalesce", (Call("greater", (rows, Literal(0, BIGINT)), BOOLEAN), _FALSE), BOOLEAN)
+    unsure = _any(Call("is_null", (values[0],), BOOLEAN), Call("less", (known, rows), BOOLEAN))
+    maybe = _any(matched, Call("and", (some, unsure), BOOLEAN))
+    return joined, Call("not", (maybe,), BOOLEAN)
 
 
 def _counted(source: Plan, tied: tuple[Expr, ...]) -> tuple[Plan, tuple[Expr, ...]]:

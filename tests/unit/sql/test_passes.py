@@ -46,6 +46,13 @@ select a, a not in (select a from q) from p
 select a, a in (select d from q where q.a = p.b) from p
 select a, a in (select d from q where q.e > p.b) from p
 select a, a in (select d from q where false) from p
+select a, a not in (select d from q where false) from p
+select a, a not in (select d from q where q.a = p.b) from p
+select a, a not in (select d from q where q.e > p.b) from p
+select a, (a, b) in (select a, d from q) from p
+select a, (a in (select a from q)) is null from p
+select a, not (a in (select a from q) or b > 1) from p
+select a from p where not (a in (select a from q) and b > 1 and exists (select 1 from r where r.x = p.a))
 select a, exists (select 1 from q where q.a = p.a) from p
 select a, exists (select 1 from q) from p
 select a, exists (select 1 from q where q.a < p.a) from p

@@ -156,16 +156,27 @@ def _sign_change(signature: Signature, plain: Kernel, checked: Kernel) -> Kernel
         return None
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return plain
-    if not pa.types.is_integer(kind):
+    if kind == pa.month_day_nano_interval() and signature.function == "negate":
+        return _negated_months
+    if not (pa.types.is_integer(kind) or pa.types.is_duration(kind)):
         return None
 
     def changed(value: Value) -> Value:
         try:
             return checked(value)
         except pa.ArrowInvalid:
-            raise overflow(_JAVA_NAMES[kind], position) from None
+            raise overflow(_JAVA_NAMES.get(kind, "long"), position) from None
 
-    return changed
+    if pa.types.is_integer(kind):
+        return changed
+    # Arrow has no arithmetic of one interval alone.
+    return on_arrays(lambda array: changed(array.view(pa.int64())).view(kind))
+
+
+def _negated_months(value: Value) -> Value:
+    negated = [None if each is None else [-part for part in each] for each in ([value.as_py()] if is_scalar(value) else value.to_pylist())]
+    result = pa.array(negated, pa.month_day_nano_interval())
+    return result[0] if is_scalar(value) else result
 
 
 FUNCTIONS: dict[str, Builder] = {

@@ -51,8 +51,14 @@ def shift_months(days: NDArray[np.int64], months: NDArray[np.int64]) -> NDArray[
 
 def text_of_days(days: NDArray[np.int64]) -> list[str]:
     """``yyyy-MM-dd``; years beyond 9999 have a plus sign, as Java gives them."""
-    texts: list[str] = np.datetime_as_string(days.astype("M8[D]")).tolist()
-    return ["+" + text if len(text) > 10 and text[0] != "-" else text for text in texts]  # noqa: PLR2004
+    months = months_of(days)
+    parts = zip((months // 12 + 1970).tolist(), (months % 12 + 1).tolist(), (days - month_starts(months) + 1).tolist(), strict=True)
+    return [f"{_year(year)}-{month:02d}-{day:02d}" for year, month, day in parts]
+
+
+def _year(year: int) -> str:
+    sign = "-" if year < 0 else "+" if year > 9999 else ""  # noqa: PLR2004 - four digits
+    return f"{sign}{abs(year):04d}"
 
 
 def text_of_micros(micros: NDArray[np.int64]) -> list[str]:

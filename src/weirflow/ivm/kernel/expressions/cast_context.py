@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.ivm.kernel.expressions.calendar import text_of_micros
 from weirflow.ivm.kernel.expressions.failures import cast_invalid, cast_overflow
-from weirflow.ivm.kernel.expressions.rows import first_row
+from weirflow.ivm.kernel.expressions.rows import first_row, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -49,7 +50,7 @@ class Cast:
             return values
         if self.tolerant:
             return pc.if_else(pa.array(~failed), values, None)
-        value = array[row].as_py()
+        value = _shown(array, row)
         raise error(value) if error else cast_overflow(value, self.source, self.target, self.position)
 
     def parsed(self, texts: Iterable[Any], parse: Callable[[str], Any]) -> list[Any]:
@@ -70,3 +71,10 @@ class Cast:
     def to(self, values: Sequence[Any]) -> pa.Array:
         """Python values as an array of the target type."""
         return pa.array(values, self.target)
+
+
+def _shown(array: pa.Array, row: int) -> Any:
+    """A value for a message; Python has no dates as far away as Arrow's."""
+    if pa.types.is_timestamp(array.type):
+        return text_of_micros(numbers(array)[row : row + 1])[0]
+    return array[row].as_py()

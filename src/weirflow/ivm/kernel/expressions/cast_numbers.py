@@ -206,12 +206,12 @@ def decimal_to_float(cast: Cast) -> Kernel:
 def nearest_float(numerator: int, denominator: int) -> np.float32:
     """The FLOAT nearest to a fraction."""
     double = numerator / denominator
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         near = np.float32(double)
-    if float(near) == double or not np.isfinite(near):
-        return near
-    # Rounding twice goes wrong only if the double is half-way between two floats and the fraction is not.
-    other = np.nextafter(near, np.float32(np.inf if float(near) < double else -np.inf))
+        if float(near) == double or not np.isfinite(near):
+            return near
+        # Rounding twice goes wrong only if the double is half-way between two floats and the fraction is not.
+        other = np.nextafter(near, np.float32(np.inf if float(near) < double else -np.inf))
     if not np.isfinite(other) or double - float(near) != float(other) - double:
         return near
     exact = Fraction(numerator, denominator) - Fraction(double)

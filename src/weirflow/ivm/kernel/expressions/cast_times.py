@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from weirflow.ivm.kernel.expressions import cast_numbers
 from weirflow.ivm.kernel.expressions.cast_context import Cast
-from weirflow.ivm.kernel.expressions.decimal_words import wide
+from weirflow.ivm.kernel.expressions.decimal_words import rescaled, wide
 from weirflow.ivm.kernel.expressions.failures import cast_invalid, overflow
 from weirflow.ivm.kernel.expressions.rows import first_row, like_nulls, numbers, on_arrays
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400_000_000
 _SECOND = 1_000_000
+_SECOND_DIGITS = 6
 _LONG = np.iinfo(np.int64)
 _EXACT_DIGITS = 34 - 6
 """Spark multiplies a decimal by a million with 34 digits; up to this precision that is exact."""
@@ -65,9 +66,13 @@ def timestamp_to_floating(cast: Cast) -> Kernel:
 
 
 def timestamp_to_decimal(cast: Cast) -> Kernel:
-    """By way of a double, as in Spark."""
-    onward = cast_numbers.floating_to_decimal(Cast(pa.float64(), cast.target, cast.position, tolerant=cast.tolerant))
-    return on_arrays(lambda array: onward(like_nulls(_seconds(array), pa.float64(), array)))
+    """Seconds since 1970, exactly; rounded half up to the scale."""
+
+    def run(array: pa.Array) -> pa.Array:
+        micros = numbers(array).astype(object)
+        return cast_numbers.fitted_or_failed(cast, rescaled(micros, _SECOND_DIGITS, cast.target.scale), array)
+
+    return on_arrays(run)
 
 
 def _seconds(array: pa.Array) -> np.ndarray:

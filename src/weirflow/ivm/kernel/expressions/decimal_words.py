@@ -74,7 +74,7 @@ def rescaled(values: NDArray[np.object_], scale: int, to_scale: int) -> NDArray[
 def half_up(numerator: NDArray[np.object_], denominator: int | NDArray[np.object_]) -> NDArray[np.object_]:
     """The quotients of integers, rounded to the nearest integer, halves away from zero."""
     sign = np.where((numerator < 0) != (denominator < 0), -1, 1).astype(object)
-    size = np.abs(denominator)
+    size = abs(denominator)  # a Python integer stays one
     rounded: NDArray[np.object_] = sign * ((2 * np.abs(numerator) + size) // (2 * size))
     return rounded
 

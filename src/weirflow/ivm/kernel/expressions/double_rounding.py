@@ -27,6 +27,7 @@ def scaled_integers(values: NDArray[np.float64], scale: int, *, half_even: bool 
     power = 10.0 ** abs(scale)
     with np.errstate(over="ignore"):
         sizes = np.abs(values * power if scale >= 0 else values / power)
+    sizes = np.minimum(sizes, _SAFE)  # beyond, every value is an integer
     whole = np.floor(sizes)
     fraction = sizes - whole
     sure = (sizes < _SAFE) & (np.abs(fraction - 0.5) > sizes * _DOUBT)

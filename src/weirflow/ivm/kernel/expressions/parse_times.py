@@ -18,7 +18,10 @@ _TIMESTAMP = re.compile(
     r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*?)?)?)?)?)?)?" + _BLANK,
     re.DOTALL,
 )
-_TIME_ONLY = re.compile(_BLANK + r"T?[0-9]{1,2}(?::[0-9]{1,2}){0,2}(?:\.[0-9]*)?.*", re.DOTALL)
+_TIME_ONLY = re.compile(
+    r"(?:T[0-9]{1,2}|" + _BLANK + r"[0-9]{1,2}:)(?::?[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]*)?(?:[^0-9.].*)?)?)?" + _BLANK,
+    re.DOTALL,
+)
 _SINGLE_HOUR = re.compile(r"([+-])(\d):", re.ASCII)
 _SINGLE_MINUTE = re.compile(r"([+-])(\d\d):(\d)$", re.ASCII)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(?:(\d)|(\d\d)(?::(\d\d)(?::(\d\d))?|(\d\d)(\d\d)?)?)", re.ASCII)
@@ -46,7 +49,7 @@ def parse_timestamp(text: str, position: SqlPosition | None, *, zoned: bool) -> 
     """Microseconds since 1970; ``ValueError`` for what is no timestamp, ``DataError`` for what needs more than UTC."""
     found = _TIMESTAMP.fullmatch(text)
     if not found:
-        if zoned and _TIME_ONLY.fullmatch(text) and ":" in text:
+        if zoned and _TIME_ONLY.fullmatch(text):
             raise failure("CAST_INVALID_INPUT", f"{text!r} has no date; Spark would take today's.", position)
         raise ValueError(text)
     sign, year, month, day, hour, minute, second, fraction, zone = found.groups()

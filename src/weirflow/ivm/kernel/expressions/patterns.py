@@ -29,21 +29,12 @@ class Piece(NamedTuple):
     wildcard: str = ""
 
 
-def matcher(pattern: str, escape: str, position: SqlPosition | None) -> Callable[[Value], Value]:
-    """A test of texts against one pattern; a malformed one raises when a text is tested, as it does in Spark."""
+def matcher(pattern: str, escape: str) -> Callable[[Value], Value] | None:
+    """A test of texts against one pattern; None if it is malformed, for which Spark refuses the whole query."""
     try:
-        pieces = _pieces(pattern, escape, position)
-    except DataError as error:
-        malformed = error
-
-        def fail(texts: Value) -> Value:
-            if isinstance(texts, pa.Scalar) and not texts.is_valid:
-                return pa.scalar(None, pa.bool_())
-            if not isinstance(texts, pa.Scalar) and texts.null_count == len(texts):
-                return pa.nulls(len(texts), pa.bool_())
-            raise malformed
-
-        return fail
+        pieces = _pieces(pattern, escape, None)
+    except DataError:
+        return None
     return _by_arrow(pieces)
 
 

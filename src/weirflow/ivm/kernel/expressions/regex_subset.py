@@ -195,6 +195,8 @@ class _Parser:
             self._take()
         if self._peek() in ("", "]"):
             raise Refused(self._text)
+        if self._peek() == "-":
+            parts.append(_quoted(self._take()))
         while self._peek() != "]":
             parts.append(self._class_item())
         self._take()

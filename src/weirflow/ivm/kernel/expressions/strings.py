@@ -136,31 +136,30 @@ def concat(signature: Signature) -> Kernel | None:
 
 def concat_ws(signature: Signature) -> Kernel | None:
     """``concat_ws(separator, ...)``: what is not NULL, arrays included, with separators between."""
-    if are_texts(signature, len(signature.types)):
-
-        def joined(separator: Value, *parts: Value) -> Value:
-            if not parts:
-                return pc.binary_join_element_wise(separator, pa.scalar("", _STRING), pa.scalar("", _STRING))
-            return pc.binary_join_element_wise(*parts, separator, null_handling="skip")
-
-        return joined if len(signature.types) > 1 else one_by_one(lambda _: "", _STRING)
-
-    def run(separators: pa.Array, *parts: pa.Array) -> pa.Array:
-        columns = [part.to_pylist() for part in parts]
-        results = []
-        for row, separator in enumerate(separators.to_pylist()):
-            pieces: list[str] = []
-            for column in columns:
-                piece = column[row]
-                pieces.extend(piece if isinstance(piece, list) else [piece])
-            known = [piece for piece in pieces if piece is not None]
-            results.append(None if separator is None else separator.join(known))
-        return pa.array(results, _STRING)
-
     listed = [pa.types.is_list(kind) and kind.value_type == _STRING for kind in signature.types]
     if not all(text or kind == _STRING for text, kind in zip(listed, signature.types, strict=True)):
         return None
+    if any(listed) or len(signature.types) == 1:
+        return on_arrays(_joined_one_by_one)
+
+    def run(separators: pa.Array, *parts: pa.Array) -> pa.Array:
+        joined = pc.binary_join_element_wise(*parts, separators, null_handling="skip")
+        # Arrow leaves out rows of which all parts are NULL.
+        return joined if len(joined) == len(separators) else _joined_one_by_one(separators, *parts)
+
     return on_arrays(run)
+
+
+def _joined_one_by_one(separators: pa.Array, *parts: pa.Array) -> pa.Array:
+    columns = [part.to_pylist() for part in parts]
+    results: list[str | None] = []
+    for row, separator in enumerate(separators.to_pylist()):
+        pieces: list[str | None] = []
+        for column in columns:
+            pieces.extend(column[row] if isinstance(column[row], list) else [column[row]])
+        known = [piece for piece in pieces if piece is not None]
+        results.append(None if separator is None else separator.join(known))
+    return pa.array(results, _STRING)
 
 
 def replace(signature: Signature) -> Kernel | None:
@@ -329,7 +328,9 @@ def like(signature: Signature) -> Kernel | None:
     if known is None:
         return patterns.varying(escape_character, signature.position, lowered=lowered)
     pattern = letters.lower(known[0]) if lowered else known[0]
-    matcher = patterns.matcher(pattern, escape_character, signature.position)
+    matcher = patterns.matcher(pattern, escape_character)
+    if matcher is None:
+        return None
     if not lowered:
         return first_only(matcher)
     lower = one_by_one(letters.lower, _STRING)

@@ -1,0 +1,197 @@
+"""Every expression the evaluator takes gives what Spark gives: values, types, and the conditions of errors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.expression_catalogue import FAMILIES, Case
+from support.expression_data import SCHEMA, edge_table, from_values, named_pool
+
+from weirflow.errors import DataError
+from weirflow.ivm.kernel.expressions import compile_expression
+from weirflow.spark.errors import translate
+from weirflow.sql.types import nullable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from weirflow import Session
+
+PER_QUERY = 40
+ERRORS_PER_CONDITION = 1
+
+pytestmark = pytest.mark.filterwarnings(
+    # DataFrame.collect() leaves its socket to the garbage collector.
+    "ignore:unclosed <socket:ResourceWarning",
+)
+
+
+@pytest.fixture
+def spark(session: Session) -> Any:
+    """Spark without its interpreter for constant tables, so that it runs the code it generates."""
+    rule = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+    session.spark.conf.set("spark.sql.optimizer.excludedRules", rule)
+    yield session.spark
+    session.spark.conf.unset("spark.sql.optimizer.excludedRules")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_catalogue_over_edge_cases(spark: SparkSession, family: str) -> None:
+    assert mismatches(spark, FAMILIES[family](), edge_table(150, seed=1), errors=ERRORS_PER_CONDITION) == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=2, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_catalogue_over_generated_data(spark: SparkSession, family: str, data: st.DataObject) -> None:
+    assert mismatches(spark, FAMILIES[family](), data.draw(tables()), errors=0) == []
+
+
+def tables(rows: int = 40) -> st.SearchStrategy[pa.Table]:
+    """Tables of the catalogue's schema: edge cases, and what hypothesis thinks of."""
+
+    def table(columns: list[list[Any]]) -> pa.Table:
+        arrays = [from_values(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
+        arrays[0] = pa.array(range(rows), pa.int64())
+        return pa.table(arrays, schema=SCHEMA)
+
+    columns = [st.lists(st.none() | values(field), min_size=rows, max_size=rows) for field in SCHEMA]
+    return st.tuples(*columns).map(table)
+
+
+def values(field: pa.Field) -> st.SearchStrategy[Any]:
+    edges = st.sampled_from(named_pool(field.name, field.type))
+    generated = _generated(field.type)
+    return edges if generated is None or field.name in ("snum", "sdate", "small") else edges | generated
+
+
+def _generated(kind: pa.DataType) -> st.SearchStrategy[Any] | None:
+    if pa.types.is_integer(kind):
+        bound = 1 << (kind.bit_width - 1)
+        return st.integers(-bound, bound - 1)
+    if pa.types.is_floating(kind):
+        return st.floats(width=kind.bit_width, allow_nan=False)
+    if pa.types.is_decimal(kind):
+        bound = 10**kind.precision - 1
+        return st.integers(-bound, bound).map(lambda value: pa.scalar(value, pa.decimal128(38, 0)).as_py().scaleb(-kind.scale))
+    if kind == pa.string():
+        return st.text(st.characters(codec="utf-8"), max_size=12)
+    if kind == pa.binary():
+        return st.binary(max_size=6)
+    if kind == pa.date32():
+        return st.integers(-1_000_000, 3_000_000)
+    if pa.types.is_timestamp(kind):
+        return st.integers(-(10**17), 10**17)
+    return None
+
+
+def mismatches(spark: SparkSession, cases: list[Case], table: pa.Table, *, errors: int) -> list[str]:
+    """How our results differ from Spark's: at rows for which we have a value, and, for some, those for which we raise.
+
+    One query evaluates many expressions; each is guarded, row by row, so that rows that raise do not spoil it.
+    """
+    ours = [_evaluated(case, table) for case in cases]
+    guarded = table.append_column("ok", pa.array([[row not in result.errors for result in ours] for row in range(table.num_rows)]))
+    # Arrow's timestamps without zone arrive as ones with; in UTC they are the same.
+    without_zone = {name: f"cast({name} as timestamp_ntz)" for name in ("ntz", "ntz2")}
+    columns = [f"{without_zone[name]} as {name}" if name in without_zone else name for name in guarded.column_names]
+    frame = spark.createDataFrame(guarded).selectExpr(*columns).cache()
+    try:
+        found = []
+        for start in range(0, len(cases), PER_QUERY):
+            chunk = range(start, min(start + PER_QUERY, len(cases)))
+            found += _compared(frame, cases, ours, chunk)
+        for case, result in zip(cases, ours, strict=True):
+            found += _same_errors(frame, case, result, errors)
+        return found
+    finally:
+        frame.unpersist()
+
+
+class Ours:
+    """An expression's values, and the condition of the error at each row that has one."""
+
+    def __init__(self) -> None:
+        self.values: pa.Array | None = None
+        self.errors: dict[int, str | None] = {}
+
+
+def _evaluated(case: Case, table: pa.Table) -> Ours:
+    evaluate = compile_expression(case.expr)
+    columns = [column.combine_chunks() for column in table.columns]
+    result = Ours()
+    try:
+        result.values = evaluate(columns, table.num_rows)
+    except DataError:
+        pieces = []
+        for row in range(table.num_rows):
+            try:
+                pieces.append(evaluate([column.slice(row, 1) for column in columns], 1))
+            except DataError as error:
+                result.errors[row] = error.condition
+                pieces.append(pa.nulls(1, case.expr.type))
+        result.values = pa.concat_arrays(pieces)
+        # What raised for some rows must not for the others, evaluated together.
+        good = pa.array([row for row in range(table.num_rows) if row not in result.errors], pa.int64())
+        together = evaluate([column.take(good) for column in columns], len(good))
+        assert plain(together) == plain(result.values.take(good)), case.sql
+    result.values.validate(full=True)
+    assert result.values.type == case.expr.type, case.sql
+    return result
+
+
+def _compared(frame: DataFrame, cases: list[Case], ours: list[Ours], chunk: range) -> list[str]:
+    selected = [f"case when ok[{index}] then {cases[index].sql} end as c{index}" for index in chunk]
+    theirs = frame.selectExpr("id", *selected).toArrow().sort_by("id")
+    found = []
+    for index in chunk:
+        expected = theirs[f"c{index}"].combine_chunks()
+        actual = ours[index].values
+        if nullable(expected.type) != nullable(cases[index].expr.type):
+            found.append(f"{cases[index].sql}: Spark's type is {expected.type}, ours {cases[index].expr.type}")
+            continue
+        wrong = [row for row, pair in enumerate(zip(plain(actual), plain(expected), strict=True)) if pair[0] != pair[1]]
+        if wrong:
+            row = wrong[0]
+            found.append(f"{cases[index].sql}: {len(wrong)} rows, at {row} ours {plain(actual)[row]}, Spark's {plain(expected)[row]}")
+    return found
+
+
+def _same_errors(frame: DataFrame, case: Case, result: Ours, count: int) -> list[str]:
+    rows: dict[str | None, list[int]] = defaultdict(list)
+    for row, condition in result.errors.items():
+        rows[condition].append(row)
+    found = []
+    for condition, candidates in rows.items():
+        for row in candidates[:count]:
+            theirs = _condition(frame, case.sql, row)
+            if theirs != condition:
+                found.append(f"{case.sql} at {row}: we raise {condition}, Spark {theirs}")
+    return found
+
+
+def _condition(frame: DataFrame, sql: str, row: int) -> str | None:
+    try:
+        value = frame.where(f"id = {row}").selectExpr(f"{sql} as x").collect()
+    except Exception as error:  # noqa: BLE001 - whatever Spark raises is the answer
+        known = translate(error)
+        # What Java itself raises ("long overflow") has no condition in Spark.
+        return getattr(known, "condition", None) or ("ARITHMETIC_OVERFLOW" if "overflow" in str(error) else str(error))
+    return f"nothing, but gives {value}"
+
+
+def plain(array: pa.Array) -> list[Any]:
+    """Values that compare exactly: NaN equals itself, -0.0 differs from 0.0, times of any year are numbers."""
+    kind = array.type
+    if pa.types.is_date(kind):
+        return array.view(pa.int32()).to_pylist()
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return array.view(pa.int64()).to_pylist()
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind):
+        return [repr(value) for value in array.to_pylist()]
+    return array.to_pylist()
