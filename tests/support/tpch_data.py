@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import random
 from decimal import Decimal
 from typing import Any
@@ -66,7 +66,7 @@ class TpchData:
         for _ in range(count):
             key = self._next_order
             self._next_order += 1
-            date = datetime.date(1993, 1, 1) + datetime.timedelta(days=dice.randrange(1500))
+            date = dt.date(1993, 1, 1) + dt.timedelta(days=dice.randrange(1500))
             order = (
                 key,
                 dice.randrange(25),
@@ -84,9 +84,9 @@ class TpchData:
             changes["lineitem"] += [(line, 1) for line in lines]
         return changes
 
-    def _line(self, order: int, number: int, date: datetime.date) -> Row:
+    def _line(self, order: int, number: int, date: dt.date) -> Row:
         dice = self._dice
-        shipped = date + datetime.timedelta(days=dice.randint(1, 120))
+        shipped = date + dt.timedelta(days=dice.randint(1, 120))
         part, supplier, *_ = dice.choice(self._partsupp)
         return (
             order,
@@ -100,8 +100,8 @@ class TpchData:
             dice.choice("RAN"),
             dice.choice("OF"),
             shipped,
-            date + datetime.timedelta(days=dice.randint(30, 90)),
-            shipped + datetime.timedelta(days=dice.randint(1, 30)),
+            date + dt.timedelta(days=dice.randint(30, 90)),
+            shipped + dt.timedelta(days=dice.randint(1, 30)),
             dice.choice(["DELIVER IN PERSON", "NONE"]),
             dice.choice(_MODES),
             "l",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Row = tuple[Any, ...]
 
@@ -74,7 +76,7 @@ VIEWS = {
     "scalar": "SELECT k, v FROM t WHERE v > (SELECT AVG(w) FROM u)",
     "correlated": "SELECT k, v, (SELECT COUNT(*) FROM u WHERE u.k = t.k) AS n FROM t",
     "correlated_extreme": "SELECT k, v FROM t WHERE v = (SELECT MAX(b.v) FROM t b WHERE b.k = t.k)",
-    "derived": "WITH x AS (SELECT k, SUM(v) AS total FROM t GROUP BY k) SELECT x.k, total, w FROM x JOIN u ON x.k = u.k",
+    "derived": "WITH x AS (SELECT k, SUM(v) AS total FROM t GROUP BY k) SELECT x.k, total, w FROM x JOIN u USING (k)",
     "values": "SELECT t.k, name FROM t JOIN (VALUES (1, 'one'), (2, 'two')) AS n(k, name) ON t.k = n.k",
     "cased": "SELECT CASE WHEN v > 0 THEN 'plus' WHEN v < 0 THEN 'minus' ELSE s END AS c, COALESCE(v, 0) AS z FROM t",
 }

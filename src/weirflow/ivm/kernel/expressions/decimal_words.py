@@ -58,9 +58,12 @@ def fitted(
     """As ``from_unscaled``, but raises if a value that is not NULL has too many digits."""
     bound = 10**kind.precision
     if values.dtype == object or kind.precision <= LONG_DIGITS:
-        row = first_row((values >= bound) | (values <= -bound), *sources)
+        outside = ((values >= bound) | (values <= -bound)).astype(np.bool_)
+        row = first_row(outside, *sources)
         if row is not None:
             raise decimal_overflow(plain_text(int(values[row]), kind.scale), kind, position)
+        if outside.any():
+            values = np.where(outside, 0, values)  # NULLs all of them
     return from_unscaled(values, kind, *sources)
 
 
