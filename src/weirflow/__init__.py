@@ -13,12 +13,14 @@ from weirflow.types import ExplainMode, OperationState, Placement, Profile, Save
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
     from weirflow.config import Settings
+    from weirflow.ivm.zset import DeltaBatch
     from weirflow.session import Operation, Session
     from weirflow.spark.frame import DataFrame
 
 __all__ = [
     "CheckpointStorage",
     "DataFrame",
+    "DeltaBatch",
     "ExplainMode",
     "Operation",
     "OperationState",
@@ -35,6 +37,7 @@ __all__ = [
 _LATE = {
     "CheckpointStorage": "weirflow.checkpoint",
     "DataFrame": "weirflow.spark.frame",
+    "DeltaBatch": "weirflow.ivm.zset",
     "Operation": "weirflow.session",
     "Session": "weirflow.session",
     "Settings": "weirflow.config",

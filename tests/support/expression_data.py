@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -129,10 +129,11 @@ def pool(kind: pa.DataType) -> list[Any]:  # noqa: C901, PLR0911, PLR0912 - one 
     if kind == DOUBLE:
         return DOUBLES
     if pa.types.is_decimal(kind):
-        unit = Decimal(1).scaleb(-kind.scale)
-        bound = Decimal(10) ** (kind.precision - kind.scale)
-        values = [Decimal(text) for text in _DECIMALS] + [unit, -unit, bound - unit, unit - bound, bound / 2]
-        return [value for value in values if abs(value) < bound and value == round_to(value, kind.scale)]
+        with localcontext(Context(prec=120)):
+            unit = Decimal(1).scaleb(-kind.scale)
+            bound = Decimal(10) ** (kind.precision - kind.scale)
+            values = [Decimal(text) for text in _DECIMALS] + [unit, -unit, bound - unit, unit - bound, bound / 2]
+            return [value for value in values if abs(value) < bound and value == value.quantize(unit)]
     if kind == STRING:
         return TEXTS
     if kind == BINARY:
@@ -152,13 +153,6 @@ def pool(kind: pa.DataType) -> list[Any]:  # noqa: C901, PLR0911, PLR0912 - one 
         draw = random.Random(7)
         return [[], *[[draw.choice(inner) for _ in range(size)] for size in (1, 1, 2, 2, 3, 4)]]
     raise AssertionError(kind)
-
-
-def round_to(value: Decimal, scale: int) -> Decimal:
-    import decimal as d
-
-    with d.localcontext(d.Context(prec=120)):
-        return value.quantize(Decimal(1).scaleb(-scale))
 
 
 def from_values(values: list[Any], kind: pa.DataType) -> pa.Array:

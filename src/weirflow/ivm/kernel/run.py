@@ -120,7 +120,7 @@ def sorted_run(
     regrouped, starts = group_sorted(codes, columns, equality)
     if regrouped is not None:
         columns, values = take_columns(columns, regrouped), values[regrouped]
-    if len(starts) < len(codes):
+    if starts is not None and len(starts) < len(codes):
         codes, values = codes[starts], add_segments(values, starts)
         columns = take_columns(columns, starts)
     nonzero = values[:, 0] != 0 if values.shape[1] == 1 else values.any(axis=1)

@@ -163,18 +163,20 @@ def canonical_rows(columns: Sequence[pa.Array], length: int, equality: Equality)
     return list(zip(*[canonical(column, equality) for column in columns], strict=True)) if columns else [()] * length
 
 
-def group_sorted(codes: UInt64s, columns: Sequence[pa.Array], equality: Equality) -> tuple[Int64s | None, Int64s]:
+def group_sorted(
+    codes: UInt64s, columns: Sequence[pa.Array], equality: Equality
+) -> tuple[Int64s | None, Int64s | None]:
     """Group equal rows of ``columns``, whose ``codes`` are sorted and equal for equal rows.
 
     Returns (order, starts): the rows taken in ``order`` (None: as they are) have equal rows side by side, and each
-    group begins at one of ``starts``. Codes stay sorted in that order.
+    group begins at one of ``starts`` (None: every row is a group of its own). Codes stay sorted in that order.
     """
     length = len(codes)
     fresh = np.ones(length, np.bool_)
     np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
     repeated = np.flatnonzero(~fresh)
     if len(repeated) == 0:
-        return None, np.arange(length)
+        return None, None
     differs = repeated[~equal_rows_at(columns, repeated, columns, repeated - 1, equality)]
     if len(differs) == 0:
         return None, np.flatnonzero(fresh)
@@ -215,6 +217,8 @@ def group_rows(
     codes = row_hash(columns, length, equality)
     order = np.argsort(codes, kind="stable")
     regrouped, starts = group_sorted(codes[order], take_columns(columns, order), equality)
+    if starts is None:
+        starts = np.arange(length)
     return (order if regrouped is None else order[regrouped]), starts
 
 

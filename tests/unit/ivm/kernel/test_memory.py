@@ -9,9 +9,17 @@ from support.rows import VALUES, batch, count_rows
 from weirflow.ivm.kernel import memory
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.kernel.memory import InFiles
+from weirflow.ivm.kernel.memory import InFiles, in_memory
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.zset.batch import Batch
+
+
+def test_memory_of_any_size_is_writable():
+    for shape in (0, 10, 300_000, (300_000, 2)):
+        array = in_memory(shape, np.int64)
+        array[:] = 7
+        assert int(array.sum()) == 7 * array.size
+        assert array.flags.c_contiguous
 
 
 def test_files_have_no_names_and_small_arrays_no_files(tmp_path, monkeypatch):

@@ -154,7 +154,9 @@ def _sign_change(signature: Signature, plain: Kernel, checked: Kernel) -> Kernel
     kind, position = signature.types[0], signature.position
     if kind != signature.result:
         return None
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_decimal128(kind):
+        return decimals.sign_change(signature)
+    if pa.types.is_floating(kind):
         return plain
     if kind == pa.month_day_nano_interval() and signature.function == "negate":
         return _negated_months

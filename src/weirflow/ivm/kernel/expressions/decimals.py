@@ -28,6 +28,7 @@ from weirflow.ivm.kernel.expressions.failures import (
     divide_by_zero,
     failure,
     remainder_by_zero,
+    sql_name,
 )
 from weirflow.ivm.kernel.expressions.rows import first_row, like_nulls, on_arrays
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _ARROW = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
 _MAX_256 = 76
+_NEGATED_DIGITS = 34
 
 
 def arithmetic(signature: Signature) -> Kernel | None:
@@ -113,13 +115,15 @@ def _significant(values: NDArray[np.object_]) -> NDArray[np.object_]:
     return np.array([_shortened(value) for value in values], object)
 
 
-def _shortened(value: int) -> int:
-    extra = len(str(abs(value))) - MAX_DIGITS
+def _shortened(value: int, digits: int = MAX_DIGITS, *, even: bool = False) -> int:
+    extra = len(str(abs(value))) - digits
     if extra <= 0:
         return value
     power: int = 10**extra
-    size = (2 * abs(value) + power) // (2 * power) * power
-    return size if value >= 0 else -size
+    size, rest = divmod(abs(value), power)
+    if 2 * rest > power or (2 * rest == power and not (even and size % 2 == 0)):
+        size += 1
+    return size * power if value >= 0 else -size * power
 
 
 def division(signature: Signature) -> Kernel | None:
@@ -202,5 +206,29 @@ def _towards_zero(numerator: NDArray[np.object_], denominator: NDArray[np.object
 
 
 def _check_quotient(quotient: NDArray[np.object_], position: SqlPosition | None, a: pa.Array, b: pa.Array) -> None:
-    if first_row(np.abs(quotient) >= 10**MAX_DIGITS, a, b) is not None:
+    """Java finds no quotient of more than 38 digits, unless those beyond are zeros."""
+    if not (np.abs(quotient) >= 10**MAX_DIGITS).any():
+        return
+    lost = np.array([len(str(abs(value)).rstrip("0")) > MAX_DIGITS for value in quotient], np.bool_)
+    if first_row(lost, a, b) is not None:
         raise failure("ARITHMETIC_OVERFLOW", "Division impossible: the quotient has more than 38 digits.", position)
+
+
+def sign_change(signature: Signature) -> Kernel:
+    """``-`` and ``abs``: as in Spark, a number whose sign changes keeps 34 significant digits, rounded half even."""
+    kind, position = signature.result, signature.position
+    positive_only = signature.function == "abs"
+    if kind.precision <= _NEGATED_DIGITS:
+        return pc.abs if positive_only else pc.negate  # type: ignore[no-any-return]  # pyarrow ships no types
+
+    def run(array: pa.Array) -> pa.Array:
+        values = wide(array)
+        negated = np.array([_shortened(-value, _NEGATED_DIGITS, even=True) for value in values], object)
+        results = np.where(values < 0, negated, values) if positive_only else negated
+        row = first_row((np.abs(results) >= 10**kind.precision).astype(np.bool_), array)
+        if row is not None:
+            message = f"{plain_text(results[row], kind.scale)} cannot be represented as {sql_name(kind)}."
+            raise failure("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", message, position)
+        return from_unscaled(results, kind, array)
+
+    return on_arrays(run)
