@@ -194,12 +194,14 @@ def interrupted(name, call):
         assert session.sql("SELECT :n AS n", {"n": number}).to_arrow().to_pylist() == [{"n": number}], name
     # What waits on another thread ends a moment later.
     wait_until(lambda: not list(session.operations), f"{name}: {list(session.operations)}")
-    if name == "native":  # PySpark's own call is no operation: nobody stops its job
-        session.spark.sparkContext.cancelAllJobs()
-    wait_until(lambda: not tracker.getActiveJobsIds(), f"{name}: idle")
+    if name != "native":  # PySpark's own call is no operation: nobody stops its job
+        wait_until(lambda: not tracker.getActiveJobsIds(), f"{name}: idle")
+        slots_are_free(name)
+    say(name)
+
+def slots_are_free(name):
     both = two_rows().mapInArrow(meet, "id long", barrier=True).collect()
     assert sorted(row.id for row in both) == [0, 1], name
-    say(name)
 
 interrupted("collect", lambda: slow.collect())
 interrupted("count", lambda: slow.count())
@@ -208,7 +210,12 @@ interrupted("to_batches", lambda: list(slow.to_batches()))
 interrupted("toLocalIterator", lambda: list(slow.toLocalIterator()))
 interrupted("toPandas", lambda: slow.toPandas())
 interrupted("sql_with_timeout", lambda: session.sql_with_timeout("SELECT * FROM slow", 60_000))
-interrupted("native", lambda: slow.spark.collect())
+
+def nap(batches):
+    time.sleep(5)
+    yield from batches
+
+interrupted("native", lambda: two_rows().spark.mapInArrow(nap, "id long").collect())
 session.close()
 """
 

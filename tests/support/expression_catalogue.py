@@ -117,7 +117,9 @@ def arithmetic() -> list[Case]:
     return cases
 
 
-DECIMAL_COLUMNS = {name: SCHEMA.field(name).type for name in ("d7_2", "d5_3", "d15_2", "d18_6", "d38_10", "d38_0", "d38_20")}
+DECIMAL_COLUMNS = {
+    name: SCHEMA.field(name).type for name in ("d7_2", "d5_3", "d15_2", "d18_6", "d38_10", "d38_0", "d38_20")
+}
 
 
 def result_of(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -147,7 +149,10 @@ def decimals() -> list[Case]:
         for sql, function in operators.items():
             cases.append(binary(sql, function, result_of(function, left_type, right_type), left, right))
         cases += [
-            Case(f"pmod({left}, {right})", call("pmod", result_of("remainder", left_type, right_type), column(left), column(right))),
+            Case(
+                f"pmod({left}, {right})",
+                call("pmod", result_of("remainder", left_type, right_type), column(left), column(right)),
+            ),
             binary("div", "integral_divide", BIGINT, left, right),
         ]
     for name, kind in DECIMAL_COLUMNS.items():
@@ -155,8 +160,13 @@ def decimals() -> list[Case]:
             Case(f"-{name}", call("negate", kind, column(name))),
             Case(f"abs({name})", call("abs", kind, column(name))),
             Case(f"{name} = {name}", call("equal", BOOLEAN, column(name), column(name))),
-            Case(f"{name} < cast(1 as {sql_type(kind)})" if kind.precision > kind.scale else f"{name} < 0", call("less", BOOLEAN, column(name), lit(Decimal(1), kind))),
-            Case(f"greatest({name}, -{name})", call("greatest", kind, column(name), call("negate", kind, column(name)))),
+            Case(
+                f"{name} < cast(1 as {sql_type(kind)})" if kind.precision > kind.scale else f"{name} < 0",
+                call("less", BOOLEAN, column(name), lit(Decimal(1), kind)),
+            ),
+            Case(
+                f"greatest({name}, -{name})", call("greatest", kind, column(name), call("negate", kind, column(name)))
+            ),
         ]
     return cases
 
@@ -166,7 +176,10 @@ def comparisons() -> list[Case]:
     for _, (left, right) in ORDERED.items():
         cases += [binary(sql, function, BOOLEAN, left, right) for sql, function in COMPARISONS.items()]
         cases.append(Case(f"{left} = {left}", call("equal", BOOLEAN, column(left), column(left))))
-        cases += [Case(f"{left} is null", call("is_null", BOOLEAN, column(left))), Case(f"{left} is not null", call("is_not_null", BOOLEAN, column(left)))]
+        cases += [
+            Case(f"{left} is null", call("is_null", BOOLEAN, column(left))),
+            Case(f"{left} is not null", call("is_not_null", BOOLEAN, column(left))),
+        ]
     for sql, function in COMPARISONS.items():
         cases += [
             Case(f"f64 {sql} 0D", call(function, BOOLEAN, c.f64, lit(0.0, DOUBLE))),
@@ -184,8 +197,20 @@ def comparisons() -> list[Case]:
         Case("f64 in (0D, double('NaN'))", call("in", BOOLEAN, c.f64, lit(0.0, DOUBLE), lit(float("nan"), DOUBLE))),
         Case("f64 in (-0D)", call("in", BOOLEAN, c.f64, lit(-0.0, DOUBLE))),
         Case("i32 in (i32b, 1)", call("in", BOOLEAN, c.i32, c.i32b, number(1))),
-        Case("i32 in (1, 100 div small)", call("in", BOOLEAN, cast(c.i32, BIGINT), lit(1, BIGINT), call("integral_divide", BIGINT, lit(100, BIGINT), cast(c.small, BIGINT)))),
-        Case("d in (date'2020-01-01', date'1970-01-01')", call("in", BOOLEAN, c.d, lit(date(2020, 1, 1), DATE), lit(date(1970, 1, 1), DATE))),
+        Case(
+            "i32 in (1, 100 div small)",
+            call(
+                "in",
+                BOOLEAN,
+                cast(c.i32, BIGINT),
+                lit(1, BIGINT),
+                call("integral_divide", BIGINT, lit(100, BIGINT), cast(c.small, BIGINT)),
+            ),
+        ),
+        Case(
+            "d in (date'2020-01-01', date'1970-01-01')",
+            call("in", BOOLEAN, c.d, lit(date(2020, 1, 1), DATE), lit(date(1970, 1, 1), DATE)),
+        ),
         Case("arr in (arr2, array(1))", call("in", BOOLEAN, c.arr, c.arr2, lit([1], array_of(INT)))),
         Case("isnan(f64)", call("is_nan", BOOLEAN, c.f64)),
         Case("isnan(f32)", call("is_nan", BOOLEAN, c.f32)),
@@ -211,15 +236,40 @@ def logic() -> list[Case]:
         Case("b or 1D / small > 0.2D", call("or", BOOLEAN, c.b, positive)),
         Case("1D / small > 0.2D and b", call("and", BOOLEAN, positive, c.b)),
         Case("b and (b2 or 1D / small > 0.2D)", call("and", BOOLEAN, c.b, call("or", BOOLEAN, c.b2, positive))),
-        Case("case when small <> 0 then 1D / small else -1D end", call("case", DOUBLE, is_not_zero, division, lit(-1.0, DOUBLE))),
-        Case("case when small = 0 then null when b then 1D / small end", call("case", DOUBLE, is_zero, lit(None, DOUBLE), c.b, division, lit(None, DOUBLE))),
-        Case("case when b then 1D / small when b2 then 1D else 1D / (small - 1) end", call("case", DOUBLE, c.b, division, c.b2, one, call("divide", DOUBLE, one, cast(call("subtract", INT, c.small, number(1)), DOUBLE)))),
+        Case(
+            "case when small <> 0 then 1D / small else -1D end",
+            call("case", DOUBLE, is_not_zero, division, lit(-1.0, DOUBLE)),
+        ),
+        Case(
+            "case when small = 0 then null when b then 1D / small end",
+            call("case", DOUBLE, is_zero, lit(None, DOUBLE), c.b, division, lit(None, DOUBLE)),
+        ),
+        Case(
+            "case when b then 1D / small when b2 then 1D else 1D / (small - 1) end",
+            call(
+                "case",
+                DOUBLE,
+                c.b,
+                division,
+                c.b2,
+                one,
+                call("divide", DOUBLE, one, cast(call("subtract", INT, c.small, number(1)), DOUBLE)),
+            ),
+        ),
         Case("case when 1D / small > 0.2D then 'x' else 'y' end", call("case", STRING, positive, text("x"), text("y"))),
-        Case("case when b then s when b2 then s2 else 'no' end", call("case", STRING, c.b, c.s, c.b2, c.s2, text("no"))),
+        Case(
+            "case when b then s when b2 then s2 else 'no' end", call("case", STRING, c.b, c.s, c.b2, c.s2, text("no"))
+        ),
         Case("case when b then arr else arr2 end", call("case", array_of(INT), c.b, c.arr, c.arr2)),
         Case("case when b then st end", call("case", STRUCT, c.b, c.st, lit(None, STRUCT))),
-        Case("case when b then m else map('z', 1) end", call("case", SCHEMA.field("m").type, c.b, c.m, lit([("z", 1)], SCHEMA.field("m").type))),
-        Case("case when b then d38_10 else 0 end", call("case", decimal(38, 10), c.b, c.d38_10, lit(Decimal(0), decimal(38, 10)))),
+        Case(
+            "case when b then m else map('z', 1) end",
+            call("case", SCHEMA.field("m").type, c.b, c.m, lit([("z", 1)], SCHEMA.field("m").type)),
+        ),
+        Case(
+            "case when b then d38_10 else 0 end",
+            call("case", decimal(38, 10), c.b, c.d38_10, lit(Decimal(0), decimal(38, 10))),
+        ),
         Case("coalesce(i32, i32b, 5)", call("coalesce", INT, c.i32, c.i32b, number(5))),
         Case("coalesce(s, s2)", call("coalesce", STRING, c.s, c.s2)),
         Case("coalesce(small, cast(snum as int))", call("coalesce", INT, c.small, parsed)),
@@ -227,9 +277,15 @@ def logic() -> list[Case]:
         Case("coalesce(null, b)", call("coalesce", BOOLEAN, lit(None, BOOLEAN), c.b)),
         Case("small + cast(snum as int)", call("add", INT, c.small, parsed)),
         Case("cast(snum as int) + small", call("add", INT, parsed, c.small)),
-        Case("case when small is null then 0 else small + cast(snum as int) end", call("case", INT, call("is_null", BOOLEAN, c.small), number(0), call("add", INT, c.small, parsed))),
+        Case(
+            "case when small is null then 0 else small + cast(snum as int) end",
+            call("case", INT, call("is_null", BOOLEAN, c.small), number(0), call("add", INT, c.small, parsed)),
+        ),
         Case("f64 / (1D / small)", call("divide", DOUBLE, c.f64, division)),
-        Case("case when b then 1 div 0 else 2 end", call("case", BIGINT, c.b, call("integral_divide", BIGINT, lit(1, BIGINT), lit(0, BIGINT)), lit(2, BIGINT))),
+        Case(
+            "case when b then 1 div 0 else 2 end",
+            call("case", BIGINT, c.b, call("integral_divide", BIGINT, lit(1, BIGINT), lit(0, BIGINT)), lit(2, BIGINT)),
+        ),
         Case("substring(s, small, cast(snum as int))", call("substring", STRING, c.s, c.small, parsed)),
         Case("concat(s, cast(1D / small as string))", call("concat", STRING, c.s, cast(division, STRING))),
         Case("greatest(f64, 1D / small)", call("greatest", DOUBLE, c.f64, division)),
@@ -250,7 +306,19 @@ def sql_type(kind: pa.DataType) -> str:
     return f"array<{sql_type(kind.value_type)}>"
 
 
-NUMERIC = [TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, decimal(7, 2), decimal(18, 6), decimal(20, 0), decimal(38, 10), decimal(38, 38)]
+NUMERIC = [
+    TINYINT,
+    SMALLINT,
+    INT,
+    BIGINT,
+    FLOAT,
+    DOUBLE,
+    decimal(7, 2),
+    decimal(18, 6),
+    decimal(20, 0),
+    decimal(38, 10),
+    decimal(38, 38),
+]
 
 
 def casts() -> list[Case]:
@@ -260,7 +328,9 @@ def casts() -> list[Case]:
     pairs += itertools.product(["snum"], [BOOLEAN, *NUMERIC, decimal(3, 0)])
     pairs += itertools.product(["sdate", "d", "ts", "ntz"], [DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING])
     pairs += itertools.product(["i8", "i32", "i64", "f32", "f64", "d7_2", "d18_6"], [TIMESTAMP])
-    pairs += itertools.product(["ts"], [TINYINT, INT, BIGINT, FLOAT, DOUBLE, decimal(20, 6), decimal(38, 10), decimal(7, 2)])
+    pairs += itertools.product(
+        ["ts"], [TINYINT, INT, BIGINT, FLOAT, DOUBLE, decimal(20, 6), decimal(38, 10), decimal(7, 2)]
+    )
     pairs += [("s", BINARY), ("arr", array_of(BIGINT)), ("arr", array_of(STRING)), ("arr", array_of(TINYINT)), ("arrs", array_of(INT)), ("m", pa.map_(STRING, STRING)), ("st", pa.struct([("x", BIGINT), ("y", STRING)])), ("arrd", array_of(INT))]  # fmt: skip
     cases = []
     for name, kind in pairs:
@@ -271,7 +341,29 @@ def casts() -> list[Case]:
     return cases
 
 
-PATTERNS = ["", "%", "_", "a%", "%c", "%b%", "a_c", "%a_%", "__", "a\\%b", "a\\_b", "%\n%", "😀", "_😀_", "%\\\\%", "a%b%c", "%.%", "[a]%", "(", "É", "%σ%"]
+PATTERNS = [
+    "",
+    "%",
+    "_",
+    "a%",
+    "%c",
+    "%b%",
+    "a_c",
+    "%a_%",
+    "__",
+    "a\\%b",
+    "a\\_b",
+    "%\n%",
+    "😀",
+    "_😀_",
+    "%\\\\%",
+    "a%b%c",
+    "%.%",
+    "[a]%",
+    "(",
+    "É",
+    "%σ%",
+]
 EXPRESSIONS = ["a", "^a", "c$", "^$", "b+", "[a-c]+", "[^a-z]", "\\d+", "(\\d+)-(\\d+)", "\\s", "\\S+", "\\w+", "\\W", "a.b", "(a|b)c", "(?i)ABC", "(?i)[a-c]x?", "a{2}", "a{1,2}b?", "é", "[éß]", "😀", "[😀é]", "\\.", "x|y|z", "(foo)(\\d+)(bar)?", "l+?", "(?:ab)+c", "[-a]", "[a-]", "end$", "o w", "\\\\"]  # fmt: skip
 
 
@@ -341,7 +433,9 @@ def strings() -> list[Case]:
         ]
     for start, size in itertools.product((0, 1, 2, 5, -1, -2, -9, 2**31 - 1, -(2**31)), (0, 1, 3, -1, 2**31 - 1)):
         start_sql = f"({start + 1} - 1)" if start == -(2**31) else str(start)
-        cases.append(Case(f"substring(s, {start_sql}, {size})", call("substring", STRING, c.s, number(start), number(size))))
+        cases.append(
+            Case(f"substring(s, {start_sql}, {size})", call("substring", STRING, c.s, number(start), number(size)))
+        )
     for size in (0, 2, -1, 9):
         cases += [
             Case(f"left(s, {size})", call("left", STRING, c.s, number(size))),
@@ -364,15 +458,26 @@ def regex() -> list[Case]:
         ]
         if expression not in ("^$",):
             cases += [
-                Case(f"regexp_replace(s, {quoted}, '<$0>')", call("regexp_replace", STRING, c.s, text(expression), text("<$0>"), number(1))),
+                Case(
+                    f"regexp_replace(s, {quoted}, '<$0>')",
+                    call("regexp_replace", STRING, c.s, text(expression), text("<$0>"), number(1)),
+                ),
                 Case(f"split(s, {quoted})", call("split", array_of(STRING), c.s, text(expression), number(-1))),
             ]
     two = "(\\d+)-(\\d+)"
     cases += [
         Case(f"regexp_extract(s, {sql_text(two)}, 2)", call("regexp_extract", STRING, c.s, text(two), number(2))),
-        Case(f"regexp_replace(s, {sql_text(two)}, '$2:$1')", call("regexp_replace", STRING, c.s, text(two), text("$2:$1"), number(1))),
-        Case("regexp_replace(s, '(b)|c', '[$1]')", call("regexp_replace", STRING, c.s, text("(b)|c"), text("[$1]"), number(1))),
-        Case("regexp_replace(s, 'a', '\\\\$x')", call("regexp_replace", STRING, c.s, text("a"), text("\\$x"), number(1))),
+        Case(
+            f"regexp_replace(s, {sql_text(two)}, '$2:$1')",
+            call("regexp_replace", STRING, c.s, text(two), text("$2:$1"), number(1)),
+        ),
+        Case(
+            "regexp_replace(s, '(b)|c', '[$1]')",
+            call("regexp_replace", STRING, c.s, text("(b)|c"), text("[$1]"), number(1)),
+        ),
+        Case(
+            "regexp_replace(s, 'a', '\\\\$x')", call("regexp_replace", STRING, c.s, text("a"), text("\\$x"), number(1))
+        ),
         Case("regexp_extract(s, '(x)?a', 1)", call("regexp_extract", STRING, c.s, text("(x)?a"), number(1))),
     ]
     return cases
@@ -380,15 +485,41 @@ def regex() -> list[Case]:
 
 def dates() -> list[Case]:
     cases = [
-        *(Case(f"{name}(d)", call(name, INT, c.d)) for name in ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear", "unix_date")),
-        *(Case(f"{name}({column_name})", call(name, INT, column(column_name))) for name in ("hour", "minute", "second") for column_name in ("ts", "ntz")),
+        *(
+            Case(f"{name}(d)", call(name, INT, c.d))
+            for name in (
+                "year",
+                "quarter",
+                "month",
+                "day",
+                "dayofweek",
+                "weekday",
+                "dayofyear",
+                "weekofyear",
+                "unix_date",
+            )
+        ),
+        *(
+            Case(f"{name}({column_name})", call(name, INT, column(column_name)))
+            for name in ("hour", "minute", "second")
+            for column_name in ("ts", "ntz")
+        ),
         Case("date_add(d, i32)", call("date_add", DATE, c.d, c.i32)),
         Case("date_sub(d, i32)", call("date_sub", DATE, c.d, c.i32)),
         Case("date_diff(d, d2)", call("date_diff", INT, c.d, c.d2)),
         Case("add_months(d, small)", call("add_months", DATE, c.d, c.small)),
         Case("add_months(d, i32)", call("add_months", DATE, c.d, c.i32)),
         Case("last_day(d)", call("last_day", DATE, c.d)),
-        Case("make_date(small + 2000, small, small + 25)", call("make_date", DATE, call("add", INT, c.small, number(2000)), c.small, call("add", INT, c.small, number(25)))),
+        Case(
+            "make_date(small + 2000, small, small + 25)",
+            call(
+                "make_date",
+                DATE,
+                call("add", INT, c.small, number(2000)),
+                c.small,
+                call("add", INT, c.small, number(25)),
+            ),
+        ),
         Case("make_date(i32, 2, 29)", call("make_date", DATE, c.i32, number(2), number(29))),
         Case("date_from_unix_date(i32)", call("date_from_unix_date", DATE, c.i32)),
         *(Case(f"{name}(ts)", call(name, BIGINT, c.ts)) for name in ("unix_seconds", "unix_millis", "unix_micros")),
@@ -401,8 +532,19 @@ def dates() -> list[Case]:
         Case("ts - dur", call("timestamp_add_interval", TIMESTAMP, c.ts, call("negate", INTERVAL, c.dur))),
         Case("to_date(sdate)", call("to_date", DATE, c.sdate)),
         Case("to_timestamp(sdate)", call("to_timestamp", TIMESTAMP, c.sdate)),
-        Case("ts >= timestamp'2020-01-01 00:00:00'", call("greater_equal", BOOLEAN, c.ts, lit(datetime(2020, 1, 1, tzinfo=UTC), TIMESTAMP))),
-        Case("ts + interval '1 02:03:04.5' day to second", call("timestamp_add_interval", TIMESTAMP, c.ts, lit(timedelta(days=1, hours=2, minutes=3, seconds=4.5), INTERVAL))),
+        Case(
+            "ts >= timestamp'2020-01-01 00:00:00'",
+            call("greater_equal", BOOLEAN, c.ts, lit(datetime(2020, 1, 1, tzinfo=UTC), TIMESTAMP)),
+        ),
+        Case(
+            "ts + interval '1 02:03:04.5' day to second",
+            call(
+                "timestamp_add_interval",
+                TIMESTAMP,
+                c.ts,
+                lit(timedelta(days=1, hours=2, minutes=3, seconds=4.5), INTERVAL),
+            ),
+        ),
     ]
     for months in (1, -1, 12, 13, -25):
         interval = lit(pa.MonthDayNano([months, 0, 0]), MONTHS)
@@ -413,7 +555,25 @@ def dates() -> list[Case]:
         ]
     for unit in ("week", "MON", "Month", "mm", "quarter", "YEAR", "yyyy", "yy", "day", "nonsense", ""):
         cases.append(Case(f"trunc(d, '{unit}')", call("trunc", DATE, c.d, text(unit))))
-    for unit in ("microsecond", "MILLISECOND", "second", "minute", "hour", "day", "DD", "week", "month", "mon", "mm", "quarter", "year", "yyyy", "yy", "decade", ""):
+    for unit in (
+        "microsecond",
+        "MILLISECOND",
+        "second",
+        "minute",
+        "hour",
+        "day",
+        "DD",
+        "week",
+        "month",
+        "mon",
+        "mm",
+        "quarter",
+        "year",
+        "yyyy",
+        "yy",
+        "decade",
+        "",
+    ):
         cases.append(Case(f"date_trunc('{unit}', ts)", call("date_trunc", TIMESTAMP, text(unit), c.ts)))
     return cases
 
@@ -436,7 +596,10 @@ def math() -> list[Case]:
         Case("greatest(i32, i32b, 5)", call("greatest", INT, c.i32, c.i32b, number(5))),
         Case("least(s, s2)", call("least", STRING, c.s, c.s2)),
         Case("greatest(arr, arr2)", call("greatest", array_of(INT), c.arr, c.arr2)),
-        *(Case(f"{name}(f64, f64b, 0D)", call(name, DOUBLE, c.f64, c.f64b, lit(0.0, DOUBLE))) for name in ("greatest", "least")),
+        *(
+            Case(f"{name}(f64, f64b, 0D)", call(name, DOUBLE, c.f64, c.f64b, lit(0.0, DOUBLE)))
+            for name in ("greatest", "least")
+        ),
         *(Case(f"{name}(-0D, f64)", call(name, DOUBLE, lit(-0.0, DOUBLE), c.f64)) for name in ("greatest", "least")),
         *(Case(f"{name}(d, d2)", call(name, DATE, c.d, c.d2)) for name in ("greatest", "least")),
     ]
@@ -448,7 +611,12 @@ def math() -> list[Case]:
             kind = SCHEMA.field(name).type
             cases.append(Case(f"{function}({name}, {places})", call(function, kind, column(name), number(places))))
         for name, kind in DECIMAL_COLUMNS.items():
-            cases.append(Case(f"{function}({name}, {places})", call(function, rounded_type(kind, places), column(name), number(places))))
+            cases.append(
+                Case(
+                    f"{function}({name}, {places})",
+                    call(function, rounded_type(kind, places), column(name), number(places)),
+                )
+            )
     return cases
 
 

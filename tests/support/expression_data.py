@@ -147,7 +147,13 @@ def pool(kind: pa.DataType) -> list[Any]:  # noqa: C901, PLR0911, PLR0912 - one 
     if pa.types.is_map(kind):
         return [{}, {"a": 1}, {"a": 1, "b": None}, {"": 0, "é": -5, "b": 7}]
     if pa.types.is_struct(kind):
-        return [{"a": 1, "b": "x"}, {"a": None, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": None}, {"a": 2, "b": ""}]
+        return [
+            {"a": 1, "b": "x"},
+            {"a": None, "b": "x"},
+            {"a": 1, "b": None},
+            {"a": None, "b": None},
+            {"a": 2, "b": ""},
+        ]
     if pa.types.is_list(kind):
         inner = [None, *pool(kind.value_type)]
         draw = random.Random(7)
@@ -175,7 +181,23 @@ def named_pool(name: str, kind: pa.DataType) -> list[Any]:
         "snum": NUMBERS,
         "sdate": TIMES,
         "small": [*range(-8, 9), 100, -100],
-        "money": [0.005, 0.015, 0.025, 1.005, 2.675, 10.0, 99.995, -0.005, 1234.565, 0.1, 0.29, 1.15, 33.333333, 1e6, 123456.785],
+        "money": [
+            0.005,
+            0.015,
+            0.025,
+            1.005,
+            2.675,
+            10.0,
+            99.995,
+            -0.005,
+            1234.565,
+            0.1,
+            0.29,
+            1.15,
+            33.333333,
+            1e6,
+            123456.785,
+        ],
     }
     return special.get(name) or pool(kind)
 
@@ -194,5 +216,3 @@ def edge_table(rows: int, seed: int) -> pa.Table:
         filled = [None if draw.random() < 0.08 else value for value in filled]
         columns.append(from_values(filled, field.type))
     return pa.table(columns, schema=SCHEMA)
-
-

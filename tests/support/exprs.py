@@ -58,7 +58,9 @@ class Columns:
 
 def apply(function: str, kind: pa.DataType, *arguments: Any) -> Any:
     """The Python value of a call for one row; an argument is a pair of a value and its type, or a literal."""
-    return apply_rows(function, kind, *[each if isinstance(each, Literal) else ([each[0]], each[1]) for each in arguments])[0]
+    return apply_rows(
+        function, kind, *[each if isinstance(each, Literal) else ([each[0]], each[1]) for each in arguments]
+    )[0]
 
 
 def apply_rows(function: str, kind: pa.DataType, *arguments: Any) -> list[Any]:

@@ -213,6 +213,14 @@ def _connect_gateway(jvm: Jvm) -> Any:
     return gateway
 
 
+class _Interrupted(BaseException):
+    """Carries Ctrl-C past Py4J, which would log it and cut off the connections of other threads."""
+
+    def __init__(self, interrupt: BaseException) -> None:
+        super().__init__()
+        self.interrupt = interrupt
+
+
 class _Connection(ClientServerConnection):  # type: ignore[misc]  # Py4J is not typed
     """A thread's connection to the JVM, given up when Ctrl-C cuts off an answer.
 
@@ -222,11 +230,9 @@ class _Connection(ClientServerConnection):  # type: ignore[misc]  # Py4J is not 
     def send_command(self, command: str) -> Any:
         try:
             return super().send_command(command)
-        except Exception:
-            raise
-        except BaseException:
+        except KeyboardInterrupt as interrupt:
             self.close()
-            raise
+            raise _Interrupted(interrupt) from interrupt
 
 
 def _survive_interrupts(client: Any) -> None:
@@ -238,7 +244,16 @@ def _survive_interrupts(client: Any) -> None:
         client.set_thread_connection(connection)
         return connection
 
+    send = client.send_command
+
+    def send_command(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return send(*args, **kwargs)
+        except _Interrupted as carried:
+            raise carried.interrupt from None
+
     client._create_new_connection = create  # noqa: SLF001 - Py4J has no public way
+    client.send_command = send_command
     client.get_thread_connection().close()
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from weirflow.errors import QueryError, SqlTypeError
 from weirflow.sql.bind_call import GROUPING, GROUPING_ID
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
-from weirflow.sql.functions.aggregates import is_orderable
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Generate, Plan, Project, TopK, Window
 from weirflow.sql.slots import aggregate_index, generated_index, window_index
 from weirflow.sql.traverse import map_arguments, map_call, rewrite_deep
-from weirflow.sql.types import BIGINT, type_name
+from weirflow.sql.types import BIGINT, is_orderable, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,6 @@ from weirflow.sql import decimals
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.types import (
     BIGINT,
-    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -159,7 +158,7 @@ def _assignable(source: pa.DataType, target: pa.DataType) -> bool:
     if is_datetime(source) and is_datetime(target):
         return True
     if target == STRING:
-        return is_atomic(source) and source != BINARY
+        return is_atomic(source)
     if is_array(source) and is_array(target):
         return source.value_type == NULL or _assignable(source.value_type, target.value_type)
     return False

@@ -217,3 +217,12 @@ def nullable(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind):
         return array_of(nullable(kind.value_type))
     return kind
+
+
+def is_orderable(kind: pa.DataType) -> bool:
+    """Whether values can be sorted: everything but maps, at any depth."""
+    if pa.types.is_map(kind):
+        return False
+    if is_array(kind):
+        return is_orderable(kind.value_type)
+    return all(is_orderable(field.type) for field in kind) if pa.types.is_struct(kind) else True

@@ -23,6 +23,7 @@ from weirflow.sql.types import (
     is_decimal,
     is_integral,
     is_interval,
+    is_orderable,
     type_name,
 )
 
@@ -59,15 +60,6 @@ class AggregateFunction:
         if self.name in ("min", "max") and not is_orderable(arguments[0].type):
             raise SqlTypeError(f"{self.name}() cannot order {type_name(arguments[0].type)}.", position=position)
         return arguments, result_type(self.signature.result, arguments)
-
-
-def is_orderable(kind: pa.DataType) -> bool:
-    """Whether values can be sorted: everything but maps, at any depth."""
-    if pa.types.is_map(kind):
-        return False
-    if is_array(kind):
-        return is_orderable(kind.value_type)
-    return all(is_orderable(field.type) for field in kind) if pa.types.is_struct(kind) else True
 
 
 def _sum(arguments: Arguments) -> pa.DataType:

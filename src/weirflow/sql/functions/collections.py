@@ -73,8 +73,8 @@ def _map(given: Arguments, position: SqlPosition | None) -> Expr:
     if len(given) % 2 or not given:
         raise SqlTypeError("map() takes one or more pairs of a key and a value.", position=position)
     keys, values = unify(given[::2], "map() keys", position), unify(given[1::2], "map() values", position)
-    if keys[0].type == NULL:
-        raise SqlTypeError("A map's key cannot be NULL.", position=position)
+    if keys[0].type == NULL or pa.types.is_map(keys[0].type):
+        raise SqlTypeError("A map's key can be neither NULL nor a map.", position=position)
     kind = pa.map_(keys[0].type, values[0].type)
     return Call("map", tuple(part for pair in zip(keys, values, strict=True) for part in pair), kind, position)
 

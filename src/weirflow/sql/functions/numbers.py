@@ -20,6 +20,8 @@ from weirflow.sql.types import (
     YEAR_MONTH_INTERVAL,
     decimal,
     is_decimal,
+    is_orderable,
+    type_name,
 )
 
 if TYPE_CHECKING:
@@ -79,6 +81,16 @@ def _logarithm(given: Arguments, position: SqlPosition | None) -> Expr:
     return Signature("log", (DOUBLE, DOUBLE), DOUBLE)(given, position)
 
 
+def _extreme(name: str) -> Rule:
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        call = alike(name, mixes_strings=False)(given, position)
+        if not is_orderable(call.type):
+            raise SqlTypeError(f"{name}() cannot order {type_name(call.type)}.", position=position)
+        return call
+
+    return rule
+
+
 def _bitwise(name: str) -> Rule:
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count(name, given, 2, 2, position)
@@ -102,8 +114,8 @@ NUMBERS: dict[str, Rule] = {
     "floor": _whole("floor"),
     "round": _rounding("round"),
     "bround": _rounding("bround"),
-    "greatest": alike("greatest"),
-    "least": alike("least"),
+    "greatest": _extreme("greatest"),
+    "least": _extreme("least"),
     "factorial": Signature("factorial", (INT,), BIGINT),
     **{name: _bitwise(name) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
     **{name: Signature(name, ((INT, BIGINT), INT), same_as(0)) for name in ("shiftleft", "shiftright")},

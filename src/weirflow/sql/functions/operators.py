@@ -11,6 +11,7 @@ from weirflow.sql import decimals
 from weirflow.sql.coercion import ANY, INTEGRAL, NUMERIC, cast, common_type, comparable, decimal_operand
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count, same_as
+from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -57,7 +58,7 @@ def divide(given: Arguments, position: SqlPosition | None) -> Expr:
     """``/``: of decimals a decimal, of anything else a double."""
     check_count("divide", given, _BINARY, _BINARY, position)
     if is_interval(given[0].type):
-        raise _bad_operands("divide", given[0], given[1], position)
+        raise _unproven("divide", given[0], given[1], position)
     left, right = _numbers("divide", given[0], given[1], position)
     if is_decimal(left.type):
         return Call("divide", (left, right), decimals.arithmetic_type("divide", left.type, right.type), position)
@@ -94,6 +95,8 @@ def contained(given: Arguments, position: SqlPosition | None) -> Expr:
     if kind is None:
         names = ", ".join(dict.fromkeys(type_name(expr.type) for expr in given))
         raise SqlTypeError(f"IN compares types that do not fit together: {names}.", position=position)
+    if pa.types.is_map(kind):
+        raise SqlTypeError("IN cannot compare maps.", position=position)
     return Call("in", tuple(cast(expr, kind, position) for expr in given), BOOLEAN, position)
 
 
@@ -121,8 +124,12 @@ def _temporal(name: str, left: Expr, right: Expr, position: SqlPosition | None) 
     """
     if name == "add" and (is_interval(left.type) or is_integral(left.type)) and is_datetime(right.type):
         left, right = right, left
+    if is_interval(right.type) and not (is_datetime(left.type) or is_interval(left.type)):
+        raise _unproven(name, left, right, position)
     if not (is_datetime(left.type) or is_interval(left.type) or is_datetime(right.type)):
         return None
+    if name == "subtract":
+        left, right = _both_times(left, right, position)
     if name == "subtract" and is_datetime(left.type) and is_datetime(right.type):
         both_dates = left.type == DATE and right.type == DATE
         pair = (left, right) if both_dates else comparable(left, right, name, position)
@@ -139,7 +146,26 @@ def _temporal(name: str, left: Expr, right: Expr, position: SqlPosition | None) 
             return Call("timestamp_add_interval", (time, _signed(name, right)), time.type, position)
     if name in ("add", "subtract") and is_interval(left.type) and right.type in (left.type, NULL):
         return Call(name, (left, cast(right, left.type)), left.type, position)
+    if is_interval(left.type) or NULL in (left.type, right.type):
+        raise _unproven(name, left, right, position)
     raise _bad_operands(name, left, right, position)
+
+
+def _both_times(left: Expr, right: Expr, position: SqlPosition | None) -> tuple[Expr, Expr]:
+    """A string or NULL beside a date or timestamp is one too."""
+    if is_datetime(left.type) and right.type in (STRING, NULL):
+        return left, cast(right, left.type, position)
+    if is_datetime(right.type) and left.type in (STRING, NULL):
+        return cast(left, right.type, position), right
+    return left, right
+
+
+def _unproven(name: str, left: Expr, right: Expr, position: SqlPosition | None) -> NotIncremental:
+    return NotIncremental(
+        f"{name} of {type_name(left.type)} and {type_name(right.type)} is not proven equal to Spark's.",
+        reason=Reason.TYPE_NOT_SUPPORTED,
+        position=position,
+    )
 
 
 def _signed(name: str, interval: Expr) -> Expr:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from weirflow.errors import SqlTypeError
 from weirflow.sql.coercion import Expected, expected_name, implicit, unify
 from weirflow.sql.expr import Call, Expr
-from weirflow.sql.types import type_name
+from weirflow.sql.types import NULL, STRING, type_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,13 +64,19 @@ def same_as(index: int) -> Callable[[Arguments], pa.DataType]:
     return lambda arguments: arguments[index].type
 
 
-def alike(name: str, result: pa.DataType | None = None, least: int = 2) -> Rule:
-    """A function of any number of arguments that first meet in one common type."""
+def alike(name: str, least: int = 2, *, mixes_strings: bool = True) -> Rule:
+    """A function of any number of arguments that first meet in one common type.
+
+    With ``mixes_strings`` that type may be another than string although one of them is a string.
+    """
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count(name, given, least, None, position)
+        kinds = [expr.type for expr in given if expr.type != NULL]
+        if not mixes_strings and STRING in kinds and any(kind != STRING for kind in kinds):
+            raise SqlTypeError(f"{name}() does not mix strings with other types.", position=position)
         arguments = unify(given, f"{name}()", position)
-        return Call(name, arguments, arguments[0].type if result is None else result, position)
+        return Call(name, arguments, arguments[0].type, position)
 
     return rule
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weirflow.sql.coercion import implicit
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
-from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_atomic
+from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, array_of, is_array, is_atomic
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
@@ -18,8 +18,8 @@ _STRINGS = array_of(STRING)
 
 def _concat(given: Arguments, position: SqlPosition | None) -> Expr:
     """Strings, unless all are binaries or all arrays."""
-    kinds = {str(expr.type) for expr in given if expr.type != NULL}
-    if any(is_array(expr.type) for expr in given) or kinds == {str(BINARY)}:
+    kinds = [expr.type for expr in given]
+    if kinds and (all(is_array(kind) for kind in kinds) or all(kind == BINARY for kind in kinds)):
         return alike("concat", least=1)(given, position)
     return Signature("concat", (STRING,), STRING, optional=1, repeats=True)(given, position)
 

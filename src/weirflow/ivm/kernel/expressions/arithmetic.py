@@ -150,7 +150,7 @@ def absolute(signature: Signature) -> Kernel | None:
     return _sign_change(signature, pc.abs, pc.abs_checked)
 
 
-def _sign_change(signature: Signature, plain: Kernel, checked: Kernel) -> Kernel | None:
+def _sign_change(signature: Signature, plain: Kernel, checked: Kernel) -> Kernel | None:  # noqa: PLR0911 - by type
     kind, position = signature.types[0], signature.position
     if kind != signature.result:
         return None
@@ -176,7 +176,10 @@ def _sign_change(signature: Signature, plain: Kernel, checked: Kernel) -> Kernel
 
 
 def _negated_months(value: Value) -> Value:
-    negated = [None if each is None else [-part for part in each] for each in ([value.as_py()] if is_scalar(value) else value.to_pylist())]
+    negated = [
+        None if each is None else [-part for part in each]
+        for each in ([value.as_py()] if is_scalar(value) else value.to_pylist())
+    ]
     result = pa.array(negated, pa.month_day_nano_interval())
     return result[0] if is_scalar(value) else result
 

@@ -61,7 +61,7 @@ def negation(signature: Signature) -> Kernel | None:
     """``NOT``; NULL stays NULL."""
     if pa.types.is_null(signature.types[0]):
         return lambda value: value.cast(pa.bool_())
-    return pc.invert if signature.types[0] == pa.bool_() else None  # type: ignore[no-any-return]
+    return pc.invert if signature.types[0] == pa.bool_() else None
 
 
 FUNCTIONS: dict[str, Builder] = {"not": negation}

@@ -46,13 +46,19 @@ def shift_months(days: NDArray[np.int64], months: NDArray[np.int64]) -> NDArray[
     to_month = from_month + months
     start = month_starts(to_month)
     length = month_starts(to_month + 1) - start
-    return start + np.minimum(days - month_starts(from_month), length - 1)
+    shifted: NDArray[np.int64] = start + np.minimum(days - month_starts(from_month), length - 1)
+    return shifted
 
 
 def text_of_days(days: NDArray[np.int64]) -> list[str]:
     """``yyyy-MM-dd``; years beyond 9999 have a plus sign, as Java gives them."""
     months = months_of(days)
-    parts = zip((months // 12 + 1970).tolist(), (months % 12 + 1).tolist(), (days - month_starts(months) + 1).tolist(), strict=True)
+    parts = zip(
+        (months // 12 + 1970).tolist(),
+        (months % 12 + 1).tolist(),
+        (days - month_starts(months) + 1).tolist(),
+        strict=True,
+    )
     return [f"{_year(year)}-{month:02d}-{day:02d}" for year, month, day in parts]
 
 

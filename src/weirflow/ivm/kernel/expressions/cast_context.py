@@ -40,10 +40,9 @@ class Cast:
         array: pa.Array,
         error: Callable[[Any], DataError] | None = None,
     ) -> pa.Array:
-        """The values, none of which failed where the array is not NULL; else NULL there, or the error.
+        """The values, if none failed where ``array``, the source, is not NULL; else NULL there, or the error.
 
-        Args:
-            error: what to raise for a source value; by default that it overflows.
+        The error is for a source value; by default, that it overflows.
         """
         row = first_row(failed, array)
         if row is None:

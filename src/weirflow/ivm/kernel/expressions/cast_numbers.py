@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -131,7 +131,7 @@ def decimal_to_decimal(cast: Cast) -> Kernel:
     return on_arrays(rounded)
 
 
-def fitted_or_failed(cast: Cast, values: NDArray[np.object_], array: pa.Array) -> pa.Array:
+def fitted_or_failed(cast: Cast, values: NDArray[Any], array: pa.Array) -> pa.Array:
     """Unscaled values as the target's decimals, where they have no more digits than it has."""
     target = cast.target
     bound = 10**target.precision

@@ -100,14 +100,15 @@ def to_decimal(cast: Cast) -> Kernel:
         results: list[Decimal | None] = []
         for text, parsed in zip(array.to_pylist(), cast.parsed(array.to_pylist(), _unscaled), strict=True):
             try:
-                results.append(None if parsed is None else _rounded(*parsed, text, cast))
+                results.append(None if parsed is None else _rounded(parsed, text, cast))
             except DataError:
                 if not cast.tolerant:
                     raise
                 results.append(None)
         return pa.array(results, target)
 
-    def _rounded(size: int, scale: int, text: str, cast: Cast) -> Decimal:
+    def _rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
+        size, scale = parsed
         if size and len(str(abs(size))) - scale > MAX_DIGITS:
             message = f"The value {text!r} has more than {MAX_DIGITS} integral digits."
             raise failure("NUMERIC_OUT_OF_SUPPORTED_RANGE", message, position)

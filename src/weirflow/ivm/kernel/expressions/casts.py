@@ -37,7 +37,7 @@ def kernel(wanted: Cast) -> Kernel | None:
     return builder(wanted) if builder else None
 
 
-def _family(kind: pa.DataType) -> str:
+def _family(kind: pa.DataType) -> str:  # noqa: PLR0911 - one for each
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_integer(kind):

@@ -28,22 +28,21 @@ _PLAIN = {
 
 def compare(signature: Signature) -> Kernel | None:
     """``=  <>  <  <=  >  >=`` on two values of one type; NULL if either is."""
-    return comparer(signature.function, *signature.types, right=signature.constants[1])
+    left, right = signature.types
+    return comparer(signature.function, left, right, signature.constants[1])
 
 
-def comparer(
-    function: str, left: pa.DataType, right_type: pa.DataType, right: pa.Scalar | None = None
-) -> Kernel | None:
-    """The kernel of a comparison; ``right`` is the right side's value if it is constant."""
-    if pa.types.is_null(left) or pa.types.is_null(right_type):
+def comparer(function: str, left: pa.DataType, right: pa.DataType, constant: pa.Scalar | None = None) -> Kernel | None:
+    """The kernel of a comparison; ``constant`` is the right side's value if it is one."""
+    if pa.types.is_null(left) or pa.types.is_null(right):
         return _unknown
     if pa.types.is_nested(left):
-        return nested_order.comparer(function, left, right_type)
-    if left != right_type:
+        return nested_order.comparer(function, left, right)
+    if left != right:
         return None
     if not pa.types.is_floating(left):
         return _PLAIN[function]  # type: ignore[no-any-return]  # pyarrow ships no types
-    if right is not None and right.is_valid and not np.isnan(right.as_py()):
+    if constant is not None and constant.is_valid and not np.isnan(constant.as_py()):
         return _FLOATING_CONSTANT[function]
     return _FLOATING[function]
 
@@ -95,7 +94,7 @@ def equal_null_safe(signature: Signature) -> Kernel | None:
 
     def same(left: Value, right: Value) -> Value:
         both_null = pc.and_(pc.is_null(left), pc.is_null(right))
-        return pc.or_(pc.coalesce(equal(left, right), False), both_null)  # noqa: FBT003 - what NULL becomes
+        return pc.or_(pc.coalesce(equal(left, right), False), both_null)
 
     return same
 
@@ -131,7 +130,7 @@ def _item(node: Node, kind: pa.DataType, rows: Rows, value: pa.Array, found: Val
         return node(rows)
     except DataError:
         undecided = valid_mask(value, rows.length)
-        undecided &= ~to_mask(broadcast(pc.coalesce(found, False), rows.length))  # noqa: FBT003 - what NULL becomes
+        undecided &= ~to_mask(broadcast(pc.coalesce(found, False), rows.length))
         return evaluate_where(node, kind, rows, undecided)
 
 
@@ -171,7 +170,7 @@ def is_nan(signature: Signature) -> Kernel | None:
     """``isnan``: false for NULL."""
     if not pa.types.is_floating(signature.types[0]):
         return None
-    return lambda value: pc.coalesce(pc.is_nan(value), False)  # noqa: FBT003 - what NULL becomes
+    return lambda value: pc.coalesce(pc.is_nan(value), False)
 
 
 FUNCTIONS: dict[str, Builder] = {

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def case(signature: Signature, nodes: list[Node]) -> Node:
     """The value behind the first condition that is true, else the default."""
     kind = signature.result
-    conditions, values, default = nodes[0:-1:2], [_typed(node, kind) for node in nodes[1:-1:2]], _typed(nodes[-1], kind)
+    conditions, default = nodes[0:-1:2], _typed(nodes[-1], kind)
+    values = [_typed(node, kind) for node in nodes[1:-1:2]]
+    constant = [value is not None for value in (*signature.constants[1:-1:2], signature.constants[-1])]
 
     def for_all_rows(rows: Rows) -> Value:
         tests = [condition(rows) for condition in conditions]
@@ -33,13 +35,17 @@ def case(signature: Signature, nodes: list[Node]) -> Node:
 
     def for_chosen_rows(rows: Rows) -> Value:
         remaining = np.ones(rows.length, np.bool_)
-        result = pa.nulls(rows.length, kind)
-        for condition, value in zip(conditions, values, strict=True):
+        pieces: list[tuple[NDArray[np.bool_], Value]] = []
+        for condition, value, known in zip(conditions, values, constant[:-1], strict=True):
             test = evaluate_where(condition, pa.bool_(), rows, remaining)
             chosen = true_mask(test, rows.length) & remaining
-            result = _placed(value, kind, rows, chosen, result)
-            remaining &= ~chosen
-        return _placed(default, kind, rows, remaining, result)
+            remaining = remaining & ~chosen
+            if chosen.any():
+                pieces.append((chosen, value(rows) if known else evaluate_where(value, kind, rows, chosen)))
+        result = default(rows) if constant[-1] else evaluate_where(default, kind, rows, remaining)
+        for chosen, piece in reversed(pieces):
+            result = pc.if_else(pa.array(chosen), piece, result)
+        return result
 
     return _optimistic(for_all_rows, for_chosen_rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,23 +21,25 @@ LONG_DIGITS = 18
 _LOW = (1 << 64) - 1
 
 
-def unscaled(array: pa.Array) -> NDArray[np.int64] | NDArray[np.object_]:
+def unscaled(array: pa.Array) -> NDArray[Any]:
     """The unscaled values: int64 if the type's precision allows, else Python integers; zero at NULLs."""
     words = np.frombuffer(array.buffers()[1], "<i8", 2 * len(array), 16 * array.offset).reshape(-1, 2)
     if array.null_count:
         words = np.where(array.is_valid().to_numpy(zero_copy_only=False)[:, None], words, 0)
     if array.type.precision <= LONG_DIGITS:
-        return words[:, 0]
-    low: NDArray[np.object_] = words[:, 0].view("<u8").astype(object)
-    return words[:, 1].astype(object) * (_LOW + 1) + low
+        longs: NDArray[np.int64] = words[:, 0]
+        return longs
+    low: NDArray[Any] = words[:, 0].view("<u8").astype(object)
+    values: NDArray[Any] = words[:, 1].astype(object) * (_LOW + 1) + low
+    return values
 
 
-def wide(array: pa.Array) -> NDArray[np.object_]:
+def wide(array: pa.Array) -> NDArray[Any]:
     """The unscaled values as Python integers, which cannot overflow."""
     return unscaled(array).astype(object)
 
 
-def from_unscaled(values: NDArray[np.int64] | NDArray[np.object_], kind: pa.DataType, *sources: pa.Array) -> pa.Array:
+def from_unscaled(values: NDArray[Any], kind: pa.DataType, *sources: pa.Array) -> pa.Array:
     """A decimal128 array of unscaled values that fit into its precision; NULL where any of the sources is."""
     words = np.empty((len(values), 2), "<i8")
     if values.dtype == object:
@@ -50,10 +52,11 @@ def from_unscaled(values: NDArray[np.int64] | NDArray[np.object_], kind: pa.Data
 
 
 def fitted(
-    values: NDArray[np.int64] | NDArray[np.object_],
+    values: NDArray[Any],
     kind: pa.DataType,
     position: SqlPosition | None,
     *sources: pa.Array,
+    condition: str = "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
 ) -> pa.Array:
     """As ``from_unscaled``, but raises if a value that is not NULL has too many digits."""
     bound = 10**kind.precision
@@ -61,24 +64,25 @@ def fitted(
         outside = ((values >= bound) | (values <= -bound)).astype(np.bool_)
         row = first_row(outside, *sources)
         if row is not None:
-            raise decimal_overflow(plain_text(int(values[row]), kind.scale), kind, position)
+            raise decimal_overflow(plain_text(int(values[row]), kind.scale), kind, position, condition)
         if outside.any():
             values = np.where(outside, 0, values)  # NULLs all of them
     return from_unscaled(values, kind, *sources)
 
 
-def rescaled(values: NDArray[np.object_], scale: int, to_scale: int) -> NDArray[np.object_]:
+def rescaled(values: NDArray[Any], scale: int, to_scale: int) -> NDArray[Any]:
     """Unscaled values at another scale; digits that are dropped round half up."""
     if to_scale >= scale:
-        return values * 10 ** (to_scale - scale)
+        scaled: NDArray[Any] = values * 10 ** (to_scale - scale)
+        return scaled
     return half_up(values, 10 ** (scale - to_scale))
 
 
-def half_up(numerator: NDArray[np.object_], denominator: int | NDArray[np.object_]) -> NDArray[np.object_]:
+def half_up(numerator: NDArray[Any], denominator: int | NDArray[Any]) -> NDArray[Any]:
     """The quotients of integers, rounded to the nearest integer, halves away from zero."""
     sign = np.where((numerator < 0) != (denominator < 0), -1, 1).astype(object)
-    size = abs(denominator)  # a Python integer stays one
-    rounded: NDArray[np.object_] = sign * ((2 * np.abs(numerator) + size) // (2 * size))
+    size: Any = abs(denominator)  # a Python integer stays one
+    rounded: NDArray[Any] = sign * ((2 * np.abs(numerator) + size) // (2 * size))
     return rounded
 
 

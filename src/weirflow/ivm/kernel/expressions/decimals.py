@@ -1,12 +1,11 @@
 """Arithmetic on decimals: exact, then rounded half up to the type Spark gives the result, or an error if it is larger.
 
-Spark multiplies and divides with at most 38 significant digits or places before it rounds to the result's scale; where
-that makes two roundings out of one, so do we.
+Spark computes with 39 digits and cuts off the rest, one digit more than any result has, so its rounding is exact too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,6 @@ from weirflow.ivm.kernel.expressions.failures import (
     divide_by_zero,
     failure,
     remainder_by_zero,
-    sql_name,
 )
 from weirflow.ivm.kernel.expressions.rows import first_row, like_nulls, on_arrays
 
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
 _ARROW = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
 _MAX_256 = 76
 _NEGATED_DIGITS = 34
+_WORKING_DIGITS = 39
 
 
 def arithmetic(signature: Signature) -> Kernel | None:
@@ -99,7 +98,7 @@ def _on_integers(signature: Signature) -> Kernel:
     def run(a: pa.Array, b: pa.Array) -> pa.Array:
         first, second = wide(a), wide(b)
         if function == "multiply":
-            exact = _significant(first * second)
+            exact = first * second
         else:
             first, second = rescaled(first, left.scale, scale), rescaled(second, right.scale, scale)
             exact = first + second if function == "add" else first - second
@@ -108,26 +107,8 @@ def _on_integers(signature: Signature) -> Kernel:
     return on_arrays(run)
 
 
-def _significant(values: NDArray[np.object_]) -> NDArray[np.object_]:
-    """The values rounded to 38 significant digits, half up."""
-    if not (np.abs(values) >= 10**MAX_DIGITS).any():
-        return values
-    return np.array([_shortened(value) for value in values], object)
-
-
-def _shortened(value: int, digits: int = MAX_DIGITS, *, even: bool = False) -> int:
-    extra = len(str(abs(value))) - digits
-    if extra <= 0:
-        return value
-    power: int = 10**extra
-    size, rest = divmod(abs(value), power)
-    if 2 * rest > power or (2 * rest == power and not (even and size % 2 == 0)):
-        size += 1
-    return size * power if value >= 0 else -size * power
-
-
 def division(signature: Signature) -> Kernel | None:
-    """``/``: at 38 places first, then at the result's scale."""
+    """``/`` of two decimals."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)):
         return None
@@ -137,8 +118,8 @@ def division(signature: Signature) -> Kernel | None:
         divisor = _divisor(a, b)
         if divisor is None:
             raise divide_by_zero(position)
-        places = half_up(wide(a) * 10 ** (MAX_DIGITS + right.scale), divisor * 10**left.scale)
-        return fitted(rescaled(places, MAX_DIGITS, kind.scale), kind, position, a, b)
+        quotient = half_up(wide(a) * 10 ** (kind.scale + right.scale), divisor * 10**left.scale)
+        return fitted(quotient, kind, position, a, b)
 
     return on_arrays(run)
 
@@ -191,7 +172,7 @@ def integral_division(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def _divisor(a: pa.Array, b: pa.Array) -> NDArray[np.object_] | None:
+def _divisor(a: pa.Array, b: pa.Array) -> NDArray[Any] | None:
     """Python integers, never zero (one stands in at NULLs); None if a row divides by zero."""
     divisor = wide(b)
     zero = divisor == 0
@@ -200,18 +181,18 @@ def _divisor(a: pa.Array, b: pa.Array) -> NDArray[np.object_] | None:
     return np.where(zero, 1, divisor)
 
 
-def _towards_zero(numerator: NDArray[np.object_], denominator: NDArray[np.object_]) -> NDArray[np.object_]:
-    size = np.abs(numerator) // np.abs(denominator)
+def _towards_zero(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
+    size: NDArray[Any] = np.abs(numerator) // np.abs(denominator)
     return np.where((numerator < 0) != (denominator < 0), -size, size)
 
 
-def _check_quotient(quotient: NDArray[np.object_], position: SqlPosition | None, a: pa.Array, b: pa.Array) -> None:
-    """Java finds no quotient of more than 38 digits, unless those beyond are zeros."""
-    if not (np.abs(quotient) >= 10**MAX_DIGITS).any():
+def _check_quotient(quotient: NDArray[Any], position: SqlPosition | None, a: pa.Array, b: pa.Array) -> None:
+    """Spark finds no quotient of more than 39 digits, unless those beyond are zeros."""
+    if not (np.abs(quotient) >= 10**_WORKING_DIGITS).any():
         return
-    lost = np.array([len(str(abs(value)).rstrip("0")) > MAX_DIGITS for value in quotient], np.bool_)
+    lost = np.array([len(str(abs(value)).rstrip("0")) > _WORKING_DIGITS for value in quotient], np.bool_)
     if first_row(lost, a, b) is not None:
-        raise failure("ARITHMETIC_OVERFLOW", "Division impossible: the quotient has more than 38 digits.", position)
+        raise failure("ARITHMETIC_OVERFLOW", "Division impossible: the quotient has more than 39 digits.", position)
 
 
 def sign_change(signature: Signature) -> Kernel:
@@ -223,12 +204,20 @@ def sign_change(signature: Signature) -> Kernel:
 
     def run(array: pa.Array) -> pa.Array:
         values = wide(array)
-        negated = np.array([_shortened(-value, _NEGATED_DIGITS, even=True) for value in values], object)
+        negated = np.array([_shortened(-value) for value in values], object)
         results = np.where(values < 0, negated, values) if positive_only else negated
-        row = first_row((np.abs(results) >= 10**kind.precision).astype(np.bool_), array)
-        if row is not None:
-            message = f"{plain_text(results[row], kind.scale)} cannot be represented as {sql_name(kind)}."
-            raise failure("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", message, position)
-        return from_unscaled(results, kind, array)
+        return fitted(results, kind, position, array, condition="NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION")
 
     return on_arrays(run)
+
+
+def _shortened(value: int) -> int:
+    """The value with 34 significant digits, rounded half even."""
+    extra = len(str(abs(value))) - _NEGATED_DIGITS
+    if extra <= 0:
+        return value
+    power: int = 10**extra
+    size, rest = divmod(abs(value), power)
+    if 2 * rest > power or (2 * rest == power and size % 2 == 1):
+        size += 1
+    return size * power if value >= 0 else -size * power

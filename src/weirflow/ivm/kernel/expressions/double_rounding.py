@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _SAFE = float(1 << 52)
 _DOUBT = 2.0**-49
 
 
-def scaled_integers(values: NDArray[np.float64], scale: int, *, half_even: bool = False) -> NDArray[np.object_]:
+def scaled_integers(values: NDArray[np.float64], scale: int, *, half_even: bool = False) -> NDArray[Any]:
     """Each finite value times ten to the power of ``scale``, to the nearest integer, halves up (away from zero).
 
     What Java prints is within a gap or two of the value, so only values that close to a half need its digits.
@@ -32,7 +32,7 @@ def scaled_integers(values: NDArray[np.float64], scale: int, *, half_even: bool 
     fraction = sizes - whole
     sure = (sizes < _SAFE) & (np.abs(fraction - 0.5) > sizes * _DOUBT)
     rounded = np.where(sure, np.copysign(whole + (fraction > 0.5), values), 0.0)  # noqa: PLR2004 - a half
-    results: NDArray[np.object_] = rounded.astype(np.int64).astype(object)
+    results: NDArray[Any] = rounded.astype(np.int64).astype(object)
     for row in np.flatnonzero(~sure):
         results[row] = _slowly(float(values[row]), scale, half_even=half_even)
     return results
@@ -43,11 +43,11 @@ def _slowly(value: float, scale: int, *, half_even: bool) -> int:
         return 0
     digits, exponent = digits_of(abs(value))
     shift = exponent - len(digits) + scale
-    size = int(digits)
+    size: int = int(digits)
     if shift >= 0:
-        size *= 10**shift
+        size = int(digits + "0" * shift)
     else:
-        power = 10**-shift
+        power: int = 10**-shift
         size, rest = divmod(size, power)
         up = 2 * rest > power or (2 * rest == power and (not half_even or size % 2 == 1))
         size += up

@@ -76,10 +76,14 @@ def cast_invalid(value: Any, source: pa.DataType, target: pa.DataType, position:
     )
 
 
-def decimal_overflow(value: Any, target: pa.DataType, position: SqlPosition | None) -> DataError:
+def decimal_overflow(
+    value: Any,
+    target: pa.DataType,
+    position: SqlPosition | None,
+    condition: str = "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
+) -> DataError:
     """A number with more integral digits than its decimal type has."""
-    message = f"{value} cannot be represented as {sql_name(target)}."
-    return DataError(message, position=position, condition="NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION")
+    return DataError(f"{value} cannot be represented as {sql_name(target)}.", position=position, condition=condition)
 
 
 def failure(condition: str, message: str, position: SqlPosition | None, *, hint: str | None = None) -> DataError:

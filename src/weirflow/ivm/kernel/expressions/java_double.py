@@ -1,4 +1,4 @@
-"""The digits that Java prints for a DOUBLE or FLOAT, on which Spark's casts to STRING and DECIMAL and its ``round`` rest.
+"""The digits Java prints for a DOUBLE or FLOAT, on which Spark's casts to STRING and DECIMAL and its ``round`` rest.
 
 Java 17, which Spark runs on, does not always print the shortest digits that identify a number (later Javas do):
 integers beyond 2**53 keep more of them, and the last ones are found by a test that is the same on both sides of the

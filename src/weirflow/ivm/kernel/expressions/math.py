@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,7 +83,7 @@ def _round_decimal(signature: Signature, scale: int, *, even: bool) -> Kernel:
             values = rescaled(values, scale, result.scale)
         else:
             values = rescaled(values, kind.scale, result.scale)
-        return fitted(values, result, position, array)
+        return fitted(values, result, position, array, condition="NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION")
 
     return on_arrays(run)
 
@@ -116,30 +116,31 @@ def _round_floating(array: pa.Array, scale: int, *, even: bool) -> pa.Array:
         return like_nulls(results.astype(values.dtype), array.type, array)
 
 
-def _nearest(integers: NDArray[np.object_], scale: int) -> NDArray[np.float64]:
+def _nearest(integers: NDArray[Any], scale: int) -> NDArray[np.float64]:
     """Integers divided by ten to the power of ``scale``, rounded once."""
     small = (np.abs(integers) < (1 << 53)).all()
     if small and 0 <= scale <= _EXACT_POWER:
-        return integers.astype(np.float64) / 10.0**scale  # type: ignore[no-any-return]  # both exact
+        exact: NDArray[np.float64] = integers.astype(np.float64) / 10.0**scale  # of exact operands
+        return exact
     if scale >= 0:
         return np.array([value / 10**scale for value in integers], np.float64)
     return np.array([float(value * 10**-scale) for value in integers], np.float64)
 
 
-def _divided(values: NDArray[np.object_], power: int, *, even: bool) -> NDArray[np.object_]:
+def _divided(values: NDArray[Any], power: int, *, even: bool) -> NDArray[Any]:
     """Quotients to the nearest integer, halves away from zero or to even."""
     sizes = np.abs(values)
     whole, rest = sizes // power, sizes % power
     up = 2 * rest > power
     half = 2 * rest == power
     up = up | (half & (whole % 2 == 1) if even else half)
-    rounded = whole + up.astype(object)
+    rounded: NDArray[Any] = whole + up.astype(object)
     return np.where(values < 0, -rounded, rounded)
 
 
 def square_root(signature: Signature) -> Kernel | None:
     """``sqrt``: NaN for what is negative."""
-    return pc.sqrt if signature.types == (pa.float64(),) else None  # type: ignore[no-any-return]
+    return pc.sqrt if signature.types == (pa.float64(),) else None
 
 
 def sign(signature: Signature) -> Kernel | None:
@@ -171,11 +172,8 @@ def greatest_least(signature: Signature) -> Kernel | None:
     def run(*values: Value) -> Value:
         best = values[0]
         for value in values[1:]:
-            wins = pc.or_(pc.is_null(best), pc.coalesce(better(value, best), False))  # noqa: FBT003 - for NULL
-            if is_scalar(wins):
-                best = value if wins.as_py() else best
-            else:
-                best = pc.if_else(wins, value, best)
+            wins = pc.or_(pc.is_null(best), pc.coalesce(better(value, best), False))
+            best = (value if wins.as_py() else best) if is_scalar(wins) else pc.if_else(wins, value, best)
         return best
 
     return run

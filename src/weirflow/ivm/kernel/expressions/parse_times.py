@@ -60,15 +60,15 @@ def parse_timestamp(text: str, position: SqlPosition | None, *, zoned: bool) -> 
     micros = days * _DAY_MICROS + (hours * 3600 + minutes * 60 + seconds) * 1_000_000
     micros += int((fraction or "0")[:6].ljust(6, "0"))
     if zone:
-        offset = _offset(zone.strip(), text, position, known=not zoned)
+        offset = _offset(zone.strip(), text, position)
         micros -= offset * 1_000_000 if zoned else 0
     if not -_MAX_MICROS <= micros < _MAX_MICROS:
         raise ValueError(text)
     return micros
 
 
-def _offset(zone: str, text: str, position: SqlPosition | None, *, known: bool) -> int:
-    """Seconds east of UTC; zones that have a history are refused unless their offset does not matter."""
+def _offset(zone: str, text: str, position: SqlPosition | None) -> int:
+    """Seconds east of UTC; zones that have a history are refused."""
     if zone in _UTC:
         return 0
     spelled = _SINGLE_MINUTE.sub(r"\1\2:0\3", _SINGLE_HOUR.sub(r"\g<1>0\2:", zone, count=1), count=1)

@@ -54,10 +54,8 @@ def _by_arrow(pieces: list[Piece]) -> Callable[[Value], Value]:
 
 
 def _quoted(text: str) -> str:
-    """Text that both RE2 and Python read as itself."""
-    return "".join(
-        character if character.isalnum() or ord(character) > 127 else f"\\x{ord(character):02x}" for character in text
-    )  # noqa: E501, PLR2004
+    """Text that RE2 reads as itself."""
+    return "".join(f"\\x{ord(each):02x}" if each.isascii() and not each.isalnum() else each for each in text)
 
 
 _ESCAPED = {"%": ".*", "_": "."}

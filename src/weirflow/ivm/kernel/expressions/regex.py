@@ -103,7 +103,8 @@ def split(signature: Signature) -> Kernel | None:
     find = expression.pattern.finditer
 
     def pieces(text: str) -> list[str]:
-        found, end = [], 0
+        found: list[str] = []
+        end = 0
         for match in find(text):
             if 0 < limit <= len(found) + 1:
                 break

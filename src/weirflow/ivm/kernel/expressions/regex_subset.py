@@ -21,7 +21,7 @@ _REPETITION = re.compile(r"\{(\d{1,3})(,(\d{0,3}))?\}")
 _MAX_REPEAT = 200
 
 
-class Refused(Exception):  # noqa: N818 - it says what happened
+class Refused(Exception):
     """The expression is outside of the subset."""
 
 
@@ -51,15 +51,14 @@ def translate(java: str) -> Expression:
     text, nullable = parser.alternatives()
     if not parser.at_end():
         raise Refused(java)
-    return Expression(
-        re.compile(text),
-        parser.groups,
-        nullable,
-        None
-        if parser.has_dollar
-        else text.replace("\\x85", "\\x{85}").replace("\\u2028", "\\x{2028}").replace("\\u2029", "\\x{2029}"),  # noqa: E501
-        parser.repeated_groups,
-    )
+    fast = None if parser.has_dollar else _for_re2(text)
+    return Expression(re.compile(text), parser.groups, nullable, fast, parser.repeated_groups)
+
+
+def _for_re2(text: str) -> str:
+    for code in ("85", "2028", "2029"):
+        text = text.replace(f"\\u{code}" if len(code) > 2 else f"\\x{code}", f"\\x{{{code}}}")  # noqa: PLR2004
+    return text
 
 
 class _Parser:
@@ -134,7 +133,7 @@ class _Parser:
             raise Refused(self._text)
         return suffix, least
 
-    def _atom(self) -> tuple[str, bool, bool]:
+    def _atom(self) -> tuple[str, bool, bool]:  # noqa: PLR0911 - one for each kind
         """The text, whether it may be empty, whether it may be repeated."""
         character = self._take()
         if character == "(":
@@ -209,7 +208,7 @@ class _Parser:
             if character in _SHORTHANDS:
                 return _SHORTHANDS[character]
             low = self._escaped(character)
-        elif character in "[&^" or (character == "-" and self._peek() not in ("]",)):
+        elif character in "[&^" or (character == "-" and self._peek() != "]"):
             raise Refused(self._text)
         else:
             low = character

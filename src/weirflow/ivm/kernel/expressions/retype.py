@@ -1,4 +1,4 @@
-"""Arrays given the exact Arrow type that a plan promised, when only the nullability or names of nested fields differ."""
+"""Arrays given the exact Arrow type that a plan promised, when only nullability or names of nested fields differ."""
 
 from __future__ import annotations
 

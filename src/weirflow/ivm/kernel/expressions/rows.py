@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    Value = pa.Array | pa.Scalar
+    Value: TypeAlias = pa.Array | pa.Scalar
     """An array has one value for each row; a scalar is the value of every row."""
-    Node = Callable[["Rows"], Value]
+    Node: TypeAlias = Callable[["Rows"], Value]
     """A compiled expression."""
 
 
@@ -35,7 +36,7 @@ class Rows:
         return Rows(_Chosen(self.columns, pa.array(indexes)), len(indexes))
 
 
-class _Chosen:
+class _Chosen(Sequence[Any]):
     """Columns of which only some rows are wanted."""
 
     def __init__(self, columns: Sequence[pa.Array], indexes: pa.Array) -> None:
@@ -43,7 +44,7 @@ class _Chosen:
         self._indexes = indexes
         self._taken: dict[int, pa.Array] = {}
 
-    def __getitem__(self, index: int) -> pa.Array:
+    def __getitem__(self, index: Any) -> pa.Array:
         if index not in self._taken:
             self._taken[index] = self._columns[index].take(self._indexes)
         return self._taken[index]
@@ -103,6 +104,8 @@ def to_mask(array: pa.BooleanArray) -> NDArray[np.bool_]:
 
 def evaluate_where(node: Node, kind: pa.DataType, rows: Rows, wanted: NDArray[np.bool_]) -> pa.Array:
     """The node's values, of type ``kind``, at the wanted rows, and NULL elsewhere; it is not evaluated for those."""
+    if wanted.all():
+        return broadcast(node(rows), rows.length)
     chosen = rows.where(wanted)
     if chosen.length == 0:
         return pa.nulls(rows.length, kind)
@@ -110,7 +113,7 @@ def evaluate_where(node: Node, kind: pa.DataType, rows: Rows, wanted: NDArray[np
     return broadcast(node(chosen), chosen.length).take(indexes)
 
 
-def numbers(array: pa.Array) -> NDArray[np.generic]:
+def numbers(array: pa.Array) -> NDArray[Any]:
     """The values of a fixed-width array as NumPy's, without a copy; what stands at NULLs is arbitrary.
 
     Dates, timestamps and durations come out as integers. Booleans and decimals have no such view.
@@ -122,7 +125,7 @@ def numbers(array: pa.Array) -> NDArray[np.generic]:
     return np.frombuffer(buffer, _NUMPY[kind.id], len(array), array.offset * kind.bit_width // 8)
 
 
-_NUMPY = {
+_NUMPY: dict[int, np.dtype[Any]] = {
     pa.int8().id: np.dtype(np.int8),
     pa.int16().id: np.dtype(np.int16),
     pa.int32().id: np.dtype(np.int32),
@@ -135,7 +138,7 @@ _NUMPY = {
 }
 
 
-def like_nulls(values: NDArray[np.generic], kind: pa.DataType, *sources: pa.Array) -> pa.Array:
+def like_nulls(values: NDArray[Any], kind: pa.DataType, *sources: pa.Array) -> pa.Array:
     """NumPy values of ``kind``'s width as an array that is NULL where any of the sources is."""
     values = np.ascontiguousarray(values, _NUMPY[kind.id])
     validity = nulls_of(*sources)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
     from weirflow.ivm.kernel.expressions.rows import Node, Value
 
-    Kernel = Callable[..., Value]
+    Kernel: TypeAlias = Callable[..., Value]
     """Argument values to the result; NULLs included, rows that are NULL in a strict function never raise."""
-    Builder = Callable[["Signature"], Kernel | None]
+    Builder: TypeAlias = Callable[["Signature"], Kernel | None]
     """The kernel for a call, or None if it is not proven equal to Spark's."""
-    FormBuilder = Callable[["Signature", list[Node]], Node | None]
+    FormBuilder: TypeAlias = Callable[["Signature", list[Node]], Node | None]
     """As ``Builder``, for what decides itself which arguments are evaluated for which rows."""
 
 

@@ -241,7 +241,7 @@ def reverse(signature: Signature) -> Kernel | None:
     """The code points, or an array's elements, in reverse order."""
     if pa.types.is_list(signature.types[0]):
         return nested.reverse(signature)
-    return pc.utf8_reverse if are_texts(signature, 1) else None  # type: ignore[no-any-return]
+    return pc.utf8_reverse if are_texts(signature, 1) else None
 
 
 def repeat(signature: Signature) -> Kernel | None:
