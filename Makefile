@@ -4,7 +4,7 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs lock clean
+.PHONY: help setup demo test campaign lint format bench docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ demo: setup ## run the main job end to end on this machine
 
 test: setup ## run the tests (ARGS="-k name" to choose)
 	@$(BIN)/python -m pytest $(ARGS)
+
+campaign: setup ## run the long versions of the model and oracle tests
+	@$(BIN)/python -m pytest --campaign tests/model tests/oracle tests/unit $(ARGS)
 
 lint: setup ## check style, types and layers
 	@$(BIN)/ruff format --check .

@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--campaign", action="store_true", help="also run the long versions of the tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked as a campaign, unless it is asked for."""
+    if not config.getoption("--campaign"):
+        items[:] = [item for item in items if item.get_closest_marker("campaign") is None]
+
+
 class SharedSession:
     """The Session that tests share. It is opened when first asked for, and again after it was closed."""
 
