@@ -1,11 +1,12 @@
 """What must equal Spark: SQL over the columns of ``expression_data`` and the expression it stands for."""
+# ruff: noqa: E501 - tables of values read better in long lines
 
 from __future__ import annotations
 
 import itertools
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from support.expression_data import SCHEMA, STRUCT
@@ -32,7 +33,8 @@ from support.exprs import (
     lit,
 )
 
-from weirflow.sql.expr import Expr
+if TYPE_CHECKING:
+    from weirflow.sql.expr import Expr
 
 c = Columns(SCHEMA)
 T, F = lit(value=True, kind=BOOLEAN), lit(value=False, kind=BOOLEAN)
@@ -173,7 +175,7 @@ def decimals() -> list[Case]:
 
 def comparisons() -> list[Case]:
     cases = []
-    for _, (left, right) in ORDERED.items():
+    for left, right in ORDERED.values():
         cases += [binary(sql, function, BOOLEAN, left, right) for sql, function in COMPARISONS.items()]
         cases.append(Case(f"{left} = {left}", call("equal", BOOLEAN, column(left), column(left))))
         cases += [
@@ -456,7 +458,7 @@ def regex() -> list[Case]:
             Case(f"s rlike {quoted}", call("rlike", BOOLEAN, c.s, text(expression))),
             Case(f"regexp_extract(s, {quoted}, 0)", call("regexp_extract", STRING, c.s, text(expression), number(0))),
         ]
-        if expression not in ("^$",):
+        if expression != "^$":
             cases += [
                 Case(
                     f"regexp_replace(s, {quoted}, '<$0>')",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from weirflow.errors import DataError, SqlPosition
 from weirflow.ivm.kernel.expressions import compile_expression
@@ -94,10 +95,7 @@ def evaluate(expr: Expr, *columns: tuple[list[Any], pa.DataType]) -> list[Any]:
 
 def condition_of(function: str, kind: pa.DataType, *arguments: Any) -> str | None:
     """The condition of the error that a call raises for one row, which must name its position."""
-    try:
-        value = apply(function, kind, *arguments)
-    except DataError as error:
-        assert error.position == POSITION
-        return error.condition
-    msg = f"{function} gave {value!r}"
-    raise AssertionError(msg)
+    with pytest.raises(DataError) as raised:
+        apply(function, kind, *arguments)
+    assert raised.value.position == POSITION
+    return raised.value.condition

@@ -48,6 +48,16 @@ def test_the_first_jvm_writes_and_the_next_maps(folder, jars):
     assert file.read_bytes() == b"archive"
 
 
+@pytest.mark.parametrize("size", [0, 3])
+def test_a_torn_archive_is_replaced(folder, jars, size):
+    file = written(folder, jars)
+    os.truncate(file, size)
+    archive = ClassArchive(folder, JAVA, jars)
+    assert archive.writes_at_exit
+    assert not file.exists()
+    archive.settle()
+
+
 def test_a_killed_jvm_leaves_no_archive_and_the_next_tries_again(folder, jars):
     ClassArchive(folder, JAVA, jars).settle()
     assert list(folder.glob("*.jsa")) == []

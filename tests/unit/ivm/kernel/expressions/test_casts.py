@@ -51,10 +51,10 @@ NUMBERS = [
     (Decimal("-1.25"), decimal(3, 2), decimal(2, 1), Decimal("-1.3")),
     (Decimal("9.96"), decimal(3, 2), decimal(2, 1), TOO_LARGE),
     (Decimal("-1.99"), decimal(3, 2), INT, -1),
-    (Decimal("128"), decimal(20, 0), TINYINT, OVERFLOW),
+    (Decimal(128), decimal(20, 0), TINYINT, OVERFLOW),
     (Decimal("0.99999999999999999999"), decimal(38, 20), INT, 1),
     (Decimal("0.99999999999999999999"), decimal(38, 20), BIGINT, 0),
-    (Decimal("9223372036854775808"), decimal(38, 0), BIGINT, OVERFLOW),
+    (Decimal(9223372036854775808), decimal(38, 0), BIGINT, OVERFLOW),
     (Decimal("0.1"), decimal(38, 37), DOUBLE, 0.1),
     (Decimal("16777217.00000001"), decimal(18, 8), FLOAT, 16777218.0),
     (0.1, DOUBLE, decimal(38, 20), Decimal("0.10000000000000000000")),
@@ -62,7 +62,7 @@ NUMBERS = [
     (math.nan, DOUBLE, decimal(5, 2), None),
     (-math.inf, FLOAT, decimal(5, 2), None),
     (1e10, DOUBLE, decimal(5, 2), TOO_LARGE),
-    (1.7623513982099548e18, DOUBLE, decimal(38, 0), Decimal("1762351398209954820")),
+    (1.7623513982099548e18, DOUBLE, decimal(38, 0), Decimal(1762351398209954820)),
 ]
 PARSED = [
     (" \t-12\n", INT, -12),
@@ -134,7 +134,7 @@ FORMATTED = [
 
 
 def same(actual, expected):
-    return actual == expected or (actual != actual and expected != expected)
+    return actual == expected and type(actual) is type(expected)
 
 
 @pytest.mark.parametrize(("value", "source", "target", "expected"), NUMBERS)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of values read better in long lines
 import pyarrow as pa
 import pytest
 from support.exprs import BIGINT, BOOLEAN, DOUBLE, INT, STRING, apply_rows, array_of, call, cast, evaluate, lit

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of values read better in long lines
 from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa

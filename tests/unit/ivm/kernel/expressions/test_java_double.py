@@ -1,4 +1,5 @@
 """Java 17's digits, where they are not the shortest ones, and where they are."""
+# ruff: noqa: E501 - tables of values read better in long lines
 
 import numpy as np
 import pytest

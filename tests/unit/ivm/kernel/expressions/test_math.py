@@ -1,5 +1,5 @@
 import math
-from decimal import Decimal as D
+from decimal import Decimal
 
 import pytest
 from support.exprs import BIGINT, DOUBLE, FLOAT, INT, STRING, TINYINT, apply, apply_rows, condition_of, decimal, lit
@@ -13,8 +13,8 @@ def test_ceil_and_floor_end_at_the_range_of_bigint():
 
 def test_ceil_and_floor_of_decimals():
     kind = decimal(3, 1)
-    assert apply_rows("ceil", decimal(3, 0), ([D("99.9"), D("-0.5")], kind)) == [D(100), D(0)]
-    assert apply_rows("floor", decimal(3, 0), ([D("99.9"), D("-0.5")], kind)) == [D(99), D(-1)]
+    assert apply_rows("ceil", decimal(3, 0), ([Decimal("99.9"), Decimal("-0.5")], kind)) == [Decimal(100), Decimal(0)]
+    assert apply_rows("floor", decimal(3, 0), ([Decimal("99.9"), Decimal("-0.5")], kind)) == [Decimal(99), Decimal(-1)]
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_integers_round_to_tens():
 
 def test_decimals_round_to_their_own_type():
     kind = decimal(10, 3)
-    assert apply("round", decimal(10, 2), (D("2.345"), kind), lit(2, INT)) == D("2.35")
-    assert apply("bround", decimal(10, 2), (D("2.345"), kind), lit(2, INT)) == D("2.34")
-    assert apply("round", decimal(8, 0), (D("25.000"), kind), lit(-1, INT)) == D(30)
+    assert apply("round", decimal(10, 2), (Decimal("2.345"), kind), lit(2, INT)) == Decimal("2.35")
+    assert apply("bround", decimal(10, 2), (Decimal("2.345"), kind), lit(2, INT)) == Decimal("2.34")
+    assert apply("round", decimal(8, 0), (Decimal("25.000"), kind), lit(-1, INT)) == Decimal(30)
 
 
 def test_sqrt_sign_rint():

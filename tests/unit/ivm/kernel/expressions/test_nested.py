@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of values read better in long lines
 import math
 
 import pyarrow as pa

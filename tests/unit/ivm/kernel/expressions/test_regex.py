@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of values read better in long lines
 import pytest
 from support.exprs import BOOLEAN, INT, STRING, apply, apply_rows, array_of, call, lit
 
