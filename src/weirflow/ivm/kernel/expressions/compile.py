@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 Evaluator = Callable[[Sequence[pa.Array], int], pa.Array]
 """Columns of a batch and its length to one array (never chunked) of exactly the expression's type.
 
-Raises ``DataError`` if a row breaks a rule; no row is ever skipped. Nothing is kept between calls, so an evaluator may
-be called from several threads.
+Raises ``DataError`` if a row breaks a rule; no row is ever skipped. Nothing that changes a result is kept between
+calls, so an evaluator may be called from several threads.
 """
 
 
