@@ -113,9 +113,7 @@ class KafkaBroker:
         log = (self._folder / "broker.log").open("wb")
         with log:
             cluster = str(uuid.uuid4())
-            format_storage = self._command(
-                "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)
-            )
+            format_storage = self._command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties))
             subprocess.run(format_storage, stdout=log, stderr=subprocess.STDOUT, timeout=60, check=True)
             self._process = subprocess.Popen(
                 self._command("kafka.Kafka", str(properties)),

@@ -101,9 +101,7 @@ class ChildProcess:
         end = time.monotonic() + deadline
         while not predicate():
             if self.returncode is not None and not predicate():
-                raise AssertionError(
-                    f"{self.name} ended with {self.returncode} before {what}\n{self._log_tail()}"
-                )
+                raise AssertionError(f"{self.name} ended with {self.returncode} before {what}\n{self._log_tail()}")
             if time.monotonic() > end:
                 raise AssertionError(f"{self.name}: not {what} within {deadline} s\n{self._log_tail()}")
             time.sleep(POLL_SECONDS)

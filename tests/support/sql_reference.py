@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import cmp_to_key
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -40,6 +39,9 @@ from weirflow.sql.plan import (
     Values,
     Window,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 Row = tuple[Any, ...]
 Tables = dict[str, list[Row]]

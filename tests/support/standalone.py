@@ -34,9 +34,7 @@ class StandaloneCluster:
         memory: the memory each worker offers.
     """
 
-    def __init__(
-        self, workers: int = 2, secret: str | None = None, cores: int = 1, memory: str = "1024m"
-    ) -> None:
+    def __init__(self, workers: int = 2, secret: str | None = None, cores: int = 1, memory: str = "1024m") -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="weirflow-test-cluster-"))
         self._secret = secret
         self._cores = cores

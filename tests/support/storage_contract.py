@@ -191,9 +191,7 @@ class StorageContract:
         assert listed(storage) == []
 
     @pytest.mark.parametrize("content", [b"", b"0123456789"])
-    @pytest.mark.parametrize(
-        ("start", "length"), [(0, 0), (0, 4), (3, 4), (8, 5), (9, 1), (10, 1), (10**12, 10**12)]
-    )
+    @pytest.mark.parametrize(("start", "length"), [(0, 0), (0, 4), (3, 4), (8, 5), (9, 1), (10, 1), (10**12, 10**12)])
     def test_ranges_are_slices(self, storage, content, start, length):
         storage.put("a", content)
         assert storage.get_range("a", start, length) == content[start : start + length]
@@ -271,9 +269,7 @@ class StorageContract:
                 call()
         assert listed(storage) == []
 
-    @pytest.mark.parametrize(
-        "error", [ValueError("mine"), FileNotFoundError(2, "mine"), PermissionError(13, "mine")]
-    )
+    @pytest.mark.parametrize("error", [ValueError("mine"), FileNotFoundError(2, "mine"), PermissionError(13, "mine")])
     @pytest.mark.parametrize("chunks", [1, 20])
     @pytest.mark.parametrize("method", ["put", "put_if_absent"])
     def test_an_error_of_the_iterable_passes_through(self, storage, method, chunks, error):

@@ -335,7 +335,6 @@ def _attach_not_in(outer: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             hint="rewrite it with NOT EXISTS",
         )
-    width = len(outer.fields)
     found, matched = _attach_in(outer, inner, values)
     source, tied = with_key_columns(pull_up(inner, outer), outer, 1)
     counted, links = _counted(source, tuple(tied))

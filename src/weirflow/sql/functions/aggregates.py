@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from weirflow.errors import SqlTypeError
 from weirflow.sql import decimals
 from weirflow.sql.coercion import ANY, INTEGRAL, NUMERIC
@@ -28,6 +26,8 @@ from weirflow.sql.types import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from weirflow.errors import SqlPosition
 
 

@@ -116,7 +116,9 @@ def _numbers(name: str, left: Expr, right: Expr, position: SqlPosition | None) -
     return cast(left, kind, position), cast(right, kind, position)
 
 
-def _temporal(name: str, left: Expr, right: Expr, position: SqlPosition | None) -> Expr | None:
+def _temporal(  # noqa: C901 - a table of cases, one for each pair of kinds
+    name: str, left: Expr, right: Expr, position: SqlPosition | None
+) -> Expr | None:
     """Arithmetic on dates, times and intervals; None when there is none among the operands.
 
     A date plus an interval of days to seconds is a timestamp; whoever knows the interval is of whole days asks for
