@@ -37,7 +37,7 @@ def slow(session):
 
 
 def slots_are_free(session):
-    """A job that needs both cores at once ends at once."""
+    """A job that needs both cores at once ends long before what was stopped would have freed them."""
 
     def meet(batches):
         BarrierTaskContext.get().barrier()
@@ -46,7 +46,7 @@ def slots_are_free(session):
     begin = time.monotonic()
     frame = session.from_arrow(session.spark.range(0, 2, 1, 2)).mapInArrow(meet, "id long", barrier=True)
     assert Counter(frame.to_arrow()["id"].to_pylist()) == Counter([0, 1])
-    return time.monotonic() - begin < 5.0
+    return time.monotonic() - begin < 20.0
 
 
 def active_jobs(session):
@@ -86,7 +86,7 @@ def test_cancel_from_another_thread(session, slow, kind):
     [(error, ended)] = outcome
     assert type(error) is OperationCancelled
     assert error.operation_id == operation.id
-    assert ended - begin < 3.0
+    assert ended - begin < 6.0
     assert operation.state is OperationState.CANCELLED
     assert list(session.operations) == []
     assert slots_are_free(session)
@@ -121,7 +121,7 @@ def test_a_cancelled_stream(session):
     begin = time.monotonic()
     with pytest.raises(OperationCancelled):
         next(stream)
-    assert time.monotonic() - begin < 3.0
+    assert time.monotonic() - begin < 10.0
     assert operation.state is OperationState.CANCELLED
     assert slots_are_free(session)
 

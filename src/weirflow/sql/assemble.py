@@ -37,6 +37,8 @@ class Block:
 
     plan: Plan
     items: tuple[Expr, ...]
+    positions: tuple[SqlPosition | None, ...]
+    """Where each item is in the text."""
     fields: tuple[Field, ...]
     grouping: Grouping | None
     having: Expr | None
@@ -56,7 +58,10 @@ def assemble(block: Block, position: SqlPosition | None) -> Plan:
         plan = grouped.over(plan)
         if block.having is not None:
             plan = Filter(plan, grouped.change(block.having))
-        items = tuple(grouped.change(item) for item in items)
+        items = tuple(
+            replace(grouped, position=place or position).change(item)
+            for item, place in zip(items, block.positions, strict=True)
+        )
         order = tuple(replace(key, expr=grouped.change(key.expr)) for key in order)
         windows = tuple(map_call(call, grouped.change) for call in windows)
         generator = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -69,18 +69,20 @@ _PARTS = frozenset(
 class _Items:
     """The SELECT list as far as it is bound; later items may refer to earlier ones by alias."""
 
-    fields: list[Field]
-    expressions: list[Expr]
+    fields: list[Field] = field(default_factory=list)
+    expressions: list[Expr] = field(default_factory=list)
+    positions: list[SqlPosition | None] = field(default_factory=list)
     generator: Generator | None = None
 
-    def add(self, name: str, expr: Expr) -> None:
+    def add(self, name: str, expr: Expr, position: SqlPosition | None) -> None:
         self.fields.append(Field(name, expr.type))
         self.expressions.append(expr)
+        self.positions.append(position)
 
     def alias(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr | None:
         """An output column by its name; ``AmbiguousColumn`` if several have it."""
         names = zip(self.fields, self.expressions, strict=True)
-        found = [Name(field.name, expr) for field, expr in names if field.name.casefold() == path[0].casefold()]
+        found = [Name(part.name, expr) for part, expr in names if part.name.casefold() == path[0].casefold()]
         if len({name.expr for name in found}) > 1:
             raise AmbiguousColumn(f"{path[0]!r} could be any of {len(found)} output columns.", position=position)
         return Scope(tuple(found[:1])).find_here(path, position) if found else None
@@ -112,6 +114,7 @@ def bind_select(query: exp.Select, context: Context, around: Scope | None) -> Pl
     block = Block(
         plan=plan,
         items=tuple(items.expressions),
+        positions=tuple(items.positions),
         fields=tuple(items.fields),
         grouping=grouping if grouping.is_grouped or _aggregates(slots, having) else None,
         having=having,
@@ -151,17 +154,23 @@ def _is_distinct(query: exp.Select, context: Context) -> bool:
 
 
 def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
-    items = _Items([], [])
+    items = _Items()
+    if not query.expressions:
+        raise SqlSyntaxError("SELECT of nothing: a query has at least one column.")
     local = replace(binder, lookups=(binder.scope.find_here, items.alias, binder.scope.find))
     for node in query.expressions:
         inner, names = _unaliased(node)
         if is_star(inner):
             for name in expand_star(binder, inner):
-                items.add(name.name, name.expr)
+                items.add(name.name, name.expr, binder.position(inner))
         elif is_generator(inner):
             _add_generator(local, items, inner, names)
         else:
-            items.add(names[0] if names else output_name(spelled_out(inner, binder.windows)), local.bind(inner))
+            items.add(
+                names[0] if names else output_name(spelled_out(inner, binder.windows)),
+                local.bind(inner),
+                binder.position(inner),
+            )
     return items
 
 
@@ -181,8 +190,8 @@ def _add_generator(binder: ExpressionBinder, items: _Items, node: exp.Expr, name
     if names and len(names) != len(made):
         raise SqlTypeError(f"{len(names)} names for {len(made)} generated columns.", position=binder.position(node))
     assert binder.slots is not None, "a SELECT list has slots"
-    for name, field in zip(names or [field.name for field in made], made, strict=True):
-        items.add(name, binder.slots.generate(name, field.type))
+    for name, part in zip(names or [part.name for part in made], made, strict=True):
+        items.add(name, binder.slots.generate(name, part.type), binder.position(node))
 
 
 def _bind_having(binder: ExpressionBinder, query: exp.Select, items: _Items, grouping: Grouping) -> Expr | None:

@@ -10,8 +10,7 @@ from sqlglot import exp
 from weirflow.errors import SqlTypeError
 from weirflow.sql import literals
 from weirflow.sql.bind_subquery import bind_exists, bind_in_subquery, bind_scalar_subquery
-from weirflow.sql.casts import can_cast
-from weirflow.sql.coercion import cast
+from weirflow.sql.coercion import explicit_cast
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.collections import item, named_struct, struct_field
 from weirflow.sql.functions.conditionals import case
@@ -20,7 +19,7 @@ from weirflow.sql.functions.lookup import SCALARS, unknown
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.naming import field_names
 from weirflow.sql.strict import check_parts
-from weirflow.sql.types import BINARY, BOOLEAN, DATE, INT, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, arrow_type, type_name
+from weirflow.sql.types import BINARY, BOOLEAN, DATE, INT, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, arrow_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,11 +93,10 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
         constant = _constant(binder, operand.value, kind)
         if constant is not None:
             return constant
-    if not can_cast(operand.type, kind):
-        raise SqlTypeError(f"{type_name(operand.type)} cannot be cast to {type_name(kind)}.", position=position)
-    if isinstance(node, exp.TryCast) and operand.type != kind:
+    converted = explicit_cast(operand, kind, position)
+    if isinstance(node, exp.TryCast) and isinstance(converted, Call) and converted is not operand:
         return Call("try_cast", (operand,), kind, position)
-    return cast(operand, kind, position)
+    return converted
 
 
 def _constant(binder: ExpressionBinder, text: str, kind: pa.DataType) -> Literal | None:

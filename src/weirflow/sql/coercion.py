@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from weirflow.errors import SqlTypeError
 from weirflow.sql import decimals
+from weirflow.sql.casts import can_cast
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.types import (
     BIGINT,
@@ -50,12 +51,17 @@ class Family:
     name: str
     accepts: Callable[[pa.DataType], bool]
     default: pa.DataType
+    casts: bool = True
+    """Whether other types are cast to the default; if not, only NULL is."""
 
 
 ANY = Family("any type", lambda _: True, NULL)
 NUMERIC = Family("numeric", is_numeric, DOUBLE)
 INTEGRAL = Family("integral", is_integral, BIGINT)
+ONLY_INTEGRAL = Family("integral", is_integral, BIGINT, casts=False)
+ONLY_TIMESTAMP = Family("timestamp", lambda kind: bool(kind == TIMESTAMP), TIMESTAMP, casts=False)
 ANY_TIMESTAMP = Family("timestamp", lambda kind: kind in (TIMESTAMP, TIMESTAMP_NTZ), TIMESTAMP)
+NESTED_ARRAY = Family("array of arrays", lambda kind: is_array(kind) and is_array(kind.value_type), NULL, casts=False)
 ARRAY = Family("array", is_array, array_of(NULL))
 MAP = Family("map", lambda kind: bool(pa.types.is_map(kind)), pa.map_(STRING, NULL))
 INTERVAL = Family("interval", is_interval, NULL)
@@ -74,6 +80,13 @@ def cast(expr: Expr, kind: pa.DataType, position: SqlPosition | None = None) -> 
         if folded is not None:
             return folded
     return Call("cast", (expr,), kind, position)
+
+
+def explicit_cast(expr: Expr, kind: pa.DataType, position: SqlPosition | None = None) -> Expr:
+    """``CAST(expr AS kind)``; ``SqlTypeError`` when there is no such cast."""
+    if not can_cast(expr.type, kind):
+        raise SqlTypeError(f"{type_name(expr.type)} cannot be cast to {type_name(kind)}.", position=position)
+    return cast(expr, kind, position)
 
 
 def common_type(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
@@ -117,13 +130,15 @@ def implicit(  # noqa: PLR0911 - one return for each rule
     target = expected.default if isinstance(expected, Family) else expected
     if expr.type == NULL:
         return cast(expr, target, position)
+    if isinstance(expected, Family) and not expected.casts:
+        return None
     if expr.type == STRING:
         castable = is_atomic(target) and not is_interval(target)
         return cast(expr, target, position) if castable else None
     if isinstance(expected, Family):
         if expected is DECIMAL and is_integral(expr.type):
             return cast(expr, decimals.for_integral(expr.type), position)
-        widened = expected in (NUMERIC, INTEGRAL) and is_numeric(expr.type)
+        widened = expected is NUMERIC and is_numeric(expr.type)
         dated = expected is ANY_TIMESTAMP and expr.type == DATE
         return cast(expr, target, position) if widened or dated else None
     return cast(expr, target, position) if _assignable(expr.type, target) else None

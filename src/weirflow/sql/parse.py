@@ -133,7 +133,7 @@ def _at(sql: str, offset: int, fragment: str) -> SqlPosition:
 
 def _readable(tokens: list[Token]) -> list[Token]:
     """Keywords that are followed by a parenthesis are function names: ``GROUP BY window(ts, '1 hour')``."""
-    following = [*tokens[1:], None]
+    following = [*tokens[1:], None][: len(tokens)]
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
         if token.token_type in _CALLABLE_KEYWORDS and after is not None and after.token_type == TokenType.L_PAREN

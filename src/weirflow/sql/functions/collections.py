@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.errors import ColumnNotFound, SqlTypeError, did_you_mean
-from weirflow.sql.coercion import ANY, ARRAY, MAP, cast, common_type, comparable, unify
+from weirflow.sql.coercion import ANY, ARRAY, MAP, NESTED_ARRAY, cast, common_type, comparable, unify
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count, same_as
 from weirflow.sql.types import BIGINT, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_integral, type_name
@@ -129,7 +129,7 @@ COLLECTIONS: dict[str, Rule] = {
     "sort_array": Signature("sort_array", (ARRAY, BOOLEAN), same_as(0), (Literal(value=True, type=BOOLEAN),)),
     "array_join": Signature("array_join", (array_of(STRING), STRING, STRING), STRING, optional=1),
     "slice": Signature("slice", (ARRAY, INT, INT), same_as(0)),
-    "flatten": Signature("flatten", (ARRAY,), _element),
+    "flatten": Signature("flatten", (NESTED_ARRAY,), _element),
     "reverse": Signature("reverse", ((STRING, ARRAY),), same_as(0)),
     "map_keys": Signature("map_keys", (MAP,), lambda arguments: array_of(arguments[0].type.key_type)),
     "map_values": Signature("map_values", (MAP,), lambda arguments: array_of(arguments[0].type.item_type)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.coercion import cast, unify
+from weirflow.sql.coercion import explicit_cast, unify
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count
@@ -65,7 +65,7 @@ def _nvl(name: str) -> Rule:
 def _conversion(kind: pa.DataType) -> Rule:
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count("cast", given, 1, 1, position)
-        return cast(given[0], kind, position)
+        return explicit_cast(given[0], kind, position)
 
     return rule
 

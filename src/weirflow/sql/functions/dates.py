@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import SqlTypeError
-from weirflow.sql.coercion import ANY_TIMESTAMP, cast
+from weirflow.sql.coercion import ANY_TIMESTAMP, NUMERIC, ONLY_INTEGRAL, ONLY_TIMESTAMP, cast
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_atomic, is_numeric, type_name
+from weirflow.sql.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,15 +32,17 @@ _EXTRACTED = {
 }
 
 
+_TIMES = (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
 def _parsed(name: str, kind: pa.DataType) -> Rule:
     """``to_date`` and ``to_timestamp``: without a format they are casts."""
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count(name, given, 1, 2, position)
         if len(given) == 1:
-            if not is_atomic(given[0].type) or (is_numeric(given[0].type) and kind == DATE):
-                raise SqlTypeError(f"{name}() cannot read {type_name(given[0].type)}.", position=position)
-            return cast(given[0], kind, position)
+            readable = _TIMES if kind == DATE else (*_TIMES, NUMERIC)
+            return cast(Signature(name, (readable,), kind).arguments(given, position)[0], kind, position)
         return Signature(name, (STRING, STRING), kind)(given, position)
 
     return rule
@@ -85,6 +86,6 @@ DATES: dict[str, Rule] = {
     "make_date": Signature("make_date", (INT, INT, INT), DATE),
     "unix_date": Signature("unix_date", (DATE,), INT),
     "date_from_unix_date": Signature("date_from_unix_date", (INT,), DATE),
-    **{name: Signature(name, (TIMESTAMP,), BIGINT) for name in ("unix_seconds", "unix_millis", "unix_micros")},
-    **{name: Signature(name, (BIGINT,), TIMESTAMP) for name in ("timestamp_millis", "timestamp_micros")},
+    **{name: Signature(name, (ONLY_TIMESTAMP,), BIGINT) for name in ("unix_seconds", "unix_millis", "unix_micros")},
+    **{name: Signature(name, (ONLY_INTEGRAL,), TIMESTAMP) for name in ("timestamp_millis", "timestamp_micros")},
 }
