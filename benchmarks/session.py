@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -115,7 +116,9 @@ def run_weirflow() -> dict[str, float]:
 def run_side(side: str) -> dict[str, float]:
     """Run one side in a child process and read its figures."""
     command = [sys.executable, __file__, "--side", side]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    # Plain PySpark would start the workers with whatever python3 is first on the PATH.
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 

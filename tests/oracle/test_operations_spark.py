@@ -192,7 +192,6 @@ def test_everything_that_runs_is_listed(session, tmp_path):
     finally:
         del session.operations._tracked
     assert seen == [
-        "SELECT 1 AS a",
         "write parquet",
         f"read parquet {tmp_path / 't'}",
         "count",

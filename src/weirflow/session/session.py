@@ -14,8 +14,8 @@ from weirflow.errors import ConfigError, SessionClosed, TableNotFound, did_you_m
 from weirflow.observability.progress import make_display
 from weirflow.session.operations import Operations, Submitted
 from weirflow.session.profiles import Stores, resolve_stores
-from weirflow.session.statements import refuse_commands
 from weirflow.spark.endpoint import parse_endpoint
+from weirflow.sql.statements import is_query, refuse_commands
 from weirflow.types import ExplainMode, Placement, Profile
 
 if TYPE_CHECKING:
@@ -149,7 +149,12 @@ class Session:
             query: Spark SQL.
             params: values for ``:name`` markers (a mapping) or ``?`` markers (a sequence).
         """
-        return self._frame(_shorten(query), lambda spark: spark.sql(query, args=_spark_params(params)))
+        if not is_query(query):
+            return self._frame(_shorten(query), lambda spark: spark.sql(query, args=_spark_params(params)))
+        spark = self.spark
+        with self._translated():  # planning a query runs nothing that would have to be stopped
+            native = spark.sql(query, args=_spark_params(params))
+        return self._wrapped(native)
 
     def sql_with_timeout(self, query: str, timeout_ms: float, params: Params | None = None) -> DataFrame:
         """Run a query now and return its rows; at the deadline stop its Spark jobs and raise ``OperationTimeout``."""
@@ -340,7 +345,9 @@ class Session:
         return self.operations.run(description, lambda: call(spark))
 
     def _frame(self, description: str, make: Callable[[Any], Any]) -> DataFrame:
-        native = self._run(description, make)
+        return self._wrapped(self._run(description, make))
+
+    def _wrapped(self, native: Any) -> DataFrame:
         from weirflow.spark.frame import DataFrame, unwrap  # noqa: PLC0415 - imports pyspark
 
         return DataFrame(unwrap(native), self.operations)

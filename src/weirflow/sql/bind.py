@@ -15,7 +15,7 @@ from weirflow.sql.bind_recursive import bind_recursive, is_recursive
 from weirflow.sql.bind_select import bind_select
 from weirflow.sql.bind_set import bind_set
 from weirflow.sql.context import Catalog, Context
-from weirflow.sql.parse import parse_query
+from weirflow.sql.parse import nested_too_deeply, parse_query
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.rename import rename
 
@@ -37,7 +37,10 @@ def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
         NotIncremental: Spark would run it, but no incremental view can hold it.
     """
     context = Context(sql, catalog, ZoneInfo(time_zone), _bind)
-    return _bind(parse_query(sql), context, None)
+    try:
+        return _bind(parse_query(sql), context, None)
+    except RecursionError:
+        raise nested_too_deeply() from None
 
 
 def _bind(node: exp.Expr, context: Context, around: Scope | None) -> Plan:

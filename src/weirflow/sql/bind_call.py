@@ -28,7 +28,6 @@ CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Respec
 GROUPING = "grouping"
 """The call ``grouping(key)`` until the query's grouping sets are known."""
 GROUPING_ID = "grouping_id"
-TIME_WINDOWS = frozenset({"window", "session_window"})
 _OVER_PARTS = frozenset({"partition_by", "order", "spec", "alias", "over"})
 _PERCENTILES = {"percentile_cont": "percentile", "median": "percentile"}
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.sql.bind import bind_query
 from weirflow.sql.decorrelate import decorrelate
+from weirflow.sql.parse import nested_too_deeply
 from weirflow.sql.prune_columns import prune_columns
 from weirflow.sql.push_filters import push_filters
 
@@ -20,6 +21,9 @@ PASSES = (decorrelate, push_filters, prune_columns)
 def logical_plan(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
     """The optimized plan of the one query in ``sql``, free of subqueries; errors as ``bind_query``'s."""
     plan = bind_query(sql, catalog, time_zone=time_zone)
-    for run in PASSES:
-        plan = run(plan)
+    try:
+        for run in PASSES:
+            plan = run(plan)
+    except RecursionError:
+        raise nested_too_deeply() from None
     return plan

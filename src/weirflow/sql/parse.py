@@ -114,6 +114,13 @@ def parse_type(text: str) -> exp.DataType:
     return parsed[0]
 
 
+def nested_too_deeply() -> SqlSyntaxError:
+    """The error for a query that walking it would overflow the stack."""
+    return SqlSyntaxError(
+        "The query is nested too deeply.", hint="write long chains of OR as IN, or split the query into views"
+    )
+
+
 def position(node: exp.Expr | None, sql: str) -> SqlPosition | None:
     """Where ``node`` begins in ``sql``, or None when nothing of it remembers its place."""
     if node is None:

@@ -139,6 +139,11 @@ def test_a_refusal_has_a_reason(sql: str, reason: Reason, at: tuple[int, int] | 
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+def test_a_query_that_is_nested_too_deeply_is_an_error(catalog: Catalog) -> None:
+    with pytest.raises(SqlSyntaxError, match="nested too deeply"):
+        logical_plan("select a from t where " + "(" * 3000 + "a = 1" + ")" * 3000, catalog)
+
+
 def test_hostile_names_are_just_names(catalog: Catalog) -> None:
     hostile = {"we`ird; drop": (Field("a b", catalog["n"][0].type), Field("ünï", catalog["n"][0].type))}
 

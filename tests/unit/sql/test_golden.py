@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from weirflow.sql import bind_query, logical_plan
-from weirflow.sql.plan import Field
 from weirflow.sql.print import print_plan
+
+if TYPE_CHECKING:
+    from weirflow.sql.plan import Field
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*.txt"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.coercion import ANY_TIMESTAMP, NUMERIC, ONLY_INTEGRAL, ONLY_TIMESTAMP, cast
+from weirflow.sql.coercion import ANY_TIMESTAMP, NUMERIC, ONLY_INTEGRAL, ONLY_TIMESTAMP, Family, cast
+from weirflow.sql.expr import Call
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from weirflow.sql.types import BIGINT, DATE, INT, SMALLINT, STRING, TIMESTAMP, TIMESTAMP_NTZ, TINYINT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ _EXTRACTED = {
 }
 
 
+_INT_OR_SMALLER = Family("int", lambda kind: kind in (INT, SMALLINT, TINYINT), INT)
 _TIMES = (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
@@ -44,6 +46,17 @@ def _parsed(name: str, kind: pa.DataType) -> Rule:
             readable = _TIMES if kind == DATE else (*_TIMES, NUMERIC)
             return cast(Signature(name, (readable,), kind).arguments(given, position)[0], kind, position)
         return Signature(name, (STRING, STRING), kind)(given, position)
+
+    return rule
+
+
+def _days_later(name: str) -> Rule:
+    """``date_add`` and ``date_sub``: days are an int or smaller, never cut down from a larger number."""
+    given_types = Signature(name, (DATE, _INT_OR_SMALLER), DATE)
+
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        day, days = given_types.arguments(given, position)
+        return Call(name, (day, cast(days, INT, position)), DATE, position)
 
     return rule
 
@@ -75,7 +88,8 @@ def extract(field: str, source: Expr, position: SqlPosition | None) -> Expr:
 DATES: dict[str, Rule] = {
     **{name: Signature(name, (DATE,), INT) for name in _DATE_FIELDS},
     **{name: Signature(name, (ANY_TIMESTAMP,), INT) for name in _TIME_FIELDS},
-    **{name: Signature(name, (DATE, INT), DATE) for name in ("date_add", "date_sub", "add_months")},
+    "add_months": Signature("add_months", (DATE, INT), DATE),
+    **{name: _days_later(name) for name in ("date_add", "date_sub")},
     "date_diff": _date_diff,
     "last_day": Signature("last_day", (DATE,), DATE),
     "trunc": Signature("trunc", (DATE, STRING), DATE),

@@ -60,7 +60,7 @@ def divide(given: Arguments, position: SqlPosition | None) -> Expr:
     if is_interval(given[0].type):
         raise _unproven("divide", given[0], given[1], position)
     left, right = _numbers("divide", given[0], given[1], position)
-    if is_decimal(left.type):
+    if is_decimal(left.type) and given[0].type != NULL:
         return Call("divide", (left, right), decimals.arithmetic_type("divide", left.type, right.type), position)
     return Call("divide", (cast(left, DOUBLE), cast(right, DOUBLE)), DOUBLE, position)
 
