@@ -18,7 +18,6 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
-from weirflow.ivm.operators.floats import holds_floats
 from weirflow.ivm.operators.generate import Generate
 from weirflow.ivm.operators.join import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
@@ -30,6 +29,7 @@ from weirflow.ivm.operators.union import Union
 from weirflow.ivm.operators.window.functions import is_supported
 from weirflow.ivm.operators.window.operator import Window
 from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.hashing import has_floats
 from weirflow.sql import plan as logical
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -302,7 +302,7 @@ class Lowering:
             node = self._circuit.add(Filter(types, _not(_any_null(keys))), [node], "filter NULL keys")
         # A key that is a plain column is not stored twice; a float may differ from its normalised key.
         at = {
-            key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not holds_floats(key.type)
+            key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not has_floats(key.type)
         }
         payload = [column for column in identity(fields) if column.index not in at]
         positions = {column.index: len(keys) + place for place, column in enumerate(payload)} | at
@@ -328,7 +328,7 @@ class Lowering:
 
     def _normalized(self, node: int, fields: Sequence[logical.Field]) -> int:
         """The node with -0.0 made 0.0 in the first columns, as comparisons of rows in SQL want it."""
-        floats = [index for index, field in enumerate(fields) if holds_floats(field.type)]
+        floats = [index for index, field in enumerate(fields) if has_floats(field.type)]
         if not floats:
             return node
         types = self._circuit.nodes[node].operator.types

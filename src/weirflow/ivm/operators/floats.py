@@ -5,12 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-
-def holds_floats(kind: pa.DataType) -> bool:
-    """Whether a key of this type has to be normalised."""
-    if pa.types.is_floating(kind):
-        return True
-    return any(holds_floats(kind.field(index).type) for index in range(kind.num_fields))
+from weirflow.ivm.zset.hashing import has_floats
 
 
 def normalized(column: pa.Array) -> pa.Array:
@@ -21,7 +16,7 @@ def normalized(column: pa.Array) -> pa.Array:
     kind = column.type
     if pa.types.is_floating(kind):
         return pc.add(column, pa.scalar(0.0, kind))
-    if not holds_floats(kind):
+    if not has_floats(kind):
         return column
     return pa.array([_normalized_value(value) for value in column.to_pylist()], kind)
 
