@@ -1,4 +1,5 @@
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -29,3 +30,14 @@ def test_archives_stay_where_pyspark_is_only_in_them(import_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     drop_archives()
     assert sys.path == before
+
+
+def test_a_namespace_package_found_in_a_jar_is_forgotten(import_path, monkeypatch):
+    """`import copy` leaves one behind, and every task would read the jar again for it."""
+    package = ModuleType("org")
+    package.__path__ = ["/spark/jars/spark-core.jar/org"]
+    monkeypatch.setitem(sys.modules, "org", package)
+    sys.path_importer_cache["/spark/jars/spark-core.jar/org"] = None
+    drop_archives()
+    assert "org" not in sys.modules
+    assert not [entry for entry in sys.path_importer_cache if ".jar" in entry]
