@@ -10,6 +10,7 @@ from weirflow.cli.options import QueryOptions, ReportOptions, SessionOptions
 from weirflow.cli.output import Stdout
 from weirflow.cli.running import opened
 from weirflow.cli.tables import check_tables, parse_tables, register_tables
+from weirflow.sql.statements import refuse_commands
 from weirflow.types import ExplainMode
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ def explain(
       weirflow explain --mode stages -t orders=orders.csv -t people=people.parquet \
         "SELECT name, sum(amount) FROM orders JOIN people USING (id) GROUP BY name"
     """
-    from weirflow.sql.statements import refuse_commands  # noqa: PLC0415 - its package imports pyarrow
-
     with reported(report) as statement:
         statement.sql = query.text()
         refuse_commands(statement.sql)  # before Spark is started

@@ -34,6 +34,7 @@ from weirflow.spark.java import find_java
 from weirflow.spark.jvm import Jvm, JvmOptions
 from weirflow.spark.preflight import check_masters
 from weirflow.spark.scratch import Scratch
+from weirflow.spark.warmup import WarmUp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,8 +144,10 @@ class Driver:
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - PySpark has no public way
             SparkContext._ensure_initialized(gateway=self._gateway)  # noqa: SLF001 - as above
             self._check_masters()
+            warm_up = WarmUp(self._gateway.jvm)
             with _own_interrupt_handler():
                 context = SparkContext(conf=SparkConf())
+            warm_up.join()
             # PySpark reads PYSPARK_PYTHON from this process's environment, which is not ours to change.
             context.pythonExec = str(self.launch.worker_python)
             context.setLogLevel(self.launch.log_level.upper())

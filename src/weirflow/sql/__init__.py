@@ -1,9 +1,5 @@
 """Spark SQL text to a typed logical plan, without Spark.
 
-Types are Arrow types, in the one-to-one correspondence that Spark itself uses (``weirflow.sql.types``).
+``weirflow.sql.optimize.logical_plan`` is the way in. Types are Arrow types, in the one-to-one correspondence that Spark
+itself uses (``weirflow.sql.types``). Imports nothing by itself: a Session needs only ``weirflow.sql.statements``.
 """
-
-from weirflow.sql.bind import bind_query
-from weirflow.sql.optimize import logical_plan
-
-__all__ = ["bind_query", "logical_plan"]

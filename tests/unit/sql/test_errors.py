@@ -15,8 +15,8 @@ from weirflow.errors import (
     SqlTypeError,
     TableNotFound,
 )
-from weirflow.sql import logical_plan
 from weirflow.sql.assemble import NotGrouped
+from weirflow.sql.optimize import logical_plan
 from weirflow.sql.plan import Field
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.scope import AmbiguousColumn

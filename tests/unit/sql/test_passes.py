@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from support.sql_reference import Row, SeveralRows, Tables, run
 
-from weirflow.sql import bind_query
+from weirflow.sql.bind import bind_query
 from weirflow.sql.expr import Exists, InSubquery, OuterColumn, ScalarSubquery
 from weirflow.sql.optimize import PASSES
 from weirflow.sql.plan import Field, Plan

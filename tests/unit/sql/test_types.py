@@ -13,7 +13,8 @@ import pytest
 
 import weirflow.sql
 from weirflow.errors import SqlSyntaxError
-from weirflow.sql import bind_query, literals
+from weirflow.sql import literals
+from weirflow.sql.bind import bind_query
 from weirflow.sql.expr import Literal
 from weirflow.sql.plan import Project
 from weirflow.sql.types import parse_ddl, parse_type_name, type_name
