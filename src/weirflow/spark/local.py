@@ -106,6 +106,7 @@ class Driver:
             if self._jvm.writes_archive_at_exit:
                 _log.warning("writing an archive of Spark's classes, once (about 10 s); later starts are faster")
             self._jvm.forward_stderr = False
+        self._warm_up.join()
         with warnings.catch_warnings():
             # PySpark warns that a JVM which is gone could not be stopped.
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -144,10 +145,9 @@ class Driver:
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - PySpark has no public way
             SparkContext._ensure_initialized(gateway=self._gateway)  # noqa: SLF001 - as above
             self._check_masters()
-            warm_up = WarmUp(self._gateway.jvm)
+            self._warm_up = WarmUp(self._gateway.jvm)
             with _own_interrupt_handler():
                 context = SparkContext(conf=SparkConf())
-            warm_up.join()
             # PySpark reads PYSPARK_PYTHON from this process's environment, which is not ours to change.
             context.pythonExec = str(self.launch.worker_python)
             context.setLogLevel(self.launch.log_level.upper())
