@@ -28,6 +28,10 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── OperationCancelled      OPERATION_CANCELLED
     │   ├── OperationTimeout        OPERATION_TIMEOUT
     │   └── OperationUnknown        OPERATION_UNKNOWN        no operation has this id
+    ├── FlowError                   FLOW_FAILED              a flow cannot do what it was asked now
+    │   ├── TickPending             TICK_PENDING             a failed tick waits to be retried or discarded
+    │   ├── WatchOverflow           WATCH_OVERFLOW           a reader of deltas fell too far behind
+    │   └── HistoryGone             HISTORY_GONE             deltas of an epoch are not kept any more
     └── StorageError                STORAGE_FAILED           checkpoint storage failed
         ├── ObjectNotFound          OBJECT_NOT_FOUND
         ├── ObjectExists            OBJECT_EXISTS            put-if-absent lost to an earlier writer
@@ -278,6 +282,46 @@ class OperationUnknown(OperationError):
     """No running operation has this id: it never existed, or it has ended."""
 
     code = "OPERATION_UNKNOWN"
+
+
+class FlowError(WeirflowError):
+    """A flow cannot do what it was asked, in the state it is in."""
+
+    code = "FLOW_FAILED"
+
+
+class TickPending(FlowError):
+    """A tick failed and its delta is kept: ``retry()`` or ``discard()`` it before the next one."""
+
+    code = "TICK_PENDING"
+
+
+class WatchOverflow(FlowError):
+    """A reader of deltas fell further behind than its buffer holds; nothing it was given before is missing.
+
+    Attributes:
+        epoch: the last epoch that was delivered without a gap.
+    """
+
+    code = "WATCH_OVERFLOW"
+
+    def __init__(self, message: str, *, epoch: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.epoch = epoch
+
+
+class HistoryGone(FlowError):
+    """The deltas since an epoch are not kept any more.
+
+    Attributes:
+        oldest: the oldest epoch from which all deltas are still there.
+    """
+
+    code = "HISTORY_GONE"
+
+    def __init__(self, message: str, *, oldest: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.oldest = oldest
 
 
 class StorageError(WeirflowError):

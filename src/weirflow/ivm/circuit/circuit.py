@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
@@ -66,15 +68,40 @@ class Circuit:
 
     def start(self) -> dict[str, Batch]:
         """The views over empty sources. Constants flow through the circuit like a first delta."""
-        outputs: list[Batch] = []
-        for node in self.nodes:
-            begun = node.operator.start()
-            inputs = [outputs[number] for number in node.inputs]
-            if any(len(delta) for delta in inputs):
-                begun = Batch.concat([begun, node.operator.step(inputs)])
-                node.operator.commit()
-            outputs.append(begun)
-        return {name: consolidate(outputs[number]) for name, number in self.views.items()}
+        return self.fill(0, {})
+
+    def fill(self, first: int, contents: Mapping[int, Batch]) -> dict[str, Batch]:
+        """Run the nodes from ``first`` on for the first time; returns the views among them.
+
+        ``contents`` are all rows of the older nodes that new ones read: to the new nodes they are a first delta, before
+        which everything was empty. If this raises, the new nodes are to be cut off.
+        """
+        outputs = dict(contents)
+        with ExitStack() as stack:
+            for number in contents:
+                operator = self.nodes[number].operator
+                if isinstance(operator, Arrange):
+                    stack.enter_context(operator.emptied())
+            for number in range(first, len(self.nodes)):
+                node = self.nodes[number]
+                inputs = [outputs[one] for one in node.inputs]
+                output = node.operator.start()
+                if any(len(delta) for delta in inputs):
+                    output = Batch.concat([output, node.operator.step(inputs)])
+                outputs[number] = output
+        for node in self.nodes[first:]:
+            node.operator.commit()
+        return {name: consolidate(outputs[number]) for name, number in self.views.items() if number >= first}
+
+    def read_by(self, first: int) -> set[int]:
+        """The nodes before ``first`` that those from ``first`` on read."""
+        return {one for node in self.nodes[first:] for one in node.inputs if one < first}
+
+    def cut(self, first: int) -> None:
+        """Remove the nodes from ``first`` on, and the names of those among them."""
+        del self.nodes[first:]
+        self.sources = {name: number for name, number in self.sources.items() if number < first}
+        self.views = {name: number for name, number in self.views.items() if number < first}
 
     def step(self, deltas: Mapping[str, Batch]) -> dict[str, Batch]:
         """One tick: the deltas of the views that change. Nothing has changed yet when it returns or raises.

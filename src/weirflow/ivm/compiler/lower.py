@@ -23,6 +23,7 @@ from weirflow.ivm.operators.join import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.ivm.operators.match import Match
 from weirflow.ivm.operators.negate import Negate
+from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.set_operation import SetOperation
 from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.operators.union import Union
@@ -75,6 +76,15 @@ class Lowering:
                     error.message, reason=Reason.FUNCTION_NOT_PROVEN, hint=error.hint, position=error.position
                 ) from error
         return self._nodes[plan]
+
+    def forget_plans(self) -> None:
+        """Build plans anew from here on; relations and arrangements, whose rows are kept, are still shared."""
+        self._nodes.clear()
+
+    def cut(self, first: int) -> None:
+        """Forget the nodes from ``first`` on, which are no more."""
+        self._nodes = {plan: node for plan, node in self._nodes.items() if node < first}
+        self._arranged = {wanted: found for wanted, found in self._arranged.items() if found.node < first}
 
     @singledispatchmethod
     def _lower(self, plan: logical.Plan) -> int:
@@ -158,6 +168,12 @@ class Lowering:
         return self._project(node, [*identity(plan.input.fields)[:width], *columns])
 
     @_lower.register
+    def _(self, plan: logical.SessionWindow) -> int:
+        types = [field.type for field in plan.input.fields]
+        operator = SessionWindow(types, plan.keys, plan.time, plan.gap_us)
+        return self._circuit.add(operator, [self.node(plan.input)], "session window")
+
+    @_lower.register
     def _(self, plan: logical.Join) -> int:
         match plan.kind:
             case logical.JoinKind.INNER:
@@ -190,6 +206,9 @@ class Lowering:
         width = len(columns)
         projected = self._project(source, (*columns, *(key.expr for key in plan.order)))
         order = [SortColumn(width + place, key.descending, key.nulls_first) for place, key in enumerate(plan.order)]
+        if not order:
+            # Any rows will do; those that come first in the order of all columns are always the same.
+            order = [SortColumn(index) for index in range(width)]
         types = self._circuit.nodes[projected].operator.types
         first = self._circuit.add(TopK(types, order, limit, offset), [projected], f"top {limit}")
         return self._project(first, columns)
@@ -198,11 +217,11 @@ class Lowering:
 
     def _inner(self, plan: logical.Join) -> int:
         # It is enough that one side has no NULL keys: the other side's then find nothing.
-        left = self._arrange(self.node(plan.left), plan.left_keys, plan.left.fields)
-        right = self._arrange(self.node(plan.right), plan.right_keys, plan.right.fields, keyed_only=True)
+        left = self.arrange(self.node(plan.left), plan.left_keys, plan.left.fields)
+        right = self.arrange(self.node(plan.right), plan.right_keys, plan.right.fields, keyed_only=True)
         operator = Join(
-            self._arrange_at(left),
-            self._arrange_at(right),
+            self.arrange_at(left),
+            self.arrange_at(right),
             left.positions,
             right.positions,
             self._residual(plan, left, right),
@@ -227,18 +246,18 @@ class Lowering:
 
     def _matched(self, left: logical.Plan, right: logical.Plan, plan: logical.Join, *, wanted: bool) -> int:
         """The rows of ``left`` that have, or have not, a match in ``right``; ``plan`` has their keys in that order."""
-        mine = self._arrange(self.node(left), plan.left_keys, left.fields)
+        mine = self.arrange(self.node(left), plan.left_keys, left.fields)
         if plan.residual is None:
             # Whether a key is there at all is all that counts.
             keys = tuple(logical.Field(f"key{index}", key.type) for index, key in enumerate(plan.right_keys))
             only_keys = self._normalized(self._project(self.node(right), plan.right_keys), keys)
             distinct = self._circuit.add(Distinct([key.type for key in keys]), [only_keys], "distinct keys")
-            other = self._arrange(distinct, identity(keys), keys, keyed_only=True)
+            other = self.arrange(distinct, identity(keys), keys, keyed_only=True)
             residual = None
         else:
-            other = self._arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True)
+            other = self.arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True)
             residual = self._residual(plan, mine, other)
-        operator = Match(self._arrange_at(mine), self._arrange_at(other), residual, wanted=wanted)
+        operator = Match(self.arrange_at(mine), self.arrange_at(other), residual, wanted=wanted)
         node = self._circuit.add(operator, [mine.node, other.node], "semi join" if wanted else "anti join")
         columns = tuple(
             Column(position, field.name, field.type)
@@ -258,11 +277,11 @@ class Lowering:
         flags = self._project(totals, [_positive(0), _positive(1)])
         steady = self._circuit.add(Consolidate((_BOOL, _BOOL)), [flags], "consolidate")
         fields = (logical.Field("rows", _BOOL), logical.Field("nulls", _BOOL))
-        left = self._arrange(anti, (), plan.left.fields)
-        right = self._arrange(steady, (), fields)
+        left = self.arrange(anti, (), plan.left.fields)
+        right = self.arrange(steady, (), fields)
         width = len(plan.left.fields)
         joined = self._circuit.add(
-            Join(self._arrange_at(left), self._arrange_at(right), left.positions, right.positions, None),
+            Join(self.arrange_at(left), self.arrange_at(right), left.positions, right.positions, None),
             [left.node, right.node],
             "join",
         )
@@ -285,7 +304,7 @@ class Lowering:
 
     # Building blocks
 
-    def _arrange(
+    def arrange(
         self, node: int, keys: Sequence[Expr], fields: Sequence[logical.Field], *, keyed_only: bool = False
     ) -> Arranged:
         """An arrangement of a node's rows by keys, shared by all who want the same; ``keyed_only`` drops NULL keys."""
@@ -313,7 +332,8 @@ class Lowering:
         number = self._circuit.add(arrange, [normal], "arrange")
         return Arranged(number, tuple(positions[index] for index in range(len(fields))))
 
-    def _arrange_at(self, arranged: Arranged) -> Arrange:
+    def arrange_at(self, arranged: Arranged) -> Arrange:
+        """The operator of an arrangement."""
         operator = self._circuit.nodes[arranged.node].operator
         assert isinstance(operator, Arrange)
         return operator

@@ -5,13 +5,14 @@ Its columns are the key's, then the payload's. Readers see the state before the 
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.operators.operator import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -31,6 +32,15 @@ class Arrange(Operator):
     def states(self) -> Sequence[State]:
         """The arrangement."""
         return (self.arrangement,)
+
+    @contextmanager
+    def emptied(self) -> Iterator[None]:
+        """For a while, the arrangement looks as before its first row."""
+        kept, self.arrangement = self.arrangement, Arrangement(self.types, self.key_count)
+        try:
+            yield
+        finally:
+            self.arrangement = kept
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

@@ -13,6 +13,8 @@ from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.ivm.kernel.expressions.lists import entries_of, lengths
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.ivm.kernel.expressions.retype import retyped
+from weirflow.ivm.kernel.expressions.time_windows import TimeWindows
+from weirflow.sql.expr import Literal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,10 +29,12 @@ _NAMES = frozenset({"explode", "posexplode", "inline"})
 
 
 def compile_generator(call: Call, *, outer: bool = False) -> Generator:
-    """A generator over an array or a map; ``UnknownFunction`` for others.
+    """A generator over an array, a map or, for ``hop``, a moment; ``UnknownFunction`` for others.
 
     With ``outer``, a row for which there is nothing to make is kept once, with NULLs in the columns made.
     """
+    if call.function == "hop":
+        return _hop(call, outer=outer)
     kinds = [call.type.field(index).type for index in range(call.type.num_fields)]
     if call.function not in _NAMES:
         raise UnknownFunction(call.function, [each.type for each in call.arguments], call.position)
@@ -52,6 +56,25 @@ def compile_generator(call: Call, *, outer: bool = False) -> Generator:
     return generate
 
 
+def _hop(call: Call, *, outer: bool) -> Generator:
+    """``window(time, size, slide)``: a row for each of the overlapping windows that hold the time."""
+    time, *lengths = call.arguments
+    constants = [pa.scalar(each.value, each.type) if isinstance(each, Literal) else None for each in lengths]
+    windows = TimeWindows.of_constants(constants, call.type.field(0).type, call.position)
+    if windows is None or not pa.types.is_timestamp(time.type):
+        raise UnknownFunction(call.function, [each.type for each in call.arguments], call.position)
+    evaluate = compile_expression(time)
+
+    def generate(columns: Sequence[pa.Array], length: int) -> tuple[pa.Array, list[pa.Array]]:
+        owners, window = windows.all(evaluate(columns, length))
+        made = [window]
+        if outer:
+            owners, made = _with_empty_rows(np.bincount(owners, minlength=length), owners, made)
+        return pa.array(owners, pa.int64()), made
+
+    return generate
+
+
 def _columns(source: pa.Array, *, flat: bool) -> list[pa.Array]:
     if pa.types.is_map(source.type):
         entries = entries_of(source)
@@ -63,7 +86,7 @@ def _columns(source: pa.Array, *, flat: bool) -> list[pa.Array]:
 
 
 def _with_empty_rows(
-    sizes: NDArray[np.int32], owners: NDArray[np.int64], made: list[pa.Array]
+    sizes: NDArray[np.int32] | NDArray[np.int64], owners: NDArray[np.int64], made: list[pa.Array]
 ) -> tuple[NDArray[np.int64], list[pa.Array]]:
     empty = np.flatnonzero(sizes == 0)
     if not len(empty):

@@ -18,6 +18,7 @@ from weirflow.ivm.kernel.expressions import (
     nested,
     regex,
     strings,
+    time_windows,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ FUNCTIONS: dict[str, Builder] = {
     **nested.FUNCTIONS,
     **regex.FUNCTIONS,
     **strings.FUNCTIONS,
+    **time_windows.FUNCTIONS,
 }
 FORMS: dict[str, FormBuilder] = {**boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
 SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)

@@ -10,7 +10,10 @@ import pyarrow as pa
 from weirflow.ivm.kernel.ordering import SortColumn, sort_words
 from weirflow.ivm.operators.aggregate.doubles import DoubleFunction
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
-from weirflow.sql.expr import AggregateCall, Frame, FrameUnit
+from weirflow.ivm.operators.aggregate.linear import present_rows
+from weirflow.ivm.operators.window.folds import collect_list, folded
+from weirflow.ivm.operators.window.values import first_value, last_value, nth_value, shifted
+from weirflow.sql.expr import AggregateCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
     Arguments = Sequence[pa.Array]
     WindowFunction = Callable[[OrderedPartitions, Arguments, WindowCall], pa.Array]
 
-_WHOLE = Frame(FrameUnit.RANGE, None, None)
-
 
 def evaluate(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
     """The call's column, in sorted order; ``arguments`` are in sorted order too."""
@@ -31,15 +32,11 @@ def evaluate(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) ->
 
 def is_supported(call: WindowCall) -> bool:
     """Whether the call has a proven implementation."""
-    if call.ignore_nulls or _has_value_offsets(call):
+    if call.ignore_nulls and call.function not in _MAY_IGNORE_NULLS:
         return False
+    if call.function == "percentile":
+        return not pa.types.is_list(call.type)
     return call.function in FUNCTIONS or is_linear(_as_aggregate(call))
-
-
-def _has_value_offsets(call: WindowCall) -> bool:
-    """RANGE frames that count in values instead of peers."""
-    frame = call.frame
-    return frame is not None and frame.unit is FrameUnit.RANGE and bool(frame.start or frame.end)
 
 
 def _row_number(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
@@ -80,52 +77,23 @@ def _ntile(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> p
     return pa.array(bucket + 1)
 
 
-def _shifted(direction: int) -> WindowFunction:
-    """LAG and LEAD: the value some rows away in the partition, else the default."""
-
-    def function(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
-        del call
-        value, default = arguments[0], arguments[2] if len(arguments) > 2 else None  # noqa: PLR2004 - value, offset, default
-        offset = arguments[1].to_numpy(zero_copy_only=False).astype(np.int64) if len(arguments) > 1 else 1
-        at = np.arange(rows.count) + direction * offset
-        inside = (at >= rows.begin) & (at < rows.end)
-        shifted = value.take(pa.array(np.where(inside, at, 0), mask=~inside))
-        if default is None:
-            return shifted
-        both = pa.concat_arrays([shifted, default.cast(value.type)])
-        return both.take(pa.array(np.arange(rows.count) + np.where(inside, 0, rows.count)))
-
-    return function
-
-
-def _first_value(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
-    low, high = rows.frame(call.frame or _WHOLE)
-    return arguments[0].take(pa.array(low, mask=low == high))
-
-
-def _last_value(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
-    low, high = rows.frame(call.frame or _WHOLE)
-    return arguments[0].take(pa.array(high - 1, mask=low == high))
-
-
-def _nth_value(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
-    low, high = rows.frame(call.frame or _WHOLE)
-    at = low + arguments[1].to_numpy(zero_copy_only=False).astype(np.int64) - 1
-    return arguments[0].take(pa.array(np.minimum(at, rows.count - 1), mask=at >= high))
-
-
 def _extreme(*, largest: bool) -> WindowFunction:
-    """MIN and MAX over frames: of ranks, with a table of the best in every power of two, then back to values."""
+    """MIN, MAX and MIN_BY, MAX_BY over frames: of ranks, with the best of every power of two, then back to values.
+
+    ``min_by(x, y)`` ranks by y, and by x among equals.
+    """
 
     def function(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
-        value = arguments[0]
-        low, high = rows.frame(call.frame or _WHOLE)
-        by_rank = np.lexsort(sort_words((value,), [SortColumn(0, descending=largest, nulls_first=False)])[::-1])
+        ranked = tuple(reversed(arguments))
+        low, high = rows.frame(call)
+        by_rank = np.lexsort(sort_words(ranked, [SortColumn(0, descending=largest, nulls_first=False)])[::-1])
         rank = np.empty(rows.count, np.int64)
         rank[by_rank] = np.arange(rows.count)
-        best = _range_minimum(rank, low, high)
+        best = np.minimum(_range_minimum(rank, low, high), rows.count - 1)
         # NULLs rank last: only a frame that holds nothing else has one as its best.
-        return value.take(pa.array(by_rank[np.minimum(best, rows.count - 1)], mask=low == high))
+        return arguments[0].take(
+            pa.array(by_rank[best], mask=(low == high) | (best >= rows.count - ranked[0].null_count))
+        )
 
     return function
 
@@ -151,11 +119,13 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     """COUNT, SUM, AVG and other additive functions: the difference of two running totals."""
     function = linear_function(_as_aggregate(call))
     counted = np.ones(rows.count, np.bool_)
-    argument = arguments[0] if arguments else None
+    for each in arguments:
+        counted = present_rows(each, counted)
+    argument = arguments[0] if len(arguments) == 1 else None
     own = function.encode(argument, counted)
     running = np.zeros((rows.count + 1, function.width), np.int64)
     np.cumsum(own, axis=0, out=running[1:])
-    low, high = rows.frame(call.frame or _WHOLE)
+    low, high = rows.frame(call)
     totals = running[high] - running[low]
     if not isinstance(function, DoubleFunction) or argument is None:
         return function.decode(totals)
@@ -181,11 +151,18 @@ FUNCTIONS: dict[str, WindowFunction] = {
     "percent_rank": _percent_rank,
     "cume_dist": _cume_dist,
     "ntile": _ntile,
-    "lag": _shifted(-1),
-    "lead": _shifted(1),
-    "first_value": _first_value,
-    "last_value": _last_value,
-    "nth_value": _nth_value,
+    "lag": shifted(-1),
+    "lead": shifted(1),
+    "first_value": first_value,
+    "any_value": first_value,
+    "last_value": last_value,
+    "nth_value": nth_value,
     "min": _extreme(largest=False),
     "max": _extreme(largest=True),
+    "min_by": _extreme(largest=False),
+    "max_by": _extreme(largest=True),
+    "collect_list": collect_list,
+    "collect_set": folded,
+    "percentile": folded,
 }
+_MAY_IGNORE_NULLS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm.kernel.ordering import SortColumn, sort_words
+from weirflow.ivm.operators.window.value_range import ValueBound
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at
@@ -17,12 +18,18 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.sql.expr import WindowCall
+
+_WHOLE = Frame(FrameUnit.RANGE, None, None)
+
 
 class OrderedPartitions:
     """Rows sorted by partition, then by sort keys, ties broken by all columns.
 
     Attributes:
         order: the sorted rows, as indexes into the unsorted ones.
+        keys: the sort keys of the sorted rows.
+        descending: whether the first of them is sorted from large to small.
         begin, end: for each sorted row, the bounds of its partition.
         peer_begin, peer_end: the bounds of the rows whose sort keys equal its own.
     """
@@ -39,25 +46,39 @@ class OrderedPartitions:
         self.fresh = np.ones(count, np.bool_)
         self.fresh[1:] = sorted_partition[1:] != sorted_partition[:-1]
         self.begin, self.end = _bounds(self.fresh)
+        self.keys = take_columns(keys, self.order)
+        self.descending = bool(order) and order[0].descending
         new_peer = self.fresh.copy()
         if keys:
             at = np.arange(1, count)
-            sorted_keys = take_columns(keys, self.order)
-            new_peer[1:] |= ~equal_rows_at(sorted_keys, at, sorted_keys, at - 1, Equality.GROUPING)
+            new_peer[1:] |= ~equal_rows_at(self.keys, at, self.keys, at - 1, Equality.GROUPING)
         self.new_peer = new_peer
         self.peer_begin, self.peer_end = _bounds(new_peer)
 
-    def frame(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+    def frame(self, call: WindowCall) -> tuple[np.ndarray, np.ndarray]:
         """For each sorted row, the first row of its frame and the row behind the last; empty where they meet."""
+        frame = call.frame or _WHOLE
+        if frame.unit is FrameUnit.RANGE:
+            return self._range(frame, call)
         here = np.arange(self.count)
-        if frame.unit is FrameUnit.ROWS:
-            low = self.begin if frame.start is None else np.maximum(self.begin, here + frame.start)
-            high = self.end if frame.end is None else np.minimum(self.end, here + frame.end + 1)
-        else:
-            low = self.begin if frame.start is None else self.peer_begin
-            high = self.end if frame.end is None else self.peer_end
+        low = self.begin if frame.start is None else np.maximum(self.begin, here + frame.start)
+        high = self.end if frame.end is None else np.minimum(self.end, here + frame.end + 1)
         low = np.minimum(low, self.end)
         return low, np.maximum(high, low)
+
+    def _range(self, frame: Frame, call: WindowCall) -> tuple[np.ndarray, np.ndarray]:
+        """A frame of peers, or of rows whose sort keys are near enough."""
+        start = ValueBound(self, frame.start, behind=False) if frame.start else None
+        end = ValueBound(self, frame.end, behind=True) if frame.end else None
+        low = start.at if start else self.begin if frame.start is None else self.peer_begin
+        high = end.at if end else self.end if frame.end is None else self.peer_end
+        # Spark computes a bound only if there is a row to compare with it: one not yet in a frame, or one still in it.
+        last_low, last_high = (np.where(self.fresh, self.begin, np.roll(bound, 1)) for bound in (low, high))
+        if end:
+            end.check(last_high < self.end, call.position)
+        if start:
+            start.check((last_low < last_high) | (last_high < high), call.position)
+        return low, high
 
 
 def _bounds(fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

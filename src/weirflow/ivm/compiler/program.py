@@ -1,0 +1,276 @@
+"""``Program``: a circuit with named relations, to which views are added while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from weirflow.errors import ConfigError
+from weirflow.ivm.circuit.circuit import Circuit
+from weirflow.ivm.compiler.columns import identity
+from weirflow.ivm.compiler.lower import Arranged, Lowering
+from weirflow.ivm.operators.arrange import Arrange
+from weirflow.ivm.operators.recompute import Recompute
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.sql.optimize import logical_plan
+from weirflow.sql.parse import parse_query
+from weirflow.sql.plan import Field, Plan, Scan
+from weirflow.sql.refusal import NotIncremental
+from weirflow.sql.traverse import map_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Mode(StrEnum):
+    """How a view is maintained."""
+
+    AUTO = "auto"
+    """By deltas where that is possible, else as DIFF."""
+    INCREMENTAL = "incremental"
+    """By deltas: a change costs what the change weighs."""
+    DIFF = "diff"
+    """Recomputed by Spark and compared with what it was before."""
+
+
+class Engine(Protocol):
+    """Runs whole queries for views that have no delta rule."""
+
+    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+        """The columns of the query's result; runs nothing."""
+
+    def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """The query's result over these tables."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What a view computes and how.
+
+    Attributes:
+        sql: one query over sources and other views.
+        mode: how it is maintained.
+        stored: whether its rows are kept, to be read at any time.
+    """
+
+    sql: str
+    mode: Mode = Mode.AUTO
+    stored: bool = True
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A source or view in a program.
+
+    Attributes:
+        fields: its columns.
+        node: whose output its deltas are.
+        store: the arrangement that holds all its rows, by key if it has one; None if they are not kept.
+        plan: what an incremental view computes; None for others.
+        mode: how a view is maintained; None for a source.
+        refusal: why a view that could choose is not incremental.
+    """
+
+    fields: tuple[Field, ...]
+    node: int
+    store: Arranged | None
+    plan: Plan | None = None
+    mode: Mode | None = None
+    refusal: NotIncremental | None = None
+
+    @property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """The types of its columns."""
+        return tuple(field.type for field in self.fields)
+
+
+class Program:
+    """A circuit and its relations by name. A method that raises leaves the program as it was.
+
+    Args:
+        engine: what runs views of mode DIFF; without one they are refused.
+    """
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        self.circuit = Circuit()
+        self.relations: dict[str, Relation] = {}
+        self._engine = engine
+        self._nodes: dict[str, int] = {}
+        self._lowering = Lowering(self.circuit, self._nodes)
+        self._filled = 0
+        self._unfilled: set[str] = set()
+
+    def add_source(self, name: str, schema: pa.Schema, *, key: Sequence[str] = (), stored: bool = True) -> None:
+        """A relation whose deltas come from outside; ``stored`` keeps its rows, arranged by ``key``."""
+        fields = tuple(Field(field.name, field.type) for field in schema)
+        node = self.circuit.add_source(name, [field.type for field in fields])
+        columns = {column.name: column for column in identity(fields)}
+        store = self._lowering.arrange(node, [columns[one] for one in key], fields) if stored else None
+        self._add(name, Relation(fields, node, store))
+
+    def add_views(self, views: Mapping[str, View]) -> None:
+        """Compile views, which may read each other; they are empty until ``fill``.
+
+        Equal parts of views that are filled together are built once. Of what was there before, relations and
+        arrangements are shared; a view whose rows are not stored is computed once more inside the new ones.
+        """
+        first, names = len(self.circuit.nodes), set(self.relations)
+        try:
+            for name in in_order({name: view.sql for name, view in views.items()}):
+                self._add(name, self._build(views[name]))
+                self.circuit.add_view(name, self.relations[name].node)
+        except BaseException:
+            self._cut(first, self.relations.keys() - names)
+            raise
+
+    def fill(self) -> None:
+        """Bring all that was added to the rows that are stored. If that raises, it is removed again."""
+        first = self._filled
+        try:
+            self.circuit.fill(first, {node: self._content(node) for node in self.circuit.read_by(first)})
+        except BaseException:
+            self._cut(first, set(self._unfilled))
+            raise
+        finally:
+            self._lowering.forget_plans()
+            self._filled = len(self.circuit.nodes)
+            self._unfilled.clear()
+
+    def plan(self, sql: str) -> Plan:
+        """The plan of a query over the relations."""
+        return logical_plan(sql, {name: relation.fields for name, relation in self.relations.items()})
+
+    def rows(self, name: str) -> Batch:
+        """All rows of a stored relation, each once with its weight."""
+        return self._in_order_of_fields(name, _all_rows(self.store(name)))
+
+    def store(self, name: str) -> Arrange:
+        """The operator that holds a stored relation's rows, its key's columns first."""
+        operator = self.circuit.nodes[self._store_node(name)].operator
+        assert isinstance(operator, Arrange)
+        return operator
+
+    # Inner workings
+
+    def _add(self, name: str, relation: Relation) -> None:
+        self.relations[name] = relation
+        self._nodes[name] = relation.node
+        self._unfilled.add(name)
+
+    def _cut(self, first: int, names: set[str]) -> None:
+        """Remove the nodes from ``first`` on, and these relations, which no others read."""
+        self.circuit.cut(first)
+        self._lowering.cut(first)
+        for name in names:
+            self.circuit.views.pop(name, None)  # a view may share the node of an older relation
+            del self.relations[name], self._nodes[name]
+        self._unfilled -= names
+
+    def _build(self, view: View) -> Relation:
+        if view.mode is Mode.DIFF:
+            return self._recomputed(view, None)
+        first = len(self.circuit.nodes)
+        try:
+            plan = self._inlined(self.plan(view.sql))
+            node = self._lowering.node(plan)
+        except NotIncremental as refusal:
+            if view.mode is Mode.INCREMENTAL:
+                raise
+            self.circuit.cut(first)
+            self._lowering.cut(first)
+            return self._recomputed(view, refusal)
+        store = self._lowering.arrange(node, (), plan.fields) if view.stored else None
+        return Relation(plan.fields, node, store, plan, Mode.INCREMENTAL)
+
+    def _recomputed(self, view: View, refusal: NotIncremental | None) -> Relation:
+        engine = self._engine
+        if engine is None:
+            raise refusal or ConfigError(
+                "A view of mode 'diff' is recomputed by Spark, and this flow has no Session.",
+                hint="make the flow with session.flow(name)",
+            )
+        known = {name.casefold(): name for name in self.relations}
+        reads = [known[table] for table in sorted(tables(view.sql)) if table in known]
+        unstored = [name for name in reads if self.relations[name].store is None]
+        if unstored:
+            raise ConfigError(
+                f"A view of mode 'diff' reads {unstored[0]!r}, whose rows are not kept.",
+                hint="register that view with materialized=True",
+            )
+        schemas = {name: _schema(self.relations[name].fields) for name in reads}
+        fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
+        types = [field.type for field in fields]
+
+        def run(contents: Sequence[Batch]) -> Batch:
+            tables = {
+                name: DeltaBatch.of_batch(schemas[name], self._in_order_of_fields(name, rows)).inserts()
+                for name, rows in zip(reads, contents, strict=True)
+            }
+            return Batch.of_arrow(engine.run(view.sql, tables))
+
+        inputs = [self.store(name) for name in reads]
+        # The last result lies in the store behind the operator, where columns are in the order of the fields.
+        operator = Recompute(types, inputs, run, lambda: _all_rows(self._lowering.arrange_at(store)))
+        node = self.circuit.add(operator, [self._store_node(name) for name in reads], "recompute")
+        store = self._lowering.arrange(node, (), fields)
+        return Relation(fields, node, store, None, Mode.DIFF, refusal)
+
+    def _inlined(self, plan: Plan) -> Plan:
+        """The plan with views that are filled but not stored replaced by what they compute."""
+
+        def inline(node: Plan) -> Plan:
+            if not isinstance(node, Scan) or node.name in self._unfilled or node.name not in self.relations:
+                return node
+            relation = self.relations[node.name]
+            return node if relation.store is not None or relation.plan is None else self._inlined(relation.plan)
+
+        return map_plan(plan, inline)
+
+    def _content(self, node: int) -> Batch:
+        """All rows of a relation's node, or of an arrangement."""
+        operator = self.circuit.nodes[node].operator
+        if isinstance(operator, Arrange):
+            return _all_rows(operator)
+        name = next(name for name, relation in self.relations.items() if relation.node == node)
+        return self.rows(name)
+
+    def _in_order_of_fields(self, name: str, rows: Batch) -> Batch:
+        store = self.relations[name].store
+        assert store is not None
+        return rows.select(store.positions)
+
+    def _store_node(self, name: str) -> int:
+        store = self.relations[name].store
+        assert store is not None, f"{name} is not stored"
+        return store.node
+
+
+def _all_rows(store: Arrange) -> Batch:
+    parts = list(store.arrangement.rows())
+    return Batch.concat(parts) if parts else Batch.empty(store.types)
+
+
+def _schema(fields: Sequence[Field]) -> pa.Schema:
+    return pa.schema([(field.name, field.type) for field in fields])
+
+
+def in_order(views: Mapping[str, str]) -> Sequence[str]:
+    """The names of the views, each behind those it reads."""
+    known = {name.casefold(): name for name in views}
+    reads = {name: [known[table] for table in tables(sql) if table in known] for name, sql in views.items()}
+    try:
+        return list(TopologicalSorter(reads).static_order())
+    except CycleError as error:
+        circle = " reads ".join(reversed(error.args[1]))
+        raise ConfigError(f"Views read each other in a circle: {circle}.", hint="break the circle") from None
+
+
+def tables(sql: str) -> set[str]:
+    """All names that the query may read, in lower case; names of its own CTEs do no harm."""
+    return {table.name.casefold() for table in parse_query(sql).find_all(exp.Table)}

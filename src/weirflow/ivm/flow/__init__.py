@@ -1,0 +1,8 @@
+"""``IncrementalFlow``: sources, views, ticks; the product around the kernel."""
+
+from weirflow.ivm.flow.flow import IncrementalFlow
+from weirflow.ivm.flow.source import Lateness
+from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.flow.watch import OverflowPolicy, Watch
+
+__all__ = ["IncrementalFlow", "Lateness", "OverflowPolicy", "StepSummary", "Watch"]

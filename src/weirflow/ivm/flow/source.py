@@ -1,0 +1,226 @@
+"""Sources: what may come in, and how it becomes a delta of weighted rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weirflow.errors import ConfigError, DataError, did_you_mean
+from weirflow.ivm.zset.batch import Batch, take_columns
+from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
+from weirflow.ivm.zset.ingest import read_table
+from weirflow.ivm.zset.rows import consolidate, group_rows
+from weirflow.sql.literals import duration_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.kernel.arrangement import Arrangement
+
+_LAST = 1
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """How late rows may come: those older than the newest time seen minus ``delay`` go to the late side output.
+
+    Attributes:
+        column: a column of type TIMESTAMP, TIMESTAMP_NTZ or DATE.
+        delay: a length of time such as ``"10 minutes"``.
+    """
+
+    column: str
+    delay: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named input of a flow.
+
+    Attributes:
+        schema: its columns, of Spark's types.
+        key: columns that identify a row; plain rows are upserts then. Empty for a bag of rows.
+        dedup: a delta equal to one of this many before it is dropped; 0 drops none.
+        lateness: which rows come too late, if any.
+    """
+
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...] = ()
+    dedup: int = 0
+    lateness: Lateness | None = None
+
+    def __post_init__(self) -> None:
+        for column in (*self.key, *([self.lateness.column] if self.lateness else ())):
+            if column not in self.schema.names:
+                raise ConfigError(
+                    f"The source {self.name!r} has no column {column!r}.",
+                    hint=did_you_mean(column, self.schema.names) or f"it has {', '.join(self.schema.names)}",
+                )
+        if len(set(self.key)) < len(self.key):
+            raise ConfigError(f"The key of {self.name!r} names a column twice: {', '.join(self.key)}.")
+        if self.lateness is not None:
+            kind = self.schema.field(self.lateness.column).type
+            if not (pa.types.is_timestamp(kind) or pa.types.is_date32(kind)):
+                raise ConfigError(
+                    f"The lateness column {self.lateness.column!r} of {self.name!r} is {kind}, not a time.",
+                    hint="name a column of type TIMESTAMP, TIMESTAMP_NTZ or DATE",
+                )
+            duration_micros(self.lateness.delay, None)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A delta of a source, ready for the circuit.
+
+    Attributes:
+        rows_in: rows as they were given.
+        rows: what changes, consolidated.
+        late: rows that came too late.
+        watermark: the source's watermark after it, in microseconds; None without one.
+        digest: of the content, where repetitions are to be noticed; None otherwise.
+        dropped: whether it repeats an earlier one, so that nothing changes.
+    """
+
+    rows_in: int
+    rows: Batch
+    late: Batch
+    watermark: int | None = None
+    digest: bytes | None = None
+    dropped: bool = False
+
+
+class SourceInput:
+    """Reads deltas of one source. ``read`` changes nothing; ``accept`` remembers what a committed change brought.
+
+    Args:
+        source: what is read.
+        rows: the source's rows; those of the key come first.
+        positions: where each column of the schema is in it.
+    """
+
+    def __init__(self, source: Source, rows: Arrangement, positions: Sequence[int]) -> None:
+        self.source = source
+        self.watermark: int | None = None
+        self._rows = rows
+        self._positions = tuple(positions)
+        self._digests: deque[bytes] = deque(maxlen=source.dedup or _LAST)
+        self._delay = duration_micros(source.lateness.delay, None) if source.lateness else 0
+
+    def read(self, data: Any) -> Change:
+        """The change that ``data`` asks for: a ``DeltaBatch``, or plain rows that are inserted, or upserted by key.
+
+        Raises:
+            ConfigError: the data does not fit the schema.
+            DataError: it retracts a row that the source does not hold, or a key is NULL.
+        """
+        delta = self._delta(data)
+        given = delta.num_rows
+        digest = _digest(delta) if self.source.dedup else None
+        nothing = Batch.empty(self.source.schema.types)
+        if digest is not None and digest in self._digests:
+            return Change(given, nothing, nothing, self.watermark, dropped=True)
+        rows, late, watermark = self._in_time(delta.batch)
+        rows = self._upserted(rows) if self.source.key else consolidate(rows)
+        if not self.source.key:
+            self._require_present(rows)
+        return Change(given, rows, late, watermark, digest)
+
+    def accept(self, change: Change) -> None:
+        """Remember the watermark and content of a change that was committed."""
+        self.watermark = change.watermark
+        if change.digest is not None:
+            self._digests.append(change.digest)
+
+    def _delta(self, data: Any) -> DeltaBatch:
+        schema = self.source.schema
+        try:
+            if isinstance(data, DeltaBatch):
+                return data if data.schema.equals(schema) else DeltaBatch.from_weighted(data, schema=schema)
+            table = read_table(data)
+            if WEIGHT in table.schema.names:
+                return DeltaBatch.from_weighted(table, schema=schema)
+            return DeltaBatch.from_inserts(read_table(data, schema))
+        except ConfigError as error:
+            raise ConfigError(
+                f"The delta does not fit the source {self.source.name!r}: {error.message}", hint=error.hint
+            ) from error
+
+    # Keys
+
+    def _upserted(self, rows: Batch) -> Batch:
+        """Rows of positive weight replace what the source holds for their key, others only retract it."""
+        places = [self.source.schema.names.index(column) for column in self.source.key]
+        keys = tuple(rows.columns[place] for place in places)
+        if any(key.null_count for key in keys):
+            raise DataError(
+                f"A row for {self.source.name!r} has NULL in its key ({', '.join(self.source.key)}).",
+                hint="give every row a key, or register the source without one",
+            )
+        order, starts = group_rows(keys, len(rows))
+        if len(starts) == 0:
+            return rows
+        # Of several rows for a key the last inserted one counts.
+        rank = np.where(rows.weights > 0, np.arange(len(rows)) + 1, 0)
+        last = np.maximum.reduceat(rank[order], starts)
+        new = rows.take(last[last > 0] - 1)
+        new = Batch(new.columns, np.ones(len(new), np.int64))
+        found = self._rows.probe(take_columns(keys, order[starts]), consolidated=True).batch
+        old = found.select(self._positions).negate()
+        return consolidate(Batch.concat([old, new]))
+
+    def _require_present(self, rows: Batch) -> None:
+        retracted = rows.filter(rows.weights < 0)
+        if not len(retracted):
+            return
+        stored = self._rows.weights_of(retracted)
+        short = np.flatnonzero(stored + retracted.weights < 0)
+        if len(short):
+            at = int(short[0])
+            row = {
+                name: column[at].as_py()
+                for name, column in zip(self.source.schema.names, retracted.columns, strict=True)
+            }
+            raise DataError(
+                f"The delta retracts a row {-int(retracted.weights[at])} times that the source {self.source.name!r} "
+                f"holds {int(stored[at])} times: {row}.",
+                hint="retract rows exactly as they were inserted, or register the source with a key",
+            )
+
+    # Lateness
+
+    def _in_time(self, rows: Batch) -> tuple[Batch, Batch, int | None]:
+        """The rows in time, the late ones, and the watermark after them, which is in force from the next tick on."""
+        lateness = self.source.lateness
+        if lateness is None or not len(rows):
+            return rows, Batch.empty(self.source.schema.types), self.watermark
+        column = rows.columns[self.source.schema.names.index(lateness.column)]
+        times = _micros(column)
+        newest = pc.max(times).as_py()
+        late = np.zeros(len(rows), np.bool_)
+        if self.watermark is not None:
+            late = pc.fill_null(pc.less(times, self.watermark), fill_value=False).to_numpy(zero_copy_only=False)
+        reached = [
+            mark for mark in (self.watermark, None if newest is None else newest - self._delay) if mark is not None
+        ]
+        return rows.filter(~late), rows.filter(late), max(reached, default=None)
+
+
+def _micros(column: pa.Array) -> pa.Array:
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.timestamp("us"))
+    return column.cast(pa.int64())
+
+
+def _digest(delta: DeltaBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    batch = delta.to_arrow()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return hashlib.blake2b(sink.getvalue(), digest_size=16).digest()

@@ -1,0 +1,159 @@
+"""``Watch``: the deltas of a view, in order and without gaps, for one reader."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+from weirflow.errors import FlowError, WatchOverflow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from weirflow.ivm.zset.delta import DeltaBatch
+
+
+class OverflowPolicy(StrEnum):
+    """What happens when a reader falls behind by more than its buffer holds."""
+
+    FAIL = "fail"
+    """The reader gets ``WatchOverflow`` after what was buffered; ticks go on."""
+    BLOCK = "block"
+    """Ticks wait until the reader has made room."""
+
+
+Item = tuple[int, "DeltaBatch"]
+
+
+class Watch:
+    """Iterates over ``(epoch, delta)`` of a view, blocking until the next one; also with ``async for``.
+
+    Close it when done, best by ``with``: from then on it costs nothing and iteration ends. It may be read in another
+    thread than the one that ticks; a watch of policy BLOCK must be.
+    """
+
+    def __init__(self, view: str, *, capacity: int, policy: OverflowPolicy, detach: Callable[[Watch], None]) -> None:
+        self.view = view
+        self.policy = policy
+        self._capacity = capacity
+        self._detach = detach
+        self._items: deque[Item] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._overflow: WatchOverflow | None = None
+        self._last = 0
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def get(self, timeout: float | None = None) -> Item | None:
+        """The next delta; None when the watch is closed, or nothing came within ``timeout`` seconds.
+
+        Raises:
+            WatchOverflow: the reader fell behind; raised after all that was buffered is read.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._closed or self._overflow, timeout)
+            return self._take()
+
+    def close(self) -> None:
+        """End the iteration, also for a reader that waits; what is buffered is dropped."""
+        self._detach(self)
+        with self._changed:
+            self._closed = True
+            self._items.clear()
+            self._notify()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Item:
+        item = self.get()
+        if item is None:
+            raise StopIteration
+        return item
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Item:
+        while True:
+            with self._changed:
+                item = self._take()
+                if item is not None:
+                    return item
+                if self._closed:
+                    raise StopAsyncIteration
+                event = asyncio.Event()
+                waiting = (asyncio.get_running_loop(), event)
+                self._waiting.append(waiting)
+            try:
+                await event.wait()
+            finally:
+                with self._changed:
+                    if waiting in self._waiting:
+                        self._waiting.remove(waiting)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # For the flow
+
+    def begin(self, epoch: int, items: Iterable[Item]) -> None:
+        """What the reader gets first, however much it is; later deltas follow ``epoch``."""
+        self._items.extend(items)
+        self._last = epoch
+
+    def await_room(self, deadline: float) -> None:
+        """Wait for room if the policy is to; ``FlowError`` when there is none by ``deadline`` (monotonic)."""
+        if self.policy is not OverflowPolicy.BLOCK:
+            return
+        with self._changed:
+            room = self._changed.wait_for(
+                lambda: len(self._items) < self._capacity or self._closed, deadline - time.monotonic()
+            )
+        if not room:
+            raise FlowError(
+                f"A reader of {self.view!r} has not made room for the next delta in time.",
+                hint="read the watch in another thread, give it more capacity, or use the policy 'fail'",
+            )
+
+    def put(self, epoch: int, delta: DeltaBatch) -> None:
+        """Deliver a delta, or note that the reader fell behind."""
+        with self._changed:
+            if self._closed or self._overflow is not None:
+                return
+            if len(self._items) >= self._capacity and self.policy is OverflowPolicy.FAIL:
+                self._overflow = WatchOverflow(
+                    f"The watch of {self.view!r} fell behind by more than {self._capacity} deltas at epoch {epoch}.",
+                    epoch=self._last,
+                    hint=f"watch again with from_epoch={self._last} while that is kept, or with snapshot=True",
+                )
+            else:
+                self._items.append((epoch, delta))
+                self._last = epoch
+            self._notify()
+
+    def _take(self) -> Item | None:
+        """Called with the lock held."""
+        if self._items:
+            item = self._items.popleft()
+            self._changed.notify_all()
+            return item
+        if self._overflow is not None and not self._closed:
+            raise self._overflow
+        return None
+
+    def _notify(self) -> None:
+        self._changed.notify_all()
+        waiting, self._waiting = self._waiting, []
+        for loop, event in waiting:
+            loop.call_soon_threadsafe(event.set)

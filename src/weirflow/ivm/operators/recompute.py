@@ -1,0 +1,59 @@
+"""Recompute runs a whole query over all rows of its inputs and emits how the result differs from the last one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.operators.arrange import Arrange
+
+
+class Recompute(Operator):
+    """A query that has no delta rule.
+
+    Args:
+        types: of the result's columns.
+        inputs: the arrangements that hold the rows of the inputs.
+        run: the query; it gets all rows of each input and returns those of the result.
+        last: all rows of the last result.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[pa.DataType],
+        inputs: Sequence[Arrange],
+        run: Callable[[Sequence[Batch]], Batch],
+        last: Callable[[], Batch],
+    ) -> None:
+        super().__init__(types)
+        self._inputs = tuple(inputs)
+        self._run = run
+        self._last = last
+        self._begun: Batch | None = None
+
+    def start(self) -> Batch:
+        """The query over nothing, which is the last result until the first commit."""
+        self._begun = self._run([Batch.empty(one.types) for one in self._inputs])
+        return self._begun
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        rows = [
+            consolidate(Batch.concat([*one.arrangement.rows(), delta]))
+            for one, delta in zip(self._inputs, deltas, strict=True)
+        ]
+        last = self._last() if self._begun is None else self._begun
+        return consolidate(Batch.concat([self._run(rows), last.negate()]))
+
+    def commit(self) -> None:
+        """See ``Operator``."""
+        super().commit()
+        self._begun = None
