@@ -99,7 +99,7 @@ def test_rows_by_key(history, row_hash, tmp_path_factory):
         elif operation == "maintain":
             assert arrangement.maintain(argument) >= 0
         else:
-            arrangement = Arrangement.from_runs(types, keys, reloaded(arrangement.runs, folder), row_hash=row_hash)
+            arrangement = Arrangement(types, keys, runs=reloaded(arrangement.runs, folder), row_hash=row_hash)
         expected = {row: weight for row, weight in model.items() if weight}
         assert count_rows(arrangement.rows()) == expected
         assert sum(map(len, arrangement.rows())) == len(expected)
@@ -159,7 +159,7 @@ def test_accumulators_by_key(history, row_hash, tmp_path_factory):
         elif operation == "maintain":
             sums.maintain(argument)
         else:
-            sums = AdditiveArrangement.from_runs(types, 2, reloaded(sums.runs, folder), row_hash=row_hash)
+            sums = AdditiveArrangement(types, 2, runs=reloaded(sums.runs, folder), row_hash=row_hash)
         stored = [
             (key, tuple(row))
             for columns, values in sums.rows()
@@ -195,7 +195,7 @@ def test_first_rows_in_order(data, row_hash, tmp_path_factory):
             arrangement.maintain(data.draw(st.integers(1, 20)))
         if data.draw(st.booleans()):
             runs = reloaded(arrangement.runs, folder)
-            arrangement = OrderedArrangement.from_runs(types, 1, order, runs, row_hash=row_hash)
+            arrangement = OrderedArrangement(types, 1, order, runs=runs, row_hash=row_hash)
         count = data.draw(st.sampled_from([1, 2, 5, 100]))
         matches = arrangement.first([pa.array([None, 1, 2, 3], pa.int64())], count)
         assert matches.probe_index.tolist() == sorted(matches.probe_index.tolist())

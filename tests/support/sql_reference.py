@@ -31,6 +31,7 @@ from weirflow.sql.plan import (
     JoinKind,
     Plan,
     Project,
+    Recursive,
     Scan,
     SetKind,
     SetOperation,
@@ -86,6 +87,8 @@ def run(plan: Plan, tables: Tables, around: tuple[Row, ...] = ()) -> list[Row]:
             return ordered[plan.offset :][: plan.limit]
         case Generate():
             return _generate(plan, rows(plan.input), value)
+        case Recursive():
+            return _recursive(plan, rows(plan.base), lambda last: run(plan.step, {**tables, plan.name: last}, around))
         case _:
             raise NotImplementedError(type(plan).__name__)
 
@@ -192,6 +195,17 @@ def _generate(plan: Generate, rows: list[Row], value: Callable[[Expr, Row], Any]
             made = [(None,) * (len(plan.fields) - len(row))]
         result += [row + one for one in made]
     return result
+
+
+def _recursive(plan: Recursive, base: list[Row], step: Callable[[list[Row]], list[Row]]) -> list[Row]:
+    last = list(dict.fromkeys(base)) if plan.distinct else base
+    found = list(last)
+    while last:
+        last = step(last)
+        if plan.distinct:
+            last = [row for row in dict.fromkeys(last) if row not in found]
+        found += last
+    return found
 
 
 def _sorted(items: Iterable[Any], order: tuple[SortKey, ...], value: Callable[[Expr, Any], Any]) -> list[Any]:

@@ -178,6 +178,7 @@ class StorageContract:
     def test_an_absent_object(self, storage):
         for read in (
             lambda: storage.get("absent"),
+            lambda: storage.map("absent"),
             lambda: storage.get_range("absent", 0, 1),
             lambda: storage.get_range("absent", 0, 0),
             lambda: list(storage.stream("absent")),

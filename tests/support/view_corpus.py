@@ -69,6 +69,22 @@ VIEWS = {
                NTILE(2) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS half
         FROM t
     """,
+    "near": """
+        SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s,
+               COUNT(*) OVER (ORDER BY v DESC NULLS LAST RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING) AS n,
+               MIN(v) OVER (ORDER BY v NULLS LAST RANGE BETWEEN 2 PRECEDING AND UNBOUNDED FOLLOWING) AS low,
+               LAST_VALUE(v) OVER (PARTITION BY s ORDER BY v NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING
+                                   AND 2 FOLLOWING) AS last
+        FROM t
+    """,
+    "placed": """
+        SELECT k, v, PERCENT_RANK() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS p,
+               CUME_DIST() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST) AS c,
+               AVG(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST
+                            ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS mean,
+               NTH_VALUE(v, 2) OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS second
+        FROM t
+    """,
     "in_subquery": "SELECT k, v FROM t WHERE k IN (SELECT k FROM u WHERE w > 0)",
     "not_in_subquery": "SELECT k, v FROM t WHERE v NOT IN (SELECT w FROM u)",
     "existing": "SELECT k, v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.w < t.v)",
@@ -85,6 +101,9 @@ VIEWS = {
 class RandomTables:
     """The rows of both tables, changed at random: ``changes`` are what a tick takes."""
 
+    retracting = 0.45
+    """The share of changes that take a row back."""
+
     def __init__(self, seed: int) -> None:
         self._dice = dice = random.Random(seed)
         self.rows: dict[str, list[Row]] = {name: [] for name in SOURCES}
@@ -94,13 +113,13 @@ class RandomTables:
         }
 
     def changes(self, most: int) -> dict[str, list[tuple[Row, int]]]:
-        """Up to ``most`` weighted rows for each table; nearly half retract a row, sometimes one of the same delta."""
+        """Up to ``most`` weighted rows for each table; some retract a row, sometimes one of the same delta."""
         return {name: self._changes(self.rows[name], make, most) for name, make in self._makers.items()}
 
     def _changes(self, rows: list[Row], make: Callable[[], Row], most: int) -> list[tuple[Row, int]]:
         changes = []
         for _ in range(self._dice.randint(0, most)):
-            if rows and self._dice.random() < 0.45:
+            if rows and self._dice.random() < self.retracting:
                 changes.append((rows.pop(self._dice.randrange(len(rows))), -1))
             else:
                 rows.append(make())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
 import time
@@ -151,6 +152,14 @@ class LocalStorage:
         file = self._open(name)
         with os_errors("read", self._root / name), file:
             return file.read()
+
+    def map(self, name: str) -> memoryview:
+        """See CheckpointStorage."""
+        file = self._open(name)
+        with os_errors("read", self._root / name), file:
+            if os.fstat(file.fileno()).st_size == 0:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def get_range(self, name: str, start: int, length: int) -> bytes:
         """See CheckpointStorage."""

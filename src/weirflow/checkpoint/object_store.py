@@ -116,6 +116,10 @@ class ObjectStoreStorage:
             raise self._errors.translate(error, "read", name) from None
         return content
 
+    def map(self, name: str) -> memoryview:
+        """See CheckpointStorage; read as a whole."""
+        return memoryview(self.get(name))
+
     def get_range(self, name: str, start: int, length: int) -> bytes:
         """See CheckpointStorage."""
         path = self._path(name)

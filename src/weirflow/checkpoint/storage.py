@@ -97,6 +97,14 @@ class CheckpointStorage(Protocol):
         """
         ...
 
+    def map(self, name: str) -> memoryview:
+        """The whole object as read-only memory: mapped where it is a local file, so that pages are read when touched.
+
+        Raises:
+            ObjectNotFound: no object has this name.
+        """
+        ...
+
     def get_range(self, name: str, start: int, length: int) -> bytes:
         """The bytes ``[start, start + length)``, like a slice: fewer, or none, where the object ends earlier.
 

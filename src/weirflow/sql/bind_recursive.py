@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
-from weirflow.sql.casts import can_cast
+from weirflow.errors import QueryError, SqlTypeError
+from weirflow.sql.coercion import common_type
 from weirflow.sql.plan import Plan, Recursive, Scan
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.recursive_reference import check_places
 from weirflow.sql.rename import rename, retype
 from weirflow.sql.types import type_name
 
@@ -24,7 +24,7 @@ def is_recursive(cte: exp.CTE) -> bool:
 
 
 def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan:
-    """The base decides names and types; the step is cast to them."""
+    """The base decides names and types; the step is cast to them where that is how Spark widens types."""
     query, name = cte.this, cte.alias
     position = context.position(cte)
     if (
@@ -33,22 +33,25 @@ def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan
         or query.args.get("order")
         or query.args.get("limit")
     ):
-        raise NotIncremental(
+        raise QueryError(
             f"The recursive CTE {name!r} is not of the form base UNION [ALL] step, with itself in the step only.",
-            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            hint="put a step of several parts, or its ORDER BY and LIMIT, in parentheses",
             position=position,
+            condition="INVALID_RECURSIVE_CTE",
         )
     base = rename(context.bind_query(query.this, context, around), cte.alias_column_names, position)
     inside = _unique(name, context)
     step = context.bind_query(query.expression, context.with_cte(name, Scan(inside, base.fields, position)), around)
+    check_places(step, inside, position)
     if len(step.fields) != len(base.fields):
         raise SqlTypeError(
             f"The step of {name!r} has {len(step.fields)} columns, its base {len(base.fields)}.", position=position
         )
     for one, other in zip(base.fields, step.fields, strict=True):
-        if not can_cast(other.type, one.type):
+        if common_type((one.type, other.type)) != one.type:
             raise SqlTypeError(
                 f"The step of {name!r} gives {type_name(other.type)} for {one.name!r}, its base {type_name(one.type)}.",
+                hint="cast the base to the wider type, or the step to the base's",
                 position=position,
             )
     return Recursive(inside, base, retype(step, base.fields), bool(query.args.get("distinct")), base.fields)

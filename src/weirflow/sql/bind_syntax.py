@@ -89,7 +89,7 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
         return literals.number(node.meta["digits"], node.meta["suffix"], position)
     kind = arrow_type(node.to)
     operand = binder.bind(node.this)
-    if isinstance(operand, Literal) and operand.type == STRING:
+    if isinstance(operand, Literal) and isinstance(operand.value, str):
         constant = _constant(binder, operand.value, kind)
         if constant is not None:
             return constant

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+from weirflow.ivm.circuit.fingerprint import fingerprint
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -22,12 +23,16 @@ _LEAST_FUEL = 8192
 
 
 class Input(Operator):
-    """A source of the circuit: its delta comes from outside."""
+    """A source of the circuit: its delta comes from outside.
+
+    A row that comes and goes in one delta is gone before any expression sees it, so that it cannot fail the tick.
+    """
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """Pass the delta on."""
+        """Pass the delta on, consolidated if rows could cancel each other."""
         (delta,) = deltas
-        return delta
+        cancels = (delta.weights < 0).any() and (delta.weights > 0).any()
+        return consolidate(delta) if cancels else delta
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Node:
     operator: Operator
     inputs: tuple[int, ...]
     label: str
+    fingerprint: str
 
 
 @dataclass
@@ -53,13 +59,18 @@ class Circuit:
 
     def add_source(self, name: str, types: Sequence[pa.DataType]) -> int:
         """A new input of the circuit."""
-        self.sources[name] = self.add(Input(types), (), f"source {name}")
+        self.sources[name] = self.add(Input(types), (), f"source {name}", name)
         return self.sources[name]
 
-    def add(self, operator: Operator, inputs: Sequence[int], label: str) -> int:
-        """Append an operator that reads the outputs of earlier ones; returns its number."""
+    def add(self, operator: Operator, inputs: Sequence[int], label: str, spec: Any = ()) -> int:
+        """Append an operator that reads the outputs of earlier ones; returns its number.
+
+        ``spec`` is all that makes it differ from others of its kind with the same inputs, as plain data.
+        """
         assert all(number < len(self.nodes) for number in inputs)
-        self.nodes.append(Node(operator, tuple(inputs), label))
+        kind = (type(operator).__name__, operator.types, spec)
+        mark = fingerprint(kind, [self.nodes[number].fingerprint for number in inputs])
+        self.nodes.append(Node(operator, tuple(inputs), label, mark))
         return len(self.nodes) - 1
 
     def add_view(self, name: str, node: int) -> None:
@@ -92,6 +103,27 @@ class Circuit:
         for node in self.nodes[first:]:
             node.operator.commit()
         return {name: consolidate(outputs[number]) for name, number in self.views.items() if number >= first}
+
+    def retain(self, live: Iterable[int]) -> dict[int, int]:
+        """Remove all nodes but these, which read no others; returns the new number of each."""
+        place = {number: at for at, number in enumerate(sorted(live))}
+        self.nodes[:] = [
+            replace(self.nodes[number], inputs=tuple(place[one] for one in self.nodes[number].inputs))
+            for number in place
+        ]
+        self.sources = {name: place[number] for name, number in self.sources.items() if number in place}
+        self.views = {name: place[number] for name, number in self.views.items() if number in place}
+        return place
+
+    def ancestors(self, numbers: Iterable[int]) -> set[int]:
+        """These nodes and all that they read, directly or not."""
+        ahead, seen = list(numbers), set[int]()
+        while ahead:
+            number = ahead.pop()
+            if number not in seen:
+                seen.add(number)
+                ahead += self.nodes[number].inputs
+        return seen
 
     def read_by(self, first: int) -> set[int]:
         """The nodes before ``first`` that those from ``first`` on read."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.circuit.circuit import Circuit
+from weirflow.ivm.circuit.first_level import LEVEL
+from weirflow.ivm.circuit.recursion import FOUND, STEP, Recursion
 from weirflow.ivm.compiler.columns import identity, moved, moved_call
+from weirflow.ivm.compiler.imports import Imports
+from weirflow.ivm.compiler.lift import lift
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.ivm.kernel.ordering import SortColumn
@@ -20,6 +25,7 @@ from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
 from weirflow.ivm.operators.generate import Generate
 from weirflow.ivm.operators.join import Join
+from weirflow.ivm.operators.layered import LayeredArrange, LayeredDistinct
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.ivm.operators.match import Match
 from weirflow.ivm.operators.negate import Negate
@@ -37,8 +43,6 @@ from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from weirflow.ivm.circuit.circuit import Circuit
 
 _BOOL = pa.bool_()
 _BIGINT = pa.int64()
@@ -58,11 +62,16 @@ class Lowering:
     Args:
         circuit: where operators are added.
         relations: the nodes of the sources and views that plans may scan.
+        imports: of the circuit of a recursion's step, what it reads of the circuit around it. The step runs several
+            times in a tick, so its state is layered.
     """
 
-    def __init__(self, circuit: Circuit, relations: Mapping[str, int]) -> None:
+    def __init__(self, circuit: Circuit, relations: Mapping[str, int], imports: Imports | None = None) -> None:
         self._circuit = circuit
         self._relations = relations
+        self._imports = imports
+        self._arrange_operator = Arrange if imports is None else LayeredArrange
+        self._distinct_operator = Distinct if imports is None else LayeredDistinct
         self._nodes: dict[logical.Plan, int] = {}
         self._arranged: dict[tuple[int, tuple[Expr, ...], bool], Arranged] = {}
 
@@ -70,7 +79,8 @@ class Lowering:
         """The number of the node whose output is the plan's; ``NotIncremental`` if there is no operator for it."""
         if plan not in self._nodes:
             try:
-                self._nodes[plan] = self._lower(plan)
+                imported = self._imports.node(plan) if self._imports is not None else None
+                self._nodes[plan] = self._lower(plan) if imported is None else imported
             except UnknownFunction as error:
                 raise NotIncremental(
                     error.message, reason=Reason.FUNCTION_NOT_PROVEN, hint=error.hint, position=error.position
@@ -85,6 +95,14 @@ class Lowering:
         """Forget the nodes from ``first`` on, which are no more."""
         self._nodes = {plan: node for plan, node in self._nodes.items() if node < first}
         self._arranged = {wanted: found for wanted, found in self._arranged.items() if found.node < first}
+
+    def renumber(self, place: Mapping[int, int]) -> None:
+        """Nodes have other numbers now; those without one are no more."""
+        self._arranged = {
+            (place[node], keys, keyed): replace(found, node=place[found.node])
+            for (node, keys, keyed), found in self._arranged.items()
+            if node in place and found.node in place
+        }
 
     @singledispatchmethod
     def _lower(self, plan: logical.Plan) -> int:
@@ -104,12 +122,14 @@ class Lowering:
         width = len(plan.fields)
         columns = tuple(pa.concat_arrays(values[index::width]) for index in range(width))
         types = [field.type for field in plan.fields]
-        return self._circuit.add(Constant(types, Batch(columns, np.ones(count, np.int64))), (), f"values {count}")
+        return self._circuit.add(
+            Constant(types, Batch(columns, np.ones(count, np.int64))), (), f"values {count}", plan.rows
+        )
 
     @_lower.register
     def _(self, plan: logical.Filter) -> int:
         types = [field.type for field in plan.fields]
-        return self._circuit.add(Filter(types, plan.predicate), [self.node(plan.input)], "filter")
+        return self._circuit.add(Filter(types, plan.predicate), [self.node(plan.input)], "filter", plan.predicate)
 
     @_lower.register
     def _(self, plan: logical.Project) -> int:
@@ -123,25 +143,27 @@ class Lowering:
     @_lower.register
     def _(self, plan: logical.Generate) -> int:
         operator = Generate([field.type for field in plan.fields], plan.generator, outer=plan.outer)
-        return self._circuit.add(operator, [self.node(plan.input)], plan.generator.function)
+        return self._circuit.add(
+            operator, [self.node(plan.input)], plan.generator.function, (plan.generator, plan.outer)
+        )
 
     @_lower.register
     def _(self, plan: logical.Distinct) -> int:
         node = self._normalized(self.node(plan.input), plan.fields)
-        return self._circuit.add(Distinct([field.type for field in plan.fields]), [node], "distinct")
+        return self._circuit.add(self._distinct_operator([field.type for field in plan.fields]), [node], "distinct")
 
     @_lower.register
     def _(self, plan: logical.SetOperation) -> int:
         sides = [self._normalized(self.node(side), plan.fields) for side in (plan.left, plan.right)]
         types = [field.type for field in plan.fields]
         label = f"{plan.kind}{' all' if plan.all else ''}"
-        return self._circuit.add(SetOperation(types, plan.kind, keep_all=plan.all), sides, label)
+        return self._circuit.add(SetOperation(types, plan.kind, keep_all=plan.all), sides, label, (plan.kind, plan.all))
 
     @_lower.register
     def _(self, plan: logical.Aggregate) -> int:
         source = self.node(plan.input)
         if plan.grouping_sets is None:
-            return self._circuit.add(Aggregate(plan.keys, plan.calls), [source], "aggregate")
+            return self._circuit.add(Aggregate(plan.keys, plan.calls), [source], "aggregate", (plan.keys, plan.calls))
         return self._grouping_sets(plan, source, plan.grouping_sets)
 
     @_lower.register
@@ -162,7 +184,7 @@ class Lowering:
         for numbers in by_partition.values():
             types = self._circuit.nodes[node].operator.types
             calls = [plan.calls[number] for number in numbers]
-            node = self._circuit.add(Window(types, calls), [node], "window")
+            node = self._circuit.add(Window(types, calls), [node], "window", calls)
             placed |= {number: len(types) + place for place, number in enumerate(numbers)}
         columns = [Column(placed[number], "", call.type) for number, call in enumerate(plan.calls)]
         return self._project(node, [*identity(plan.input.fields)[:width], *columns])
@@ -171,7 +193,23 @@ class Lowering:
     def _(self, plan: logical.SessionWindow) -> int:
         types = [field.type for field in plan.input.fields]
         operator = SessionWindow(types, plan.keys, plan.time, plan.gap_us)
-        return self._circuit.add(operator, [self.node(plan.input)], "session window")
+        return self._circuit.add(
+            operator, [self.node(plan.input)], "session window", (plan.keys, plan.time, plan.gap_us)
+        )
+
+    @_lower.register
+    def _(self, plan: logical.Recursive) -> int:
+        types = [field.type for field in plan.fields]
+        circuit = Circuit()
+        found = circuit.add_source(FOUND, [*types, LEVEL])
+        imports = Imports(plan.name, circuit, self.node)
+        inside = Lowering(circuit, {plan.name: found}, imports)
+        step, base = inside.node(lift(plan)), self.node(plan.base)
+        if plan.distinct:
+            step, base = inside._normalized(step, plan.fields), self._normalized(base, plan.fields)
+        circuit.add_view(STEP, step)
+        operator = Recursion(plan.name, types, circuit, imports.sources, distinct=plan.distinct)
+        return self._circuit.add(operator, [base, *imports.nodes], f"recursion {plan.name}", (plan.step, plan.distinct))
 
     @_lower.register
     def _(self, plan: logical.Join) -> int:
@@ -207,10 +245,12 @@ class Lowering:
         projected = self._project(source, (*columns, *(key.expr for key in plan.order)))
         order = [SortColumn(width + place, key.descending, key.nulls_first) for place, key in enumerate(plan.order)]
         if not order:
-            # Any rows will do; those that come first in the order of all columns are always the same.
+            # Any rows will do. All columns would break ties anyway; as sort keys they also lead to the first rows.
             order = [SortColumn(index) for index in range(width)]
         types = self._circuit.nodes[projected].operator.types
-        first = self._circuit.add(TopK(types, order, limit, offset), [projected], f"top {limit}")
+        first = self._circuit.add(
+            TopK(types, order, limit, offset), [projected], f"top {limit}", (order, limit, offset)
+        )
         return self._project(first, columns)
 
     # Joins
@@ -226,7 +266,8 @@ class Lowering:
             right.positions,
             self._residual(plan, left, right),
         )
-        return self._circuit.add(operator, [left.node, right.node], "join")
+        spec = (left.positions, right.positions, plan.residual)
+        return self._circuit.add(operator, [left.node, right.node], "join", spec)
 
     def _outer(self, plan: logical.Join, *, pad_left: bool, pad_right: bool) -> int:
         parts = [self._inner(plan)]
@@ -250,15 +291,16 @@ class Lowering:
         if plan.residual is None:
             # Whether a key is there at all is all that counts.
             keys = tuple(logical.Field(f"key{index}", key.type) for index, key in enumerate(plan.right_keys))
-            only_keys = self._normalized(self._project(self.node(right), plan.right_keys), keys)
-            distinct = self._circuit.add(Distinct([key.type for key in keys]), [only_keys], "distinct keys")
-            other = self.arrange(distinct, identity(keys), keys, keyed_only=True)
+            distinct = logical.Distinct(logical.Project(right, plan.right_keys, keys))
+            other = self.arrange(self.node(distinct), identity(keys), keys, keyed_only=True)
             residual = None
         else:
             other = self.arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True)
             residual = self._residual(plan, mine, other)
         operator = Match(self.arrange_at(mine), self.arrange_at(other), residual, wanted=wanted)
-        node = self._circuit.add(operator, [mine.node, other.node], "semi join" if wanted else "anti join")
+        node = self._circuit.add(
+            operator, [mine.node, other.node], "semi join" if wanted else "anti join", plan.residual
+        )
         columns = tuple(
             Column(position, field.name, field.type)
             for position, field in zip(mine.positions, left.fields, strict=True)
@@ -269,14 +311,15 @@ class Lowering:
         """NOT IN: all rows if the right side is empty, none if it has a NULL, else those whose own key is not NULL."""
         nulls = _any_null(plan.right_keys)
         count = AggregateCall("count", (), _BIGINT)
-        totals = self._circuit.add(
-            Aggregate((), (count, AggregateCall("count", (), _BIGINT, filter=nulls))),
-            [self.node(plan.right)],
-            "aggregate",
+        totals = logical.Aggregate(
+            plan.right,
+            (),
+            (count, AggregateCall("count", (), _BIGINT, filter=nulls)),
+            (logical.Field("rows", _BIGINT), logical.Field("nulls", _BIGINT)),
         )
-        flags = self._project(totals, [_positive(0), _positive(1)])
-        steady = self._circuit.add(Consolidate((_BOOL, _BOOL)), [flags], "consolidate")
         fields = (logical.Field("rows", _BOOL), logical.Field("nulls", _BOOL))
+        flags = self.node(logical.Project(totals, (_positive(0), _positive(1)), fields))
+        steady = self._circuit.add(Consolidate((_BOOL, _BOOL)), [flags], "consolidate")
         left = self.arrange(anti, (), plan.left.fields)
         right = self.arrange(steady, (), fields)
         width = len(plan.left.fields)
@@ -284,16 +327,13 @@ class Lowering:
             Join(self.arrange_at(left), self.arrange_at(right), left.positions, right.positions, None),
             [left.node, right.node],
             "join",
+            (left.positions, right.positions),
         )
         some, null = Column(width, "rows", _BOOL), Column(width + 1, "nulls", _BOOL)
         strict = Call("and", (_not(null), _not(_any_null(plan.left_keys))), _BOOL)
-        kept = self._circuit.add(
-            Filter(
-                [*(field.type for field in plan.left.fields), _BOOL, _BOOL], Call("or", (_not(some), strict), _BOOL)
-            ),
-            [joined],
-            "filter",
-        )
+        predicate = Call("or", (_not(some), strict), _BOOL)
+        types = [*(field.type for field in plan.left.fields), _BOOL, _BOOL]
+        kept = self._circuit.add(Filter(types, predicate), [joined], "filter", predicate)
         return self._project(kept, identity(plan.left.fields))
 
     def _residual(self, plan: logical.Join, left: Arranged, right: Arranged) -> Expr | None:
@@ -318,7 +358,7 @@ class Lowering:
     ) -> Arranged:
         types = [field.type for field in fields]
         if keyed_only and keys:
-            node = self._circuit.add(Filter(types, _not(_any_null(keys))), [node], "filter NULL keys")
+            node = self._circuit.add(Filter(types, _not(_any_null(keys))), [node], "filter NULL keys", keys)
         # A key that is a plain column is not stored twice; a float may differ from its normalised key.
         at = {
             key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not has_floats(key.type)
@@ -328,8 +368,8 @@ class Lowering:
         layout = (*keys, *payload)
         projected = self._project(node, layout)
         normal = self._normalized(projected, [logical.Field("", key.type) for key in keys])
-        arrange = Arrange([expression.type for expression in layout], len(keys))
-        number = self._circuit.add(arrange, [normal], "arrange")
+        arrange = self._arrange_operator([expression.type for expression in layout], len(keys))
+        number = self._circuit.add(arrange, [normal], "arrange", len(keys))
         return Arranged(number, tuple(positions[index] for index in range(len(fields))))
 
     def arrange_at(self, arranged: Arranged) -> Arrange:
@@ -344,7 +384,7 @@ class Lowering:
             isinstance(expression, Column) and expression.index == index for index, expression in enumerate(expressions)
         ):
             return node
-        return self._circuit.add(Project(expressions), [node], "project")
+        return self._circuit.add(Project(expressions), [node], "project", tuple(expressions))
 
     def _normalized(self, node: int, fields: Sequence[logical.Field]) -> int:
         """The node with -0.0 made 0.0 in the first columns, as comparisons of rows in SQL want it."""
@@ -352,7 +392,7 @@ class Lowering:
         if not floats:
             return node
         types = self._circuit.nodes[node].operator.types
-        return self._circuit.add(Normalize(types, floats), [node], "normalize floats")
+        return self._circuit.add(Normalize(types, floats), [node], "normalize floats", tuple(floats))
 
     def _grouping_sets(self, plan: logical.Aggregate, source: int, sets: Sequence[Sequence[int]]) -> int:
         """One copy of the rows for each set, with the other keys NULL and a number that tells the sets apart."""
@@ -369,7 +409,7 @@ class Lowering:
         keys = tuple(Column(width + place, "", key.type) for place, key in enumerate(plan.keys))
         calls = tuple(moved_call(call, range(width)) for call in plan.calls)
         grouped = self._circuit.add(
-            Aggregate((*keys, Column(width + count, "", _BIGINT)), calls), [spread], "aggregate"
+            Aggregate((*keys, Column(width + count, "", _BIGINT)), calls), [spread], "aggregate", (keys, calls)
         )
         output = [Column(place, "", key.type) for place, key in enumerate(plan.keys)]
         output += [Column(count + 1 + place, "", call.type) for place, call in enumerate(plan.calls)]

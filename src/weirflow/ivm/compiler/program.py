@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Protocol
@@ -26,6 +26,8 @@ from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from weirflow.ivm.kernel.run import Run
 
 
 class Mode(StrEnum):
@@ -138,9 +140,19 @@ class Program:
             self._cut(first, set(self._unfilled))
             raise
         finally:
-            self._lowering.forget_plans()
-            self._filled = len(self.circuit.nodes)
-            self._unfilled.clear()
+            self._settle()
+
+    def drop(self, name: str) -> None:
+        """Remove a relation that no other reads, and all state that was for it alone."""
+        del self.relations[name], self._nodes[name]
+        self.circuit.views.pop(name, None)
+        live = self.circuit.ancestors(one for relation in self.relations.values() for one in _own_nodes(relation))
+        place = self.circuit.retain(live)
+        self._lowering.forget_plans()
+        self._lowering.renumber(place)
+        self.relations = {one: _renumbered(relation, place) for one, relation in self.relations.items()}
+        self._nodes.update({one: relation.node for one, relation in self.relations.items()})
+        self._filled = len(self.circuit.nodes)
 
     def plan(self, sql: str) -> Plan:
         """The plan of a query over the relations."""
@@ -156,7 +168,34 @@ class Program:
         assert isinstance(operator, Arrange)
         return operator
 
+    def states(self) -> dict[str, list[Sequence[Run]]]:
+        """All state, by the fingerprint of the operator that has it: the runs of each of its states."""
+        return {
+            node.fingerprint: [state.runs for state in node.operator.states]
+            for node in self.circuit.nodes
+            if node.operator.states
+        }
+
+    def needs(self, name: str) -> set[str]:
+        """The fingerprints of the operators whose state a relation rests on."""
+        nodes = [self.circuit.nodes[number] for number in self.circuit.ancestors(_own_nodes(self.relations[name]))]
+        return {node.fingerprint for node in nodes if node.operator.states}
+
+    def adopt(self, states: Mapping[str, Sequence[Sequence[Run]]]) -> None:
+        """Instead of ``fill``: take the state of all that was added from another program of the same operators."""
+        for node in self.circuit.nodes[self._filled :]:
+            if node.operator.states:
+                for state, runs in zip(node.operator.states, states[node.fingerprint], strict=True):
+                    state.adopt(runs)
+        self._settle()
+
     # Inner workings
+
+    def _settle(self) -> None:
+        """All that was added now holds its rows."""
+        self._lowering.forget_plans()
+        self._filled = len(self.circuit.nodes)
+        self._unfilled.clear()
 
     def _add(self, name: str, relation: Relation) -> None:
         self.relations[name] = relation
@@ -216,9 +255,10 @@ class Program:
 
         inputs = [self.store(name) for name in reads]
         # The last result lies in the store behind the operator, where columns are in the order of the fields.
-        operator = Recompute(types, inputs, run, lambda: _all_rows(self._lowering.arrange_at(store)))
-        node = self.circuit.add(operator, [self._store_node(name) for name in reads], "recompute")
+        operator = Recompute(types, inputs, run, lambda: _all_rows(result))
+        node = self.circuit.add(operator, [self._store_node(name) for name in reads], "recompute", view.sql)
         store = self._lowering.arrange(node, (), fields)
+        result = self._lowering.arrange_at(store)
         return Relation(fields, node, store, None, Mode.DIFF, refusal)
 
     def _inlined(self, plan: Plan) -> Plan:
@@ -249,6 +289,15 @@ class Program:
         store = self.relations[name].store
         assert store is not None, f"{name} is not stored"
         return store.node
+
+
+def _own_nodes(relation: Relation) -> list[int]:
+    return [relation.node, *([relation.store.node] if relation.store else [])]
+
+
+def _renumbered(relation: Relation, place: Mapping[int, int]) -> Relation:
+    store = replace(relation.store, node=place[relation.store.node]) if relation.store else None
+    return replace(relation, node=place[relation.node], store=store)
 
 
 def _all_rows(store: Arrange) -> Batch:

@@ -5,18 +5,27 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from weirflow.errors import ConfigError, TableNotFound, TickPending, did_you_mean
-from weirflow.ivm.compiler.program import Engine, Mode, Program, View, in_order
+from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.errors import ConfigError, FlowError, TickPending
+from weirflow.failpoints import failpoint
+from weirflow.ivm.compiler.program import Engine, Mode, Program, View
+from weirflow.ivm.durability.checkpoints import Checkpoints
+from weirflow.ivm.durability.records import DropRelation
+from weirflow.ivm.flow.evolution import EvolutionPlan, plan_evolution, restore
+from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.flow.history import History
+from weirflow.ivm.flow.persist import manifest_of, source_entry, tick_entry, view_entry
 from weirflow.ivm.flow.schema import read_schema
-from weirflow.ivm.flow.source import Change, Lateness, Source, SourceInput
+from weirflow.ivm.flow.source import Change, Lateness, Source
+from weirflow.ivm.flow.state import FlowState
+from weirflow.ivm.flow.store import FlowStore
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.watch import OverflowPolicy, Watch
 from weirflow.ivm.zset.batch import Batch
@@ -28,8 +37,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_TOKENS = 100_000
 _HISTORY_BYTES = 64 << 20
+_ROOM_SECONDS = 30.0
 _LATE = ".late"
 
 
@@ -57,23 +66,43 @@ class IncrementalFlow:
 
     Args:
         name: what errors, metrics and stores call the flow.
+        path: a folder to keep the flow in: a tick that returned survives the process, and the next flow with this path
+            goes on where it was. None keeps it in memory.
+        fsync: with a path, once in how many ticks the log is synced to the disk: a killed process loses nothing, a
+            power failure at most this many ticks. 0 leaves it to the system.
+        checkpoint_every: with a path, after how many ticks a checkpoint replaces the log; 0 for never by itself.
         history: of how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
         engine: what runs views that are not incremental.
     """
 
-    def __init__(self, name: str = "flow", *, history: int = 1000, engine: Engine | None = None) -> None:
+    def __init__(
+        self,
+        name: str = "flow",
+        *,
+        path: Path | str | None = None,
+        fsync: int = 1,
+        checkpoint_every: int = 10_000,
+        history: int = 1000,
+        engine: Engine | None = None,
+    ) -> None:
         self.name = name
         self._lock = threading.RLock()
-        self._program = Program(engine)
-        self._sources: dict[str, SourceInput] = {}
-        self._views: dict[str, View] = {}
-        self._waiting: dict[str, View] = {}
-        self._epoch = 0
-        self._tokens: OrderedDict[str, int] = OrderedDict()
+        self._engine = engine
         self._history = History(epochs=history, nbytes=_HISTORY_BYTES)
         self._watches: list[Watch] = []
         self._callbacks: dict[str, list[Callable[[int, DeltaBatch], None]]] = {}
         self._pending: _Pending | None = None
+        self._saved_to: dict[str, Checkpoints] = {}
+        self._checkpoint_every = checkpoint_every
+        self._closed = False
+        self._store = None if path is None else FlowStore(Path(path), name, fsync=fsync)
+        self._state = FlowState(engine)
+        if self._store is not None:
+            try:
+                self._state = self._store.open(engine, self._history.append)
+            except BaseException:
+                self._store.close()
+                raise
 
     # What the flow is made of
 
@@ -86,9 +115,7 @@ class IncrementalFlow:
         dedup: bool | int = False,
         lateness: Lateness | None = None,
     ) -> None:
-        """Declare an input.
-
-        Registering the same source again does nothing.
+        """Declare an input. Registering the same source again does nothing.
 
         Args:
             name: what views and ticks call it.
@@ -100,14 +127,11 @@ class IncrementalFlow:
         columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
         source = Source(name, read_schema(schema), columns, int(dedup), lateness)
         with self._lock:
-            if name in self._sources and self._sources[name].source == source:
+            self._require_open()
+            if self._state.has_source(source):
                 return
-            self._refuse_taken(name)
-            self._program.add_source(name, source.schema, key=columns)
-            store = self._program.relations[name].store
-            assert store is not None
-            self._sources[name] = SourceInput(source, self._program.store(name).arrangement, store.positions)
-            self._build_waiting()
+            self._state.add_source(source)
+            self._log_definition(source_entry(source), name)
 
     def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
         """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
@@ -123,28 +147,43 @@ class IncrementalFlow:
         """
         view = View(sql, Mode(mode), stored=materialized)
         with self._lock:
-            if self._views.get(name) == view or self._waiting.get(name) == view:
+            self._require_open()
+            if self._state.has_view(name, view):
                 return
-            self._refuse_taken(name)
-            in_order({one: other.sql for one, other in (*self._waiting.items(), (name, view))})
-            self._waiting[name] = view
-            try:
-                self._build_waiting()
-            except BaseException:
-                self._waiting.pop(name, None)
-                raise
+            self._state.add_view(name, view)
+            self._log_definition(view_entry(name, view), name)
 
     def view(self, function: Callable[[], str]) -> Callable[[], str]:
         """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
         self.register_view(function.__name__, function())
         return function
 
+    def drop(self, name: str) -> None:
+        """Remove a source or view that no view reads, with its state; its watches end."""
+        with self._lock:
+            self._require_open()
+            self._state.drop(name)
+            if self._store is not None:
+                self._store.append(DropRelation(name))
+            for watch in [watch for watch in self._watches if watch.view.removesuffix(_LATE) == name]:
+                watch.close()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources."""
+        return tuple(self._state.inputs)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views, also of those that wait for something they read."""
+        return (*self._state.views, *self._state.waiting)
+
     # Ticks
 
     @property
     def epoch(self) -> int:
         """The number of the last tick."""
-        return self._epoch
+        return self._state.epoch
 
     def tick(self, source: str | Mapping[str, Any], delta: Any = None, *, token: str | None = None) -> StepSummary:
         """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
@@ -165,11 +204,15 @@ class IncrementalFlow:
         """
         deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
         with self._lock:
-            self._refuse_pending()
-            if token is not None and token in self._tokens:
-                return StepSummary(self._tokens[token], 0, 0, 0.0, replayed=True)
-            self._ready()
-            changes = {name: self._input(name).read(data) for name, data in deltas.items()}
+            self._require_open()
+            if self._pending is not None:
+                raise TickPending(
+                    "The last tick failed and its delta is kept.", hint="call retry() or discard() before the next tick"
+                )
+            if token is not None and token in self._state.tokens:
+                return StepSummary(self._state.tokens[token], 0, 0, 0.0, replayed=True)
+            self._state.ready()
+            changes = {name: self._state.input(name).read(data) for name, data in deltas.items()}
             return self._run(_Pending(changes, token))
 
     def load(self, source: str, data: Any, *, token: str | None = None) -> StepSummary:
@@ -179,8 +222,9 @@ class IncrementalFlow:
     def retry(self) -> StepSummary:
         """Run the tick that failed again."""
         with self._lock:
+            self._require_open()
             if self._pending is None:
-                raise ConfigError("No tick is pending.")
+                raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
             return self._run(self._pending)
 
     def discard(self) -> None:
@@ -198,20 +242,31 @@ class IncrementalFlow:
     def snapshot(self, view: str, *, epoch: int | None = None) -> pa.Table:
         """All rows of a view or source, now or after an earlier epoch whose deltas are still kept."""
         with self._lock:
-            self._ready()
-            name = self._relation(view)
-            relation = self._program.relations[name]
-            if relation.store is None:
-                raise ConfigError(
-                    f"The rows of {name!r} are not kept.", hint="register the view with materialized=True"
-                )
-            rows = self._program.rows(name)
-            if epoch is not None:
-                if epoch > self._epoch:
-                    raise ConfigError(f"The flow is at epoch {self._epoch}; {epoch} is yet to come.")
-                undone = [delta.negate() for _, delta in self._history.since(epoch, name)]
+            self._state.ready()
+            rows = self._state.rows(view)
+            if epoch is not None and epoch != self.epoch:
+                if epoch > self.epoch:
+                    raise ConfigError(f"The flow is at epoch {self.epoch}; {epoch} is yet to come.")
+                undone = [delta.negate() for _, delta in self._history.since(epoch, view)]
                 rows = consolidate(Batch.concat([rows, *undone]))
-            return DeltaBatch.of_batch(self._schema(name), rows).inserts()
+            return self._state.delta(view, rows).inserts()
+
+    def sql(self, query: str) -> pa.Table:
+        """The rows that a query returns for the sources and views as they are now, computed in this process."""
+        with self._lock:
+            self._state.ready()
+            program = Program()
+            for name, relation in self._state.program.relations.items():
+                if relation.store is not None:
+                    program.add_source(name, self._state.schema(name), stored=False)
+            program.add_views({"result": View(query, Mode.INCREMENTAL, stored=False)})
+            read = program.circuit.ancestors([program.relations["result"].node])
+            sources = {name: number for name, number in program.circuit.sources.items() if number in read}
+            begun = program.circuit.start()["result"]
+            made = program.circuit.step({name: self._state.rows(name) for name in sources})
+            schema = pa.schema([(field.name, field.type) for field in program.relations["result"].fields])
+            rows = consolidate(Batch.concat([begun, *made.values()]))
+            return DeltaBatch.of_batch(schema, rows).inserts()
 
     def watch_output(
         self,
@@ -236,16 +291,16 @@ class IncrementalFlow:
         if capacity < 1:
             raise ConfigError("The capacity of a watch is at least 1.")
         with self._lock:
-            self._ready()
+            self._require_open()
+            self._state.ready()
             name = self._output(view)
             watch = Watch(name, capacity=capacity, policy=OverflowPolicy(policy), detach=self._detach)
+            first: list[tuple[int, DeltaBatch]] = []
             if snapshot:
-                watch.begin(self._epoch, [(self._epoch, DeltaBatch.from_inserts(self.snapshot(name)))])
+                first = [(self.epoch, self._state.delta(name, self._state.rows(name)))]
             elif from_epoch is not None:
-                kept = self._history.since(from_epoch, name)
-                watch.begin(self._epoch, [(number, self._delta(name, delta)) for number, delta in kept])
-            else:
-                watch.begin(self._epoch, ())
+                first = [(number, self._delta(name, rows)) for number, rows in self._history.since(from_epoch, name)]
+            watch.begin(self.epoch, first)
             self._watches.append(watch)
             return watch
 
@@ -257,97 +312,177 @@ class IncrementalFlow:
         with self._lock:
             self._callbacks.setdefault(self._output(view), []).append(callback)
 
+    def explain(self, view: str) -> str:
+        """How a view is maintained: its mode and why, and the operators with the rows and bytes they keep."""
+        with self._lock:
+            self._state.ready()
+            return explain_view(self._state.program, self._state.relation(view))
+
+    # Checkpoints
+
+    def checkpoint(self, uri: str | Path | None = None) -> str:
+        """Save the flow, writing only what the last checkpoint there lacks; returns the checkpoint's name.
+
+        Args:
+            uri: where: a folder or a URI such as ``s3://bucket/flows/shop``; None for the flow's own path.
+        """
+        return self._checkpoint(uri, full=False)
+
+    def checkpoint_full(self, uri: str | Path) -> str:
+        """Save the flow whole, so that the checkpoint needs no file of earlier ones."""
+        return self._checkpoint(uri, full=True)
+
+    def restore(self, uri: str | Path, *, epoch: int | None = None) -> EvolutionPlan:
+        """Go on from a checkpoint: the newest, or that of an epoch.
+
+        A flow without sources takes those of the checkpoint. One that has its own keeps the state of views that are
+        unchanged, builds changed and new ones from the sources' rows, and gives their watches the difference. On an
+        error nothing has changed.
+
+        Raises:
+            ObjectNotFound: there is no such checkpoint.
+            StorageError: a file of it is damaged or missing.
+            ConfigError: a source has other columns than its rows in the checkpoint.
+        """
+        with self._lock:
+            self._require_open()
+            if self._store is not None:
+                raise FlowError(
+                    f"The flow {self.name!r} lives in its own path.",
+                    hint="restore into a flow without a path, or open another path",
+                )
+            checkpoints = self._checkpoints(uri)
+            manifest = checkpoints.find(epoch)
+            wanted = (self._state.sources, {**self._state.views, **self._state.waiting})
+            restored = restore(manifest, checkpoints.load(manifest), wanted if any(wanted) else None, self._engine)
+            self._state = restored.state
+            self._pending = None
+            self._history.forget(self.epoch)
+            self._after_restore(restored.differences, restored.reshaped)
+            return restored.plan
+
+    def plan(self, other: IncrementalFlow) -> EvolutionPlan:
+        """What restoring a checkpoint of this flow into ``other`` would keep, build anew and drop."""
+        with self._lock:
+            self._state.ready()
+            old = (self._state.sources, {**self._state.views, **self._state.waiting})
+            new = (other._state.sources, {**other._state.views, **other._state.waiting})
+            return plan_evolution(old, new, set(self._state.program.states()), self._engine)
+
+    def close(self) -> None:
+        """End all watches and let go of the flow's path. What was ticked stays."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for watch in list(self._watches):
+                watch.close()
+            if self._store is not None:
+                self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<IncrementalFlow {self.name} epoch {self.epoch}: {len(self.sources)} sources, {len(self.views)} views>"
+
     # Inner workings
 
     def _run(self, pending: _Pending) -> StepSummary:
-        """Step, then commit; whatever raises before the commit leaves everything as it was and the tick pending."""
+        """Step, log, commit; whatever raises before the commit leaves everything as it was and the tick pending."""
         started = time.perf_counter()
         self._pending = pending
-        circuit = self._program.circuit
-        rows = {name: change.rows for name, change in pending.changes.items() if len(change.rows)}
+        changes = pending.changes
+        failpoint("tick.before_step")
+        outputs = self._state.step(changes)
         try:
-            outputs = circuit.step(rows)
-            outputs |= {f"{name}{_LATE}": change.late for name, change in pending.changes.items() if len(change.late)}
+            outputs |= {f"{name}{_LATE}": one.late for name, one in changes.items() if len(one.late)}
             self._await_room(outputs)
+            failpoint("tick.before_log")
+            if self._store is not None:
+                self._store.append(tick_entry(self.epoch + 1, pending.token, changes))
         except BaseException:
-            circuit.discard()
+            self._state.discard()
             raise
-        circuit.commit(sum(len(batch) for batch in rows.values()))
+        failpoint("tick.before_commit")
+        self._state.commit(changes, pending.token)
         self._pending = None
-        self._epoch += 1
-        for name, change in pending.changes.items():
-            self._sources[name].accept(change)
-        if pending.token is not None:
-            self._remember(pending.token)
-        self._history.append(self._epoch, outputs | rows)
+        self._history.append(self.epoch, outputs | {name: one.rows for name, one in changes.items()})
+        failpoint("tick.before_publish")
         self._publish(outputs)
+        failpoint("tick.after_publish")
+        if self._store is not None and 0 < self._checkpoint_every <= self._store.unsaved:
+            self._store.checkpoint(self._state)
         views = {name: len(delta) for name, delta in outputs.items() if not name.endswith(_LATE)}
         return StepSummary(
-            epoch=self._epoch,
-            rows_in=sum(change.rows_in for change in pending.changes.values()),
+            epoch=self.epoch,
+            rows_in=sum(one.rows_in for one in changes.values()),
             rows_out=sum(views.values()),
             duration_ms=(time.perf_counter() - started) * 1000,
             views=views,
-            late=sum(len(change.late) for change in pending.changes.values()),
-            dropped=sum(change.rows_in for change in pending.changes.values() if change.dropped),
+            late=sum(len(one.late) for one in changes.values()),
+            dropped=sum(one.rows_in for one in changes.values() if one.dropped),
         )
 
-    def _ready(self) -> None:
-        """All views compiled and filled; a view that reads what is not there is an error by now."""
-        self._build_waiting()
-        if self._waiting:
-            name, view = next(iter(self._waiting.items()))
-            self._program.add_views({name: view})  # raises what keeps it waiting
-        self._fill()
+    def _checkpoint(self, uri: str | Path | None, *, full: bool) -> str:
+        with self._lock:
+            self._require_open()
+            self._state.ready()
+            if uri is None:
+                if self._store is None:
+                    raise ConfigError("Where shall the checkpoint go?", hint="pass a folder or URI")
+                return self._store.checkpoint(self._state).name
+            checkpoints = self._checkpoints(uri)
+            manifest = manifest_of(self._state, flow=self.name, identity="", record=0, fence=0)
+            return checkpoints.save(self._state.program.states(), manifest, full=full).name
 
-    def _build_waiting(self) -> None:
-        """Compile the views whose inputs are all known."""
-        for name in in_order({name: view.sql for name, view in self._waiting.items()}):
-            try:
-                self._program.add_views({name: self._waiting[name]})
-            except TableNotFound:
-                continue
-            self._views[name] = self._waiting.pop(name)
-        if self._epoch:
-            self._fill()
+    def _checkpoints(self, uri: str | Path) -> Checkpoints:
+        where = str(uri)
+        if where not in self._saved_to:
+            self._saved_to[where] = Checkpoints(open_checkpoint_storage(where))
+        return self._saved_to[where]
 
-    def _fill(self) -> None:
-        before = set(self._program.relations)
+    def _after_restore(self, differences: Mapping[str, Batch], reshaped: Sequence[str]) -> None:
+        for watch in list(self._watches):
+            if watch.view in reshaped or watch.view.removesuffix(_LATE) not in self._state.program.relations:
+                watch.close()
+        self._publish(differences)
+
+    def _log_definition(self, entry: Any, name: str) -> None:
+        """Write a definition to the log; what cannot be written is taken back."""
+        if self._store is None:
+            return
+        failpoint("define.before_log")
         try:
-            self._program.fill()
+            self._store.append(entry)
         except BaseException:
-            for name in before - self._program.relations.keys():
-                del self._views[name]
+            self._state.drop(name)
             raise
+        failpoint("define.after_log")
 
     def _await_room(self, outputs: Mapping[str, Batch]) -> None:
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + _ROOM_SECONDS
         for watch in self._watches:
             if watch.view in outputs:
                 watch.await_room(deadline)
 
     def _publish(self, outputs: Mapping[str, Batch]) -> None:
-        deltas: dict[str, DeltaBatch] = {}
         for watch in self._watches:
             if watch.view in outputs:
-                delta = deltas.setdefault(watch.view, self._delta(watch.view, outputs[watch.view]))
-                watch.put(self._epoch, delta)
+                watch.put(self.epoch, self._delta(watch.view, outputs[watch.view]))
         for name, callbacks in self._callbacks.items():
             if name in outputs:
-                delta = deltas.setdefault(name, self._delta(name, outputs[name]))
                 for callback in callbacks:
-                    self._call(callback, name, delta)
+                    self._call(callback, name, self._delta(name, outputs[name]))
 
     def _call(self, callback: Callable[[int, DeltaBatch], None], name: str, delta: DeltaBatch) -> None:
         try:
-            callback(self._epoch, delta)
+            callback(self.epoch, delta)
         except Exception:  # noqa: BLE001 - whatever a callback raises, the tick has happened
-            _log.exception("a callback for deltas of %s failed at epoch %d", name, self._epoch)
-
-    def _remember(self, token: str) -> None:
-        self._tokens[token] = self._epoch
-        if len(self._tokens) > _TOKENS:
-            self._tokens.popitem(last=False)
+            _log.exception("a callback for deltas of %s failed at epoch %d", name, self.epoch)
 
     def _detach(self, watch: Watch) -> None:
         with self._lock:
@@ -355,52 +490,16 @@ class IncrementalFlow:
                 self._watches.remove(watch)
 
     def _delta(self, name: str, rows: Batch) -> DeltaBatch:
-        return DeltaBatch.of_batch(self._schema(name.removesuffix(_LATE)), rows)
-
-    def _schema(self, name: str) -> pa.Schema:
-        return pa.schema([(field.name, field.type) for field in self._program.relations[name].fields])
-
-    def _input(self, name: str) -> SourceInput:
-        if name not in self._sources:
-            found = "is a view" if name in self._views else "is not registered"
-            raise ConfigError(
-                f"{name!r} {found}; deltas go to sources.",
-                hint=did_you_mean(name, self._sources) or _listed(self._sources),
-            )
-        return self._sources[name]
-
-    def _relation(self, name: str) -> str:
-        if name not in self._program.relations:
-            known = self._program.relations
-            raise TableNotFound(
-                f"The flow has no source or view {name!r}.", hint=did_you_mean(name, known) or _listed(known)
-            )
-        return name
+        return self._state.delta(name.removesuffix(_LATE), rows)
 
     def _output(self, name: str) -> str:
         """A view, or the late rows of a source."""
-        if name.endswith(_LATE) and name.removesuffix(_LATE) in self._sources:
+        if name.endswith(_LATE) and name.removesuffix(_LATE) in self._state.inputs:
             return name
-        if name in self._sources:
+        if name in self._state.inputs:
             raise ConfigError(f"{name!r} is a source; its deltas are those you give it.", hint="watch a view")
-        return self._relation(name) if name not in self._waiting else name
+        return name if name in self._state.waiting else self._state.relation(name)
 
-    def _refuse_taken(self, name: str) -> None:
-        if not name.isidentifier():
-            raise ConfigError(f"{name!r} is no name for a source or view.", hint="use letters, digits and underscores")
-        taken = {one.casefold() for one in (*self._sources, *self._views, *self._waiting)}
-        if name.casefold() in taken:
-            raise ConfigError(
-                f"The flow already has a source or view {name!r}, and it is another one.",
-                hint="choose another name, or drop the old one first",
-            )
-
-    def _refuse_pending(self) -> None:
-        if self._pending is not None:
-            raise TickPending(
-                "The last tick failed and its delta is kept.", hint="call retry() or discard() before the next tick"
-            )
-
-
-def _listed(names: Mapping[str, object]) -> str | None:
-    return f"there is {', '.join(sorted(names))}" if names else None
+    def _require_open(self) -> None:
+        if self._closed:
+            raise FlowError(f"The flow {self.name!r} is closed.", hint="make another one with the same path to go on")

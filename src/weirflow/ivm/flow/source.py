@@ -110,7 +110,7 @@ class SourceInput:
         self.watermark: int | None = None
         self._rows = rows
         self._positions = tuple(positions)
-        self._digests: deque[bytes] = deque(maxlen=source.dedup or _LAST)
+        self.digests: deque[bytes] = deque(maxlen=source.dedup or _LAST)
         self._delay = duration_micros(source.lateness.delay, None) if source.lateness else 0
 
     def read(self, data: Any) -> Change:
@@ -124,7 +124,7 @@ class SourceInput:
         given = delta.num_rows
         digest = _digest(delta) if self.source.dedup else None
         nothing = Batch.empty(self.source.schema.types)
-        if digest is not None and digest in self._digests:
+        if digest is not None and digest in self.digests:
             return Change(given, nothing, nothing, self.watermark, dropped=True)
         rows, late, watermark = self._in_time(delta.batch)
         rows = self._upserted(rows) if self.source.key else consolidate(rows)
@@ -136,7 +136,7 @@ class SourceInput:
         """Remember the watermark and content of a change that was committed."""
         self.watermark = change.watermark
         if change.digest is not None:
-            self._digests.append(change.digest)
+            self.digests.append(change.digest)
 
     def _delta(self, data: Any) -> DeltaBatch:
         schema = self.source.schema

@@ -9,7 +9,7 @@ import numpy as np
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.kernel.spine import Spined
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _EXACT = np.uint64(0)
 _LIMIT = 2**62
 
 
-class AdditiveArrangement:
+class AdditiveArrangement(Spined):
     """Keys with ``width`` int64 accumulators each; a key whose accumulators are all zero is absent.
 
     Keys compare as GROUP BY does; of keys that are equal but not identical (-0.0 and 0.0) any one is kept. Without
@@ -46,35 +46,7 @@ class AdditiveArrangement:
         self.width = width
         self._hash = row_hash
         self._order = CodeOrder(Equality.GROUPING)
-        self._spine = Spine(self._order, runs, spill=spill)
-
-    @classmethod
-    def from_runs(
-        cls,
-        key_types: Iterable[pa.DataType],
-        width: int,
-        runs: Iterable[Run],
-        *,
-        row_hash: RowHash = hash_rows,
-        spill: Path | None = None,
-    ) -> AdditiveArrangement:
-        """The arrangement whose ``runs`` these were; nothing is read until it is looked into."""
-        return cls(key_types, width, runs=runs, row_hash=row_hash, spill=spill)
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The immutable runs that together are the state: what a checkpoint saves and ``from_runs`` takes back."""
-        return self._spine.runs
-
-    @property
-    def row_count(self) -> int:
-        """Stored keys, counting a key once for each run it is in."""
-        return self._spine.row_count
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the stored keys with their codes and accumulators, in memory or mapped."""
-        return self._spine.nbytes
+        super().__init__(self._order, runs, spill)
 
     def add(self, keys: Sequence[pa.Array], values: Int64s) -> None:
         """Add each row of ``values`` (rows, width) to the accumulators of its key; keys may repeat.
@@ -112,7 +84,3 @@ class AdditiveArrangement:
             run = merge.advance(_ROWS_PER_BATCH)
             if len(run):
                 yield run.columns, run.values
-
-    def maintain(self, fuel: int) -> int:
-        """Merge about ``fuel`` keys; returns how many were, 0 when there is nothing to merge: see ``Spine``."""
-        return self._spine.maintain(fuel)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.kernel.spine import Spined
 from weirflow.ivm.kernel.state import Matches
 from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
 from weirflow.ivm.zset.hashing import Equality, RowHash, has_floats, hash_rows
@@ -29,7 +29,7 @@ _EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ROWS_PER_BATCH = 1 << 16
 
 
-class Arrangement:
+class Arrangement(Spined):
     """Weighted rows by key; the key is the first ``key_count`` of the columns.
 
     Keys compare as GROUP BY does (-0.0 equals 0.0, NaN equals NaN, NULL equals NULL); rows add up when they are
@@ -54,38 +54,10 @@ class Arrangement:
         self.key_count = key_count
         self._hash = row_hash
         self._order = CodeOrder(Equality.IDENTITY)
-        self._spine = Spine(self._order, runs, spill=spill)
+        super().__init__(self._order, runs, spill)
         # Which bits of a code tell nothing about the key.
         self._span = _EVERYTHING if key_count == 0 else _NOTHING if key_count == len(self.types) else _LOW
         self._float_keys = any(has_floats(type_) for type_ in self.types[:key_count])
-
-    @classmethod
-    def from_runs(
-        cls,
-        types: Iterable[pa.DataType],
-        key_count: int,
-        runs: Iterable[Run],
-        *,
-        row_hash: RowHash = hash_rows,
-        spill: Path | None = None,
-    ) -> Arrangement:
-        """The arrangement whose ``runs`` these were; nothing is read until it is probed."""
-        return cls(types, key_count, runs=runs, row_hash=row_hash, spill=spill)
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The immutable runs that together are the state: what a checkpoint saves and ``from_runs`` takes back."""
-        return self._spine.runs
-
-    @property
-    def row_count(self) -> int:
-        """Stored rows, counting those that cancel each other but were not merged yet."""
-        return self._spine.row_count
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the stored rows with their codes and weights, in memory or mapped."""
-        return self._spine.nbytes
 
     def insert(self, batch: Batch) -> None:
         """Add the rows' weights to the stored ones: positive to insert, negative to retract.
@@ -96,13 +68,6 @@ class Arrangement:
             return
         codes = self._codes(batch.columns, len(batch))
         self._spine.insert(codes, batch.columns, batch.weights.reshape(-1, 1))
-
-    def maintain(self, fuel: int) -> int:
-        """Merge about ``fuel`` rows; returns how many were, 0 when there is nothing to merge.
-
-        Call it once a tick with at least 12 times the rows inserted, and at least a few thousand: see ``Spine``.
-        """
-        return self._spine.maintain(fuel)
 
     def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False, count: int | None = None) -> Matches:
         """All stored rows whose key equals that of a probe row. The order of matches is unspecified.

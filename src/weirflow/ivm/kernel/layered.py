@@ -1,60 +1,94 @@
-"""``Layered``: state with a layer on top for what the running tick has brought so far.
+"""State with a layer on top for what the running tick has brought so far.
 
-An operator that is stepped several times within one tick reads what its earlier steps brought, while the state below
-stays as it was until the tick is kept. The layers are read as one: state is a set of immutable runs, and adds up.
+An operator that is stepped several times within one tick reads what its earlier steps brought, while the state itself
+stays as it was until the tick is kept. Layers are read as one: state is a set of immutable runs that add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from weirflow.ivm.kernel.run import Run
+    import pyarrow as pa
 
-AnyState = TypeVar("AnyState", Arrangement, AdditiveArrangement)
+    from weirflow.ivm.kernel.state import Matches
+    from weirflow.ivm.zset.batch import Int64s
 
-# As for any state: enough to keep the number of runs logarithmic.
+# As for any state: enough to keep the number of the layer's runs logarithmic.
 _FUEL_PER_ROW = 12
 _LEAST_FUEL = 8192
 
 
-class Layered(Generic[AnyState]):
-    """A state and what is to be added to it.
+class LayeredArrangement(Arrangement):
+    """Weighted rows by key. Inserted rows are found at once, and stored by ``keep`` or dropped by ``forget``.
 
-    Args:
-        of_runs: makes a state of the given runs.
-
-    Attributes:
-        stored: the state before the tick.
-        view: the state with all changes of the tick so far; only to be read.
+    ``runs``, ``rows`` and all else that is about storage leave the layer out.
     """
 
-    def __init__(self, of_runs: Callable[[Iterable[Run]], AnyState]) -> None:
-        self._of_runs = of_runs
-        self.stored = of_runs(())
+    def __init__(self, types: Iterable[pa.DataType], key_count: int) -> None:
+        super().__init__(types, key_count)
         self.forget()
 
-    def change(self, add: Callable[[AnyState], None], rows: int) -> None:
-        """Let ``add``, which adds about ``rows`` rows to the state it is given, be seen in the view."""
-        add(self._layer)
-        self._layer.maintain(max(_LEAST_FUEL, _FUEL_PER_ROW * rows))
-        self._changes.append(add)
-        self.view = self._of_runs((*self.stored.runs, *self._layer.runs))
+    def insert(self, batch: Batch) -> None:
+        """Add the rows' weights to those of the layer."""
+        self._layer.insert(batch)
+        self._layer.maintain(max(_LEAST_FUEL, _FUEL_PER_ROW * len(batch)))
+        self._inserted.append(batch)
+        self._both = Arrangement(self.types, self.key_count, runs=(*self.runs, *self._layer.runs))
+
+    def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False, count: int | None = None) -> Matches:
+        """See ``Arrangement``; rows of the layer are found too."""
+        if not self._inserted:
+            return super().probe(keys, consolidated=consolidated, count=count)
+        return self._both.probe(keys, consolidated=consolidated, count=count)
+
+    def probe_stored(self, keys: Sequence[pa.Array]) -> Matches:
+        """The rows that were there before the tick, each once."""
+        return super().probe(keys, consolidated=True)
 
     def keep(self) -> None:
-        """Make the changes part of the state. Does not fail: the layer has taken them already."""
-        for add in self._changes:
-            add(self.stored)
+        """Store the layer. Does not fail: the layer has taken the rows already."""
+        if self._inserted:
+            super().insert(Batch.concat(self._inserted))
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop the layer."""
+        self._layer = self._both = Arrangement(self.types, self.key_count)
+        self._inserted: list[Batch] = []
+
+
+class LayeredSums(AdditiveArrangement):
+    """Accumulators by key. Added values count at once, and are stored by ``keep`` or dropped by ``forget``."""
+
+    def __init__(self, key_types: Iterable[pa.DataType], width: int) -> None:
+        super().__init__(key_types, width)
+        self.forget()
+
+    def add(self, keys: Sequence[pa.Array], values: Int64s) -> None:
+        """Add each row of ``values`` to the layer's accumulators of its key."""
+        self._layer.add(keys, values)
+        self._layer.maintain(max(_LEAST_FUEL, _FUEL_PER_ROW * len(values)))
+        self._added.append((keys, values))
+
+    def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
+        """See ``AdditiveArrangement``; what the layer holds is added."""
+        stored = super().lookup(keys)
+        return stored + self._layer.lookup(keys) if self._added else stored
+
+    def keep(self) -> None:
+        """Store the layer. Does not fail: the layer has taken the values already."""
+        for keys, values in self._added:
+            super().add(keys, values)
         self.forget()
 
     def forget(self) -> None:
-        """Drop the changes: the view is the state again."""
-        self._layer = self._of_runs(())
-        self._changes: list[Callable[[AnyState], None]] = []
-        self.view = self.stored
+        """Drop the layer."""
+        self._layer = AdditiveArrangement(self.key_types, self.width)
+        self._added: list[tuple[Sequence[pa.Array], Int64s]] = []

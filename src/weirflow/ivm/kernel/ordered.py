@@ -11,7 +11,7 @@ from weirflow.ivm.kernel.merge import Merge
 from weirflow.ivm.kernel.ordering import SortColumn, prefixes, row_order
 from weirflow.ivm.kernel.run import Run
 from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.kernel.spine import Spined
 from weirflow.ivm.kernel.state import Matches
 from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_columns
 from weirflow.ivm.zset.buffers import raw_values
@@ -30,7 +30,7 @@ _READ_AHEAD = 3
 _GROWTH = 4
 
 
-class OrderedArrangement:
+class OrderedArrangement(Spined):
     """Weighted rows by key (the first ``key_count`` columns), in a total order within each key.
 
     Rows are ordered by ``order``, then by all columns, ascending with NULLs first, so that ties are always broken the
@@ -55,36 +55,7 @@ class OrderedArrangement:
         self.order = tuple(order)
         self._hash = row_hash
         self._run_order = _OrderedRuns(self.order)
-        self._spine = Spine(self._run_order, runs, spill=spill)
-
-    @classmethod
-    def from_runs(
-        cls,
-        types: Iterable[pa.DataType],
-        key_count: int,
-        order: Sequence[SortColumn],
-        runs: Iterable[Run],
-        *,
-        row_hash: RowHash = hash_rows,
-        spill: Path | None = None,
-    ) -> OrderedArrangement:
-        """The arrangement whose ``runs`` these were; nothing is read until it is looked into."""
-        return cls(types, key_count, order, runs=runs, row_hash=row_hash, spill=spill)
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The immutable runs that together are the state: what a checkpoint saves and ``from_runs`` takes back."""
-        return self._spine.runs
-
-    @property
-    def row_count(self) -> int:
-        """Stored rows, counting those that cancel each other but were not merged yet."""
-        return self._spine.row_count
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the stored rows with their codes, prefixes and weights, in memory or mapped."""
-        return self._spine.nbytes
+        super().__init__(self._run_order, runs, spill)
 
     def insert(self, batch: Batch) -> None:
         """Add the rows' weights to the stored ones: positive to insert, negative to retract."""
@@ -94,10 +65,6 @@ class OrderedArrangement:
         prefix = prefixes(batch.columns, self.order, len(batch))
         columns = (*batch.columns, pa.array(prefix))
         self._spine.insert(codes, columns, batch.weights.reshape(-1, 1))
-
-    def maintain(self, fuel: int) -> int:
-        """Merge about ``fuel`` rows; returns how many were, 0 when there is nothing to merge: see ``Spine``."""
-        return self._spine.maintain(fuel)
 
     def first(self, keys: Sequence[pa.Array], count: int) -> Matches:
         """The first ``count`` rows of each probe row's key, by probe row and then in order.

@@ -34,7 +34,7 @@ class Run:
     bits a code has is the arrangement's business; equal rows have equal codes. Nothing here changes after creation.
     """
 
-    __slots__ = ("_sample", "codes", "columns", "values")
+    __slots__ = ("__weakref__", "_sample", "codes", "columns", "values")
 
     def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
         self.codes = codes
@@ -92,19 +92,33 @@ class Run:
             StorageError: the file is missing, damaged, or not a run.
         """
         try:
-            reader = pa.ipc.open_file(pa.memory_map(str(path)))
-            batch = reader.get_batch(0)
+            buffer = pa.memory_map(str(path)).read_buffer()
+        except OSError as error:
+            raise _unreadable(str(path), error) from error
+        return cls.from_buffer(buffer, str(path))
+
+    @classmethod
+    def from_buffer(cls, buffer: pa.Buffer, origin: str) -> Run:
+        """A saved run that lies in ``buffer``, without copying it; ``origin`` is what errors call it.
+
+        Raises:
+            StorageError: it is damaged, or not a run.
+        """
+        try:
+            batch = pa.ipc.open_file(pa.BufferReader(buffer)).get_batch(0)
             if (batch.schema.metadata or {}).get(b"weirflow.run") != _FORMAT[b"weirflow.run"]:
-                raise StorageError(f"{path} is not a run of this format version.", uri=str(path))
+                raise StorageError(f"{origin} is not a run of this format version.", uri=origin)
             batch.validate()
         except (OSError, pa.ArrowInvalid) as error:
-            raise StorageError(
-                f"The run {path} cannot be read: {error}", uri=str(path), hint="restore from another checkpoint"
-            ) from error
+            raise _unreadable(origin, error) from error
         *columns, codes, values = batch.columns
         width = values.type.list_size
         flat = raw_values(values.values).reshape(-1, width)[values.offset : values.offset + len(values)]
         return cls(raw_values(codes), tuple(columns), flat)
+
+
+def _unreadable(origin: str, error: Exception) -> StorageError:
+    return StorageError(f"The run {origin} cannot be read: {error}", uri=origin, hint="restore from another checkpoint")
 
 
 def sorted_run(

@@ -119,6 +119,41 @@ class Spine:
         return True
 
 
+class Spined:
+    """What all states made of one spine have in common."""
+
+    def __init__(self, order: RunOrder, runs: Iterable[Run], spill: Path | None) -> None:
+        self._spine = Spine(order, runs, spill=spill)
+        self._spine_order = order
+        self._spill = spill
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The immutable runs that together are the state: what a checkpoint saves and ``adopt`` takes back."""
+        return self._spine.runs
+
+    @property
+    def row_count(self) -> int:
+        """Stored rows, counting those that cancel each other but were not merged yet."""
+        return self._spine.row_count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the stored rows with their codes and values, in memory or mapped."""
+        return self._spine.nbytes
+
+    def maintain(self, fuel: int) -> int:
+        """Merge about ``fuel`` rows; returns how many were, 0 when there is nothing to merge.
+
+        Call it once a tick with at least 12 times the rows inserted, and at least a few thousand: see ``Spine``.
+        """
+        return self._spine.maintain(fuel)
+
+    def adopt(self, runs: Iterable[Run]) -> None:
+        """Be the state whose ``runs`` these were; nothing is read until it is looked into."""
+        self._spine = Spine(self._spine_order, runs, spill=self._spill)
+
+
 def _level(rows: int) -> int:
     level, size = 0, HEAD_ROWS
     while rows > size:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -42,6 +42,9 @@ class State(Protocol):
 
     def maintain(self, fuel: int) -> int:
         """Merge about ``fuel`` rows in the background of a tick; returns how many were, 0 when all is merged."""
+
+    def adopt(self, runs: Iterable[Run]) -> None:
+        """Be the state whose ``runs`` these were."""
 
 
 class RowState(State, Protocol):

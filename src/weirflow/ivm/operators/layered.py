@@ -1,17 +1,13 @@
 """Operators that can be stepped several times within a tick: each step reads what the earlier ones brought.
 
-``commit`` ends a step and ``discard`` drops one; ``keep`` and ``forget`` then decide about all steps of the tick.
+``commit`` ends one step. ``keep`` or ``forget`` of ``layer`` then decides about all steps of the tick.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from weirflow.ivm.kernel.additive import AdditiveArrangement
-from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.kernel.layered import Layered
+from weirflow.ivm.kernel.layered import LayeredArrangement, LayeredSums
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.distinct import Distinct
 
@@ -20,5 +16,20 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.zset.batch import Batch
+
+class LayeredArrange(Arrange):
+    """A delta made probeable, also by later steps of the same tick."""
+
+    def __init__(self, types: Sequence[pa.DataType], key_count: int) -> None:
+        super().__init__(types, key_count)
+        self.layer = LayeredArrangement(self.types, key_count)
+        self.arrangement = self.layer
+
+
+class LayeredDistinct(Distinct):
+    """Each different row once, also over several steps of the same tick."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        super().__init__(types)
+        self.layer = LayeredSums(self.types, 1)
+        self._counts = self.layer

@@ -76,10 +76,12 @@ class SessionWindow(Operator):
 
         What else is found on the way is in it too. Each time a session is followed further, it is twice as far.
         """
+        found = Batch.empty((pa.int64(), *self.types[:-1]))
+        if not self._rows.row_count:
+            return found
         beside = np.repeat(times // self._gap, 3) + np.tile([-1, 0, 1], len(times))
         wanted = _different(np.column_stack([np.repeat(numbers, 3), beside]))
         read = wanted
-        found = Batch.empty((pa.int64(), *self.types[:-1]))
         reach = _GROWTH
         while len(wanted):
             found = Batch.concat([found, self._probe(keys, wanted)])

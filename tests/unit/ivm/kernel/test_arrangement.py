@@ -169,7 +169,7 @@ def test_runs_are_immutable_and_shared_by_a_restored_arrangement(tmp_path):
         run.save(tmp_path / str(number))
         saved.append(Run.load(tmp_path / str(number)))
     arrangement.insert(batch(types, [(1, "a")], [-1]))
-    restored = Arrangement.from_runs(types, 1, saved)
+    restored = Arrangement(types, 1, runs=saved)
     assert count_rows(restored.rows()) == {(1, b"a"): 1, (2, b"b"): 1}
     restored.insert(batch(types, [(2, "b")], [-1]))
     assert count_rows(restored.rows()) == {(1, b"a"): 1}

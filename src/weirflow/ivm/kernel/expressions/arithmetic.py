@@ -177,7 +177,7 @@ def _sign_change(signature: Signature, plain: Kernel, checked: Kernel) -> Kernel
 
 def _negated_months(value: Value) -> Value:
     negated = [
-        None if each is None else [-part for part in each]
+        None if each is None else pa.MonthDayNano([-part for part in each])
         for each in ([value.as_py()] if is_scalar(value) else value.to_pylist())
     ]
     result = pa.array(negated, pa.month_day_nano_interval())

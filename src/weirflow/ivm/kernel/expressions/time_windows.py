@@ -42,8 +42,8 @@ class TimeWindows:
         cls, constants: Sequence[pa.Scalar | None], kind: pa.DataType, position: SqlPosition | None
     ) -> TimeWindows | None:
         """The windows of a call with these lengths; None if one of them is not a constant."""
-        lengths = [constant.as_py() if constant is not None else None for constant in constants]
-        if None in lengths:
+        lengths = [constant.as_py() for constant in constants if constant is not None and constant.is_valid]
+        if len(lengths) < len(constants):
             return None
         size, slide, start = lengths
         return cls(size, slide, start, kind, position)
@@ -68,14 +68,16 @@ class TimeWindows:
         moments = np.where(_present(times), numbers(times), 0)
         margin = abs(self.start) + self.size + self.slide
         if not len(moments) or (moments.max() <= _LONG.max - margin and moments.min() >= _LONG.min + margin):
-            return moments - (moments - self.start) % self.slide
+            near: NDArray[np.int64] = moments - (moments - self.start) % self.slide
+            return near
         wide = moments.astype(object)
         shifted = wide - self.start
         starts = wide - shifted % self.slide
         edges = np.concatenate([shifted, starts - (self.overlap - 1) * self.slide, starts + self.size])
         if max(edges) > _LONG.max or min(edges) < _LONG.min:
             raise overflow("long", self.position)
-        return starts.astype(np.int64)
+        far: NDArray[np.int64] = starts.astype(np.int64)
+        return far
 
     def _windows(self, starts: NDArray[np.int64], absent: NDArray[np.bool_] | None) -> pa.Array:
         moment = self.kind.field(0).type

@@ -12,12 +12,9 @@ from weirflow.ivm.zset.rows import expand_ranges
 from weirflow.sql.expr import AggregateCall
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.operators.window.ordered import OrderedPartitions
+    from weirflow.ivm.operators.window.values import Arguments
     from weirflow.sql.expr import WindowCall
-
-    Arguments = Sequence[pa.Array]
 
 
 def collect_list(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:

@@ -16,13 +16,9 @@ from weirflow.ivm.operators.window.values import first_value, last_value, nth_va
 from weirflow.sql.expr import AggregateCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.ivm.operators.window.ordered import OrderedPartitions
+    from weirflow.ivm.operators.window.values import Arguments, WindowFunction
     from weirflow.sql.expr import WindowCall
-
-    Arguments = Sequence[pa.Array]
-    WindowFunction = Callable[[OrderedPartitions, Arguments, WindowCall], pa.Array]
 
 
 def evaluate(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:

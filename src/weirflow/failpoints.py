@@ -1,0 +1,52 @@
+"""Places where a test may stop the process, to see that nothing is lost; free when no test is watching."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POINTS = (
+    "tick.before_step",
+    "tick.before_log",
+    "tick.before_commit",
+    "tick.before_publish",
+    "tick.after_publish",
+    "log.before_create",
+    "log.before_append",
+    "log.half_appended",
+    "log.before_sync",
+    "log.before_tail",
+    "log.before_rotate",
+    "log.before_truncate",
+    "checkpoint.before_pack",
+    "checkpoint.in_pack",
+    "checkpoint.before_manifest_put",
+    "checkpoint.after_manifest_put",
+    "collect.before_manifest_delete",
+    "collect.before_pack_delete",
+    "collect.before_log_delete",
+    "restore.before_manifest",
+    "restore.before_packs",
+    "restore.before_replay",
+    "restore.in_replay",
+    "define.before_log",
+    "define.after_log",
+)
+"""All there are, in no particular order."""
+
+_watcher: Callable[[str], None] | None = None
+
+
+def failpoint(name: str) -> None:
+    """Tell the watcher, if there is one, that this place is reached."""
+    if _watcher is not None:
+        assert name in POINTS, f"{name} is not in POINTS"
+        _watcher(name)
+
+
+def watch_failpoints(watcher: Callable[[str], None] | None) -> None:
+    """Call ``watcher`` at every failpoint from now on; None to stop."""
+    global _watcher  # noqa: PLW0603 - one for the process, and only in tests
+    _watcher = watcher

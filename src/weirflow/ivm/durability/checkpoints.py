@@ -1,0 +1,139 @@
+"""``Checkpoints``: the consistent states of one flow in a storage; saved, listed, restored, collected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from weirflow.errors import ObjectExists, ObjectNotFound, StorageError
+from weirflow.failpoints import failpoint
+from weirflow.ivm.durability.manifest import Manifest, decode_manifest
+from weirflow.ivm.durability.packs import FOLDER as PACKS
+from weirflow.ivm.durability.packs import Packs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from weirflow.checkpoint import CheckpointStorage
+    from weirflow.ivm.kernel.run import Run
+
+_MANIFESTS = "manifests/"
+
+States = dict[str, list[list["Run"]]]
+"""For each operator's fingerprint, the runs of each of its states."""
+
+
+class Checkpoints:
+    """Checkpoints of a flow. One writer at a time; readers any time.
+
+    A checkpoint is first its packs, then its manifest, put if absent: it is there when the manifest is, whole.
+    """
+
+    def __init__(self, storage: CheckpointStorage) -> None:
+        self._storage = storage
+        self._packs = Packs(storage)
+
+    @property
+    def uri(self) -> str:
+        """Where they are."""
+        return self._storage.uri
+
+    def save(
+        self, states: Mapping[str, Sequence[Sequence[Run]]], manifest: Manifest, *, full: bool = False
+    ) -> Manifest:
+        """Write what is not in the storage yet, then the manifest with its places filled in; returns it.
+
+        With ``full`` every run is written again, so that the checkpoint needs no older file.
+        """
+        if full:
+            self._packs = Packs(self._storage)
+        runs = [run for state in states.values() for part in state for run in part]
+        refs = iter(self._packs.save(runs, manifest.epoch))
+        places = {key: [[next(refs) for _ in part] for part in state] for key, state in states.items()}
+        used = self._packs.describe(ref for state in places.values() for part in state for ref in part)
+        complete = msgspec.structs.replace(manifest, states=places, packs=used)
+        failpoint("checkpoint.before_manifest_put")
+        try:
+            self._storage.put_if_absent(complete.name, complete.encode())
+        except ObjectExists:
+            self._require_own(complete)
+        failpoint("checkpoint.after_manifest_put")
+        return complete
+
+    def manifests(self) -> list[str]:
+        """The names of all manifests, oldest first."""
+        return [info.name for info in self._storage.list(_MANIFESTS)]
+
+    def read(self, name: str) -> Manifest:
+        """A manifest by name; ``StorageError`` if it cannot be used."""
+        return decode_manifest(self._storage.get(name), name, self._storage.uri)
+
+    def find(self, epoch: int | None) -> Manifest:
+        """The manifest of an epoch, or the newest.
+
+        Raises:
+            ObjectNotFound: there is none.
+            StorageError: it is damaged.
+        """
+        failpoint("restore.before_manifest")
+        names = [name for name in self.manifests() if epoch is None or _epoch(name) == epoch]
+        if not names:
+            what = "no checkpoint" if epoch is None else f"no checkpoint of epoch {epoch}"
+            known = ", ".join(str(_epoch(name)) for name in self.manifests())
+            raise ObjectNotFound(
+                f"There is {what} at {self.uri}.", uri=self.uri, hint=f"there are {known}" if known else None
+            )
+        return self.read(names[-1])
+
+    def load(self, manifest: Manifest) -> States:
+        """The states of a checkpoint, verified and mapped.
+
+        Raises:
+            StorageError: a file of it is missing or damaged.
+        """
+        failpoint("restore.before_packs")
+        refs = [ref for state in manifest.states.values() for part in state for ref in part]
+        unlisted = {ref.pack for ref in refs} - manifest.packs.keys()
+        if unlisted:
+            raise StorageError(f"The checkpoint {manifest.name} does not list {min(unlisted)}.", uri=self.uri)
+        try:
+            runs = iter(self._packs.load(refs, manifest.packs))
+        except ObjectNotFound as error:
+            raise StorageError(
+                f"A file of the checkpoint {manifest.name} is missing: {error.message}",
+                uri=self.uri,
+                hint="restore an earlier checkpoint: pass epoch=",
+            ) from error
+        return {key: [[next(runs) for _ in part] for part in state] for key, state in manifest.states.items()}
+
+    def collect(self, keep: int) -> Manifest | None:
+        """Delete all but the newest ``keep`` manifests and the packs that none of these needs.
+
+        Returns the oldest manifest that is left. A manifest that cannot be read keeps everything: it is not for us to
+        judge what it needed.
+        """
+        names = self.manifests()
+        kept = [self.read(name) for name in names[-keep:]]
+        for name in names[:-keep]:
+            failpoint("collect.before_manifest_delete")
+            self._storage.delete(name)
+        needed = {pack for manifest in kept for pack in manifest.packs}
+        for info in self._storage.list(PACKS):
+            if info.name not in needed:
+                failpoint("collect.before_pack_delete")
+                self._storage.delete(info.name)
+        return kept[0] if kept else None
+
+    def _require_own(self, manifest: Manifest) -> None:
+        """A put that was repeated may find its own first attempt; anything else under the name is another writer's."""
+        if self._storage.get(manifest.name) != manifest.encode():
+            raise StorageError(
+                f"Another writer has published the checkpoint {manifest.name} at {self.uri}.",
+                uri=self.uri,
+                hint="one process at a time may run a flow",
+            )
+
+
+def _epoch(name: str) -> int:
+    return int(name.removeprefix(_MANIFESTS).partition("-")[0])

@@ -1,0 +1,120 @@
+"""``Manifest``: what a checkpoint consists of, as one small file that names and vouches for all others."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from weirflow.errors import StorageError
+
+FORMAT = 1
+_FOLDER = "manifests/"
+_SUFFIX = ".json"
+_SEPARATOR = b"\n"
+
+
+class RunRef(msgspec.Struct, frozen=True, array_like=True):
+    """Where a run lies: in which pack, from which byte on, how many bytes."""
+
+    pack: str
+    offset: int
+    length: int
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """A file of runs: its length and the SHA-256 of its bytes."""
+
+    size: int
+    sha256: str
+
+
+class SourceState(msgspec.Struct, frozen=True):
+    """A source: how it was declared, and what its input remembers."""
+
+    schema: bytes
+    key: list[str]
+    dedup: int
+    lateness: tuple[str, str] | None
+    watermark: int | None
+    digests: list[bytes]
+
+
+class ViewState(msgspec.Struct, frozen=True):
+    """A view as it was declared, and which state holds its rows."""
+
+    sql: str
+    mode: str
+    stored: bool
+    store: str | None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """A consistent state of a flow.
+
+    Attributes:
+        flow: the flow's name.
+        identity: 32 hexadecimal digits that tell this flow from others of the same name.
+        epoch: after which tick.
+        record: the last record of the log that is part of it.
+        fence: the token of whoever wrote it; a greater one has the say.
+        states: for each operator's fingerprint, the runs of each of its states.
+        packs: the files that hold those runs.
+    """
+
+    flow: str
+    identity: str
+    epoch: int
+    record: int
+    fence: int
+    sources: dict[str, SourceState]
+    views: dict[str, ViewState]
+    tokens: dict[str, int]
+    states: dict[str, list[list[RunRef]]]
+    packs: dict[str, Pack]
+    format: int = FORMAT
+
+    @property
+    def name(self) -> str:
+        """The name it has in storage; names sort by epoch."""
+        return manifest_name(self.epoch, self.record)
+
+    def encode(self) -> bytes:
+        """The file: a checksum, then JSON."""
+        body = msgspec.json.encode(self)
+        return hashlib.sha256(body).hexdigest().encode() + _SEPARATOR + body
+
+
+def manifest_name(epoch: int, record: int) -> str:
+    """``manifests/<epoch>-<record>.json``: views may be added between two ticks, so that an epoch has several."""
+    return f"{_FOLDER}{epoch:020d}-{record:020d}{_SUFFIX}"
+
+
+def decode_manifest(data: bytes, name: str, uri: str) -> Manifest:
+    """The manifest in a file.
+
+    Raises:
+        StorageError: the file is damaged, of a later format, or lies under another manifest's name.
+    """
+    where = f"{uri}/{name}"
+    digest, separator, body = data.partition(_SEPARATOR)
+    if not separator or hashlib.sha256(body).hexdigest().encode() != digest:
+        raise _refused(where, "its checksum is wrong")
+    try:
+        found: Any = msgspec.json.decode(body)
+        version = found.get("format") if isinstance(found, dict) else None
+        if version != FORMAT:
+            raise _refused(where, f"its format is {version}, this Weirflow reads {FORMAT}")
+        manifest = msgspec.json.decode(body, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise _refused(where, str(error)) from error
+    if manifest.name != name:
+        raise _refused(where, f"it is that of {manifest.name}")
+    return manifest
+
+
+def _refused(where: str, why: str) -> StorageError:
+    return StorageError(
+        f"The checkpoint {where} cannot be used: {why}.", uri=where, hint="restore an earlier one: pass epoch="
+    )

@@ -1,0 +1,104 @@
+"""What the log of a flow says: ticks, and changes of what the flow is made of."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from weirflow.errors import StorageError
+from weirflow.ivm.zset.batch import Batch, one_array
+from weirflow.ivm.zset.buffers import raw_values
+
+
+class SourceChange(msgspec.Struct, frozen=True, array_like=True):
+    """What a tick did to one source, and what its input remembers of it."""
+
+    rows: bytes
+    watermark: int | None
+    digest: bytes | None
+
+
+class Tick(msgspec.Struct, frozen=True, tag="tick", array_like=True):
+    """A committed tick."""
+
+    epoch: int
+    token: str | None
+    changes: dict[str, SourceChange]
+
+
+class DefineSource(msgspec.Struct, frozen=True, tag="source", array_like=True):
+    """A source was registered."""
+
+    name: str
+    schema: bytes
+    key: list[str]
+    dedup: int
+    lateness: tuple[str, str] | None
+
+
+class DefineView(msgspec.Struct, frozen=True, tag="view", array_like=True):
+    """A view was registered."""
+
+    name: str
+    sql: str
+    mode: str
+    stored: bool
+
+
+class DropRelation(msgspec.Struct, frozen=True, tag="drop", array_like=True):
+    """A source or view was dropped."""
+
+    name: str
+
+
+Entry = Tick | DefineSource | DefineView | DropRelation
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Entry)
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """The entry as bytes."""
+    return _encoder.encode(entry)
+
+
+def decode_entry(data: bytes, number: int, where: str) -> Entry:
+    """The entry of a record; ``StorageError`` if it is none that this version knows."""
+    try:
+        entry: Entry = _decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        raise StorageError(
+            f"Record {number} of the log {where} cannot be read: {error}",
+            uri=where,
+            hint="it may be of a later version of Weirflow",
+        ) from error
+    return entry
+
+
+def encode_rows(rows: Batch) -> bytes:
+    """Weighted rows as an Arrow stream."""
+    arrays = [*rows.columns, pa.array(np.ascontiguousarray(rows.weights))]
+    batch = pa.RecordBatch.from_arrays(arrays, [f"c{index}" for index in range(len(arrays))])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def decode_rows(data: bytes) -> Batch:
+    """The rows in an Arrow stream."""
+    *columns, weights = pa.ipc.open_stream(data).read_all().columns
+    return Batch(tuple(one_array(column) for column in columns), raw_values(one_array(weights)))
+
+
+def encode_schema(schema: pa.Schema) -> bytes:
+    """An Arrow schema as bytes."""
+    data: bytes = schema.serialize().to_pybytes()
+    return data
+
+
+def decode_schema(data: bytes) -> pa.Schema:
+    """The Arrow schema in bytes."""
+    return pa.ipc.read_schema(pa.py_buffer(data))

@@ -1,0 +1,47 @@
+"""What ``IncrementalFlow.explain`` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.compiler.program import Mode
+
+if TYPE_CHECKING:
+    from weirflow.ivm.compiler.program import Program
+
+
+def explain_view(program: Program, name: str) -> str:
+    """A relation's mode and why, then its operators, each below what reads it, with the state it keeps.
+
+    An operator that several read is shown in full where it first comes up and by its number afterwards.
+    """
+    relation = program.relations[name]
+    lines = [f"{name}: {_mode(relation.mode)}"]
+    if relation.refusal is not None:
+        lines.append(f"  why: {relation.refusal.reason}: {relation.refusal.message}")
+    shown: set[int] = set()
+    readers = [relation.node] if relation.store is None else [relation.store.node]
+
+    def show(number: int, depth: int) -> None:
+        node = program.circuit.nodes[number]
+        kept = "".join(f", {state.row_count:,} rows in {state.nbytes:,} bytes" for state in node.operator.states)
+        again = " (see above)" if number in shown else kept
+        lines.append(f"{'  ' * depth}#{number} {node.label}{again}")
+        if number not in shown:
+            shown.add(number)
+            for one in node.inputs:
+                show(one, depth + 1)
+
+    for number in readers:
+        show(number, 1)
+    return "\n".join(lines)
+
+
+def _mode(mode: Mode | None) -> str:
+    match mode:
+        case None:
+            return "source"
+        case Mode.DIFF:
+            return "diff-based: recomputed by Spark and compared"
+        case _:
+            return "incremental"

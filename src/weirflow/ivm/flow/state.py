@@ -1,0 +1,198 @@
+"""``FlowState``: all that a flow is at an epoch; what is kept, restored and compared."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from weirflow.errors import ConfigError, TableNotFound, did_you_mean
+from weirflow.ivm.compiler.program import Engine, Program, View, in_order, tables
+from weirflow.ivm.flow.source import Change, Source, SourceInput
+from weirflow.ivm.zset.delta import DeltaBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from weirflow.ivm.zset.batch import Batch
+
+_TOKENS = 100_000
+
+
+class FlowState:
+    """Sources, views, their rows, the epoch and the tokens of the last ticks. Not for several threads at once.
+
+    What raises leaves the state as it was. Views may be declared before what they read; they wait until it is there.
+    """
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        self.engine = engine
+        self.program = Program(engine)
+        self.inputs: dict[str, SourceInput] = {}
+        self.views: dict[str, View] = {}
+        self.waiting: dict[str, View] = {}
+        self.epoch = 0
+        self.tokens: OrderedDict[str, int] = OrderedDict()
+
+    # What the flow is made of
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """The sources by name."""
+        return {name: one.source for name, one in self.inputs.items()}
+
+    def has_source(self, source: Source) -> bool:
+        """Whether exactly this source is declared; ``ConfigError`` if its name is something else's."""
+        if source.name in self.inputs and self.inputs[source.name].source == source:
+            return True
+        self._refuse_taken(source.name)
+        return False
+
+    def has_view(self, name: str, view: View) -> bool:
+        """Whether exactly this view is declared; ``ConfigError`` if its name is something else's."""
+        if view in (self.views.get(name), self.waiting.get(name)):
+            return True
+        self._refuse_taken(name)
+        return False
+
+    def add_source(self, source: Source) -> None:
+        """Declare an input."""
+        self.program.add_source(source.name, source.schema, key=source.key)
+        store = self.program.relations[source.name].store
+        assert store is not None
+        arrangement = self.program.store(source.name).arrangement
+        self.inputs[source.name] = SourceInput(source, arrangement, store.positions)
+        self._build_waiting()
+
+    def add_view(self, name: str, view: View) -> None:
+        """Declare a view; it is filled at once if there have been ticks."""
+        in_order({one: other.sql for one, other in (*self.waiting.items(), (name, view))})
+        self.waiting[name] = view
+        try:
+            self._build_waiting()
+        except BaseException:
+            self.waiting.pop(name, None)
+            raise
+
+    def drop(self, name: str) -> None:
+        """Remove a source or view; ``ConfigError`` if a view reads it."""
+        if name in self.waiting:
+            del self.waiting[name]
+            return
+        self.relation(name)
+        readers = self.readers(name)
+        if readers:
+            raise ConfigError(
+                f"{name!r} cannot be dropped: {', '.join(sorted(readers))} reads it.", hint="drop what reads it first"
+            )
+        self.fill()
+        self.program.drop(name)
+        self.inputs.pop(name, None)
+        self.views.pop(name, None)
+
+    def ready(self) -> None:
+        """Compile and fill all views; a view that reads what is not there is an error by now."""
+        self._build_waiting()
+        if self.waiting:
+            name, view = next(iter(self.waiting.items()))
+            self.program.add_views({name: view})  # raises what keeps it waiting
+        self.fill()
+
+    def fill(self) -> None:
+        """Bring new views to the rows that are there; those that cannot be filled are gone again."""
+        before = set(self.program.relations)
+        try:
+            self.program.fill()
+        except BaseException:
+            for name in before - self.program.relations.keys():
+                self.views.pop(name, None)
+            raise
+
+    # Ticks
+
+    def step(self, changes: Mapping[str, Change]) -> dict[str, Batch]:
+        """What the changes do to the views. Nothing has changed yet when it returns or raises."""
+        try:
+            return self.program.circuit.step({name: one.rows for name, one in changes.items() if len(one.rows)})
+        except BaseException:
+            self.discard()
+            raise
+
+    def commit(self, changes: Mapping[str, Change], token: str | None) -> None:
+        """Make it so. Does not fail."""
+        self.program.circuit.commit(sum(len(one.rows) for one in changes.values()))
+        self.epoch += 1
+        for name, change in changes.items():
+            self.inputs[name].accept(change)
+        if token is not None:
+            self.tokens[token] = self.epoch
+            if len(self.tokens) > _TOKENS:
+                self.tokens.popitem(last=False)
+
+    def discard(self) -> None:
+        """Forget what was stepped."""
+        self.program.circuit.discard()
+
+    # What it holds
+
+    def relation(self, name: str) -> str:
+        """The name, if a source or view has it; ``TableNotFound`` otherwise."""
+        known = self.program.relations
+        if name not in known:
+            raise TableNotFound(f"The flow has no source or view {name!r}.", hint=_suggestion(name, known))
+        return name
+
+    def input(self, name: str) -> SourceInput:
+        """The input of a source; ``ConfigError`` if there is none of this name."""
+        if name not in self.inputs:
+            found = "is a view" if name in self.views else "is not registered"
+            raise ConfigError(f"{name!r} {found}; deltas go to sources.", hint=_suggestion(name, self.inputs))
+        return self.inputs[name]
+
+    def schema(self, name: str) -> pa.Schema:
+        """The columns of a source or view."""
+        return pa.schema([(field.name, field.type) for field in self.program.relations[name].fields])
+
+    def rows(self, name: str) -> Batch:
+        """All rows of a source or view, each once with its weight; ``ConfigError`` if they are not kept."""
+        if self.program.relations[self.relation(name)].store is None:
+            raise ConfigError(f"The rows of {name!r} are not kept.", hint="register the view with materialized=True")
+        return self.program.rows(name)
+
+    def delta(self, name: str, rows: Batch) -> DeltaBatch:
+        """Weighted rows of a source or view, as users see them."""
+        return DeltaBatch.of_batch(self.schema(name), rows)
+
+    def readers(self, name: str) -> list[str]:
+        """The views that read a source or view directly."""
+        views = {**self.views, **self.waiting}
+        return [one for one, view in views.items() if one != name and name.casefold() in tables(view.sql)]
+
+    # Inner workings
+
+    def _build_waiting(self) -> None:
+        """Compile the views whose inputs are all known."""
+        for name in in_order({name: view.sql for name, view in self.waiting.items()}):
+            try:
+                self.program.add_views({name: self.waiting[name]})
+            except TableNotFound:
+                continue
+            self.views[name] = self.waiting.pop(name)
+        if self.epoch:
+            self.fill()
+
+    def _refuse_taken(self, name: str) -> None:
+        if not name.isidentifier():
+            raise ConfigError(f"{name!r} is no name for a source or view.", hint="use letters, digits and underscores")
+        taken = {one.casefold() for one in (*self.inputs, *self.views, *self.waiting)}
+        if name.casefold() in taken:
+            raise ConfigError(
+                f"The flow already has a source or view {name!r}, and it is another one.",
+                hint="choose another name, or drop the old one first",
+            )
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str | None:
+    names = sorted(known)
+    return did_you_mean(name, names) or (f"there is {', '.join(names)}" if names else None)

@@ -1,0 +1,181 @@
+"""``FlowStore``: the folder of a durable flow, with its checkpoints and its log."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import uuid
+from typing import TYPE_CHECKING
+
+from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.errors import FlowError, ObjectExists, StorageError, WeirflowError
+from weirflow.failpoints import failpoint
+from weirflow.ivm.durability.checkpoints import Checkpoints
+from weirflow.ivm.durability.log import Log
+from weirflow.ivm.durability.records import (
+    DefineSource,
+    DefineView,
+    DropRelation,
+    Entry,
+    Tick,
+    decode_entry,
+    encode_entry,
+)
+from weirflow.ivm.flow.evolution import restore
+from weirflow.ivm.flow.persist import entry_changes, entry_source, entry_view, manifest_of
+from weirflow.ivm.flow.state import FlowState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.durability.manifest import Manifest
+    from weirflow.ivm.zset.batch import Batch
+
+_log = logging.getLogger(__name__)
+
+KEPT_CHECKPOINTS = 2
+"""The log reaches back to the oldest of them: should the newest be damaged, the one before loses nothing."""
+
+
+class FlowStore:
+    """Keeps a flow in a folder. One process at a time may have it open.
+
+    Args:
+        folder: made if need be.
+        flow: the flow's name.
+        fsync: once in how many ticks the log is synced to the disk; 0 leaves it to the system.
+    """
+
+    def __init__(self, folder: Path, flow: str, *, fsync: int) -> None:
+        self._folder = folder
+        self._flow = flow
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = self._take_lock()
+        self._storage = open_checkpoint_storage(str(folder))
+        self._checkpoints = Checkpoints(self._storage)
+        self._identity = self._read_identity()
+        self._log = Log(folder / "log", bytes.fromhex(self._identity), sync_every=fsync)
+        self._saved: Manifest | None = None
+        self._fence = 1
+
+    def open(self, engine: Engine | None, on_tick: Callable[[int, dict[str, Batch]], None]) -> FlowState:
+        """The flow as it was: the newest checkpoint, then the ticks of the log, told to ``on_tick`` with what they did.
+
+        Raises:
+            StorageError: files are damaged, and so are those that could replace them.
+        """
+        state, record = self._restored(engine)
+        failpoint("restore.before_replay")
+        for one in self._log.read(record):
+            entry = decode_entry(one.payload, one.number, str(self._folder / "log"))
+            try:
+                self._replay(state, entry, on_tick)
+            except WeirflowError as error:
+                raise StorageError(
+                    f"Record {one.number} of the log in {self._folder} cannot be applied again: {error.message}",
+                    uri=str(self._folder),
+                ) from error
+            failpoint("restore.in_replay")
+        return state
+
+    def append(self, entry: Entry) -> None:
+        """Write an entry to the log; it survives the process when this returns."""
+        self._log.append(encode_entry(entry))
+
+    @property
+    def unsaved(self) -> int:
+        """How many entries the log has since the last checkpoint."""
+        return self._log.last - (self._saved.record if self._saved else 0)
+
+    def checkpoint(self, state: FlowState) -> Manifest:
+        """Save what is new, begin another log file, and remove what no kept checkpoint needs."""
+        if self._saved is not None and self._saved.record == self._log.last:
+            return self._saved
+        self._log.sync()
+        manifest = manifest_of(
+            state, flow=self._flow, identity=self._identity, record=self._log.last, fence=self._fence
+        )
+        self._saved = self._checkpoints.save(state.program.states(), manifest)
+        self._log.rotate()
+        oldest = self._checkpoints.collect(KEPT_CHECKPOINTS)
+        if oldest is not None:
+            self._log.drop(oldest.record)
+        return self._saved
+
+    def close(self) -> None:
+        """Sync the log and let others open the flow."""
+        self._log.close()
+        os.close(self._lock)
+
+    # Inner workings
+
+    def _restored(self, engine: Engine | None) -> tuple[FlowState, int]:
+        """The newest checkpoint that is whole, and the last record in it; a new state if there is none at all."""
+        damage: StorageError | None = None
+        for name in reversed(self._checkpoints.manifests()):
+            try:
+                manifest = self._checkpoints.read(name)
+                self._require_own(manifest)
+                states = self._checkpoints.load(manifest)
+            except StorageError as error:
+                _log.warning("%s; trying the checkpoint before it", error.message)
+                damage = damage or error
+                continue
+            if damage is None:
+                self._saved = manifest
+            self._fence = manifest.fence + 1
+            return restore(manifest, states, None, engine).state, manifest.record
+        if damage is not None:
+            raise damage
+        return FlowState(engine), 0
+
+    def _replay(self, state: FlowState, entry: Entry, on_tick: Callable[[int, dict[str, Batch]], None]) -> None:
+        match entry:
+            case Tick():
+                state.ready()
+                changes = entry_changes(entry)
+                outputs = state.step(changes)
+                state.commit(changes, entry.token)
+                if state.epoch != entry.epoch:
+                    raise FlowError(f"it is tick {entry.epoch}, and the flow is at {state.epoch}")
+                on_tick(state.epoch, outputs | {name: one.rows for name, one in changes.items()})
+            case DefineSource():
+                state.add_source(entry_source(entry))
+            case DefineView():
+                state.add_view(entry.name, entry_view(entry))
+            case DropRelation():
+                state.drop(entry.name)
+
+    def _take_lock(self) -> int:
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise FlowError(
+                f"The flow {self._flow!r} in {self._folder} is open in another process or object.",
+                hint="close it there first",
+            ) from None
+        return lock
+
+    def _read_identity(self) -> str:
+        """What tells this flow's files from those of others; made with the flow."""
+        try:
+            self._storage.put_if_absent("identity", uuid.uuid4().hex.encode())
+        except ObjectExists:
+            _log.debug("%s is there already", self._folder)
+        found = self._storage.get("identity").decode(errors="replace")
+        try:
+            return uuid.UUID(hex=found).hex
+        except ValueError:
+            where = f"{self._storage.uri}/identity"
+            raise StorageError(f"The file {where} is damaged.", uri=where) from None
+
+    def _require_own(self, manifest: Manifest) -> None:
+        if manifest.identity != self._identity:
+            raise StorageError(
+                f"The checkpoint {manifest.name} in {self._folder} belongs to another flow.", uri=str(self._folder)
+            )

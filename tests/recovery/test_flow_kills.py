@@ -1,0 +1,70 @@
+"""A flow that is killed at any of its failpoints goes on as if nothing had happened: no tick is lost or doubled."""
+
+import random
+
+import pytest
+from support import shop_flow
+from support.nursery import Nursery
+
+from weirflow.failpoints import POINTS
+from weirflow.ivm.flow import IncrementalFlow
+
+TICKS = 16
+# What another failpoint has to leave behind before this one is reached.
+FIRST = {"log.before_truncate": "log.half_appended"}
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    with Nursery() as nursery:
+        yield nursery
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    flow = IncrementalFlow("shop")
+    shop_flow.declare(flow)
+    shop_flow.run(flow, TICKS)
+    return shop_flow.contents(flow)
+
+
+def check(path, undisturbed):
+    with IncrementalFlow("shop", path=path) as flow:
+        assert flow.epoch == TICKS
+        assert shop_flow.contents(flow) == undisturbed
+
+
+@pytest.mark.parametrize("nth", [1, 3])
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, point, nth):
+    path = tmp_path / "shop"
+    killed = nursery.live(path, TICKS // 2, point=FIRST.get(point, point), nth=nth)
+    # A point that one life reaches only once is reached by the next one.
+    again = 1 if point in FIRST else nth
+    reached = nursery.live(path, TICKS, point=point, nth=again) or nursery.live(path, TICKS, point=point, nth=1)
+    assert reached or (killed and point not in FIRST), f"{point} was never reached"
+    nursery.live(path, TICKS)
+    check(path, undisturbed)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(300))
+def test_kill_after_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, seed):
+    chosen = random.Random(seed)
+    path = tmp_path / "shop"
+    kills = 0
+    while kills < 4:
+        every = chosen.choice([0, 1, 3, 7])
+        kills += nursery.live(
+            path, TICKS, point=chosen.choice(POINTS), nth=chosen.randrange(1, 12), checkpoint_every=every
+        )
+        if chosen.random() < 0.1:
+            break
+    nursery.live(path, TICKS)
+    check(path, undisturbed)
+
+
+def test_a_flow_that_is_closed_goes_on(nursery, tmp_path, undisturbed):
+    for ticks in (5, 11, 11, TICKS):
+        assert not nursery.live(tmp_path / "shop", ticks)
+    check(tmp_path / "shop", undisturbed)

@@ -1,0 +1,1 @@
+"""Random cases of incremental views: schemas, views and delta sequences, each a function of one integer seed."""

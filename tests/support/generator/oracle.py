@@ -1,0 +1,115 @@
+"""Runs a case beside Spark: each view equals what Spark SQL returns on the same tables, types included."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from support.generator.deltas import Tables
+from support.generator.kinds import Kind
+from support.generator.model import Mismatch, Tally, arrow_table
+from support.maintained import Maintained, comparable
+
+from weirflow.errors import DataError
+from weirflow.spark.errors import translate
+from weirflow.sql.refusal import NotIncremental
+from weirflow.sql.types import nullable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from support.generator.case import Case, View
+    from support.generator.values import Row
+
+_DIGITS = 9
+"""How many digits of a double that depends on the order of rows are compared."""
+
+
+class Oracle:
+    """Checks cases, one after the other, on one Spark."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self.tally = Tally()
+
+    def check(self, case: Case) -> Mismatch | None:
+        """The first mismatch after the last tick, or at a tick that fails in one of both only."""
+        self.tally.cases += 1
+        try:
+            maintained = Maintained(case.sources, {view.name: view.text.spark for view in case.views})
+        except NotIncremental as error:
+            self.tally.refusals[error.message] += 1
+            return None
+        tables = Tables(list(case.sources))
+        for number, tick in enumerate(case.ticks):
+            self.tally.ticks += 1
+            possible, after = tables.after(tick)
+            try:
+                maintained.tick(possible)
+            except DataError as error:
+                maintained.circuit.discard()
+                self.tally.failed_ticks += 1
+                if not isinstance(self._spark_views(case, after), DataError):
+                    return Mismatch(number, "the tick", "Spark", f"which does not raise {error}")
+            else:
+                tables = after
+        theirs = self._spark_views(case, tables)
+        if isinstance(theirs, DataError):
+            return Mismatch(len(case.ticks) - 1, "the tick", "Spark", f"which raises {theirs}")
+        for view, result in zip(case.views, theirs, strict=True):
+            found = self._compared(view, maintained, result)
+            if found is not None:
+                return Mismatch(len(case.ticks) - 1, view.name, "Spark", found)
+        return None
+
+    def _compared(self, view: View, maintained: Maintained, theirs: pa.Table) -> str | None:
+        types = [nullable(kind) for kind in theirs.schema.types]
+        if maintained.schemas[view.name].types != types:
+            return f"our types {maintained.schemas[view.name].types}, Spark's {types}"
+        rows = zip(*([comparable(value) for value in column.to_pylist()] for column in theirs.columns), strict=True)
+        ours, expected = _rounded(maintained.views[view.name], view), _rounded(Counter(rows), view)
+        self.tally.filled += bool(expected)
+        return None if ours == expected else f"only ours {dict(ours - expected)}, only theirs {dict(expected - ours)}"
+
+    def _spark_views(self, case: Case, tables: Tables) -> list[pa.Table] | DataError:
+        """What Spark returns for each view, or the data error that one of them raises."""
+        for name, schema in case.sources.items():
+            self._register(name, schema, tables.rows[name])
+        results = []
+        try:
+            for view in case.views:
+                frame = self._spark.sql(view.text.spark)
+                frame.createOrReplaceTempView(view.name)
+                results.append(frame.toArrow())
+        except Exception as error:
+            known = translate(error)
+            if isinstance(known, DataError):
+                return known
+            raise
+        return results
+
+    def _register(self, name: str, schema: pa.Schema, rows: list[Row]) -> None:
+        """A table in Spark. Arrow's timestamps without zone arrive as ones with; in UTC they are the same."""
+        frame: DataFrame = self._spark.createDataFrame(arrow_table(schema, rows))
+        columns = [
+            f"CAST({field.name} AS TIMESTAMP_NTZ) AS {field.name}" if field.type == pa.timestamp("us") else field.name
+            for field in schema
+        ]
+        frame.selectExpr(*columns).createOrReplaceTempView(name)
+
+
+def _rounded(rows: Counter[Row], view: View) -> Counter[Row]:
+    """Rows with inexact doubles rounded."""
+    places = [place for place, kind in enumerate(view.kinds) if kind is Kind.INEXACT]
+    if not places:
+        return rows
+    result: Counter[Row] = Counter()
+    for row, weight in rows.items():
+        result[tuple(_few_digits(value) if place in places else value for place, value in enumerate(row))] += weight
+    return result
+
+
+def _few_digits(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return 0.0 if abs(value) < 10**-_DIGITS else float(f"{value:.{_DIGITS}g}")

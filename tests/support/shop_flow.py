@@ -1,0 +1,76 @@
+"""A flow whose ticks follow from their number, to be killed anywhere and compared with one that never was."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+from support.maintained import comparable
+
+from weirflow import DeltaBatch
+from weirflow.ivm.flow import IncrementalFlow
+from weirflow.sql.types import parse_ddl
+
+SOURCES = {
+    "orders": ("id BIGINT, customer STRING, amount DECIMAL(10,2)", None),
+    "customers": ("name STRING, city STRING", "name"),
+}
+VIEWS = {
+    "totals": "SELECT customer, COUNT(*) AS n, SUM(amount) AS total FROM orders GROUP BY customer",
+    "top": "SELECT customer, total FROM totals ORDER BY total DESC, customer LIMIT 3",
+    "by_city": """
+        SELECT c.city, SUM(o.amount) AS total, MAX(o.id) AS last
+        FROM orders o JOIN customers c ON o.customer = c.name GROUP BY c.city
+    """,
+    "without_city": "SELECT DISTINCT customer FROM orders WHERE customer NOT IN (SELECT name FROM customers)",
+}
+_ORDERS = parse_ddl(SOURCES["orders"][0])
+_NAMES = [f"customer {number}" for number in range(8)]
+
+
+def declare(flow: IncrementalFlow) -> None:
+    """Sources and views; doing it again changes nothing."""
+    for name, (schema, key) in SOURCES.items():
+        flow.register_source(name, schema, key=key)
+    for name, sql in VIEWS.items():
+        flow.register_view(name, sql)
+
+
+def delta(number: int) -> dict[str, Any]:
+    """The deltas of a tick, counted from 1; every second one retracts an order of the tick before it."""
+    chosen = random.Random(number)
+    rows = DeltaBatch.from_inserts([_order(number, place) for place in range(3)], schema=_ORDERS)
+    if number % 2 == 0:
+        rows += DeltaBatch.from_deletes([_order(number - 1, chosen.randrange(3))], schema=_ORDERS)
+    deltas: dict[str, Any] = {"orders": rows}
+    if chosen.random() < 0.5:
+        name = chosen.choice(_NAMES)
+        deltas["customers"] = [{"name": name, "city": chosen.choice(["Bern", "Basel", "Chur"])}]
+    return deltas
+
+
+def run(flow: IncrementalFlow, ticks: int) -> None:
+    """Bring the flow to this number of ticks; a tick that was done before the process died is not done again."""
+    for number in range(1, ticks + 1):
+        flow.tick(delta(number), token=f"tick {number}")
+
+
+def contents(flow: IncrementalFlow) -> dict[str, Counter[Any]]:
+    """All rows of all sources and views."""
+    found = {}
+    for name in (*SOURCES, *VIEWS):
+        table = flow.snapshot(name)
+        columns = [[comparable(value) for value in column.to_pylist()] for column in table.columns]
+        found[name] = Counter(zip(*columns, strict=True))
+    return found
+
+
+def _order(number: int, place: int) -> dict[str, Any]:
+    chosen = random.Random(number * 10 + place)
+    return {
+        "id": number * 10 + place,
+        "customer": chosen.choice(_NAMES),
+        "amount": Decimal(chosen.randrange(1, 99999)).scaleb(-2),
+    }
