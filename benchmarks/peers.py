@@ -31,7 +31,7 @@ def install(peer: str) -> None:
     """Create a peer's environment; a failed installation is started over the next time."""
     folder = FOLDER / peer
     venv.create(folder, clear=True, with_pip=True)
-    command = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*command, *PEERS[peer]], check=True)
     (folder / _READY).touch()
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from ticking.race import Outcome, Plan
 
-Results = "Mapping[Plan, Mapping[str, Outcome]]"
-
 SUSTAINED_DELTA = 10_000
 SUSTAINED_TICKS = 220
 PEER_AT = (1_000_000, 100)
@@ -35,7 +33,8 @@ class Limit:
         """``ok``, ``not met`` or ``not measured``."""
         if self.figure is None:
             return "not measured"
-        return "ok" if (self.figure <= self.bound) == self.at_most or self.figure == self.bound else "not met"
+        met = self.figure <= self.bound if self.at_most else self.figure >= self.bound
+        return "ok" if met else "not met"
 
 
 def limits(results: Mapping[Plan, Mapping[str, Outcome]]) -> Iterator[Limit]:

@@ -36,8 +36,8 @@ class Plan:
 
     @property
     def title(self) -> str:
-        """The scenario in a few words."""
-        return f"{self.view}, base {self.rows:,}, delta {self.delta:,}"
+        """The view, the rows of its base and those of a delta."""
+        return f"{self.view} {self.rows:,} / {self.delta:,}"
 
 
 @dataclass

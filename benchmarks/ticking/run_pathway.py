@@ -12,6 +12,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -31,27 +32,37 @@ pw: Any = import_module("pathway")
 # Pathway reports the end of a time only where the output changed: a row with this key, which counts facts, always does.
 MARKER = -1
 BUCKETS = 128
+SLICE = 100_000
 DEADLINE = 900
 
 
+@dataclass(frozen=True)
+class Work:
+    """Rows to send, and whether a commit follows."""
+
+    added: list[dict[str, Any]]
+    removed: list[dict[str, Any]]
+    commit: bool = True
+
+
 class Subject(pw.io.python.ConnectorSubject):  # type: ignore[misc] # Pathway is not installed where types are checked
-    """A table: sends what is put into ``work`` and commits it, until that is ``None``."""
+    """A table: sends what is put into ``work``, until that is ``None``."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.work: queue.Queue[tuple[list[dict[str, Any]], list[dict[str, Any]]] | None] = queue.Queue()
+        self.work: queue.Queue[Work | None] = queue.Queue()
         self.committed_at: queue.Queue[float] = queue.Queue()
 
     def run(self) -> None:
         """Called by Pathway, in a thread of its own. A table whose connector has ended holds no time open."""
         while (work := self.work.get()) is not None:
-            added, removed = work
-            for row in added:
+            for row in work.added:
                 self.next(**row)
-            for row in removed:
+            for row in work.removed:
                 self.delete(**row)
-            self.committed_at.put(time.perf_counter())
-            self.commit()
+            if work.commit:
+                self.committed_at.put(time.perf_counter())
+                self.commit()
 
 
 class Pathway:
@@ -76,7 +87,9 @@ class Pathway:
         threading.Thread(target=lambda: pw.run(monitoring_level=pw.MonitoringLevel.NONE), daemon=True).start()
         fact_rows, dim_rows = scenario.base()
         for name, rows in (("dims", dim_rows), ("facts", fact_rows)):
-            subjects[name].work.put((_rows(rows, self.columns[name]), []))
+            for start in range(0, len(rows), SLICE):
+                part = _rows(rows.slice(start, SLICE), self.columns[name])
+                subjects[name].work.put(Work(part, [], commit=start + SLICE >= len(rows)))
             if name != scenario.view.changes:
                 subjects[name].work.put(None)
         while self._facts_seen() < scenario.rows:
@@ -92,7 +105,7 @@ class Pathway:
         while not self.time_ends.empty():
             self.time_ends.get()
         started = time.perf_counter()
-        self.subject.work.put((added, removed))
+        self.subject.work.put(Work(added, removed))
         committed = self.subject.committed_at.get(timeout=DEADLINE)
         ended = self.time_ends.get(timeout=DEADLINE)
         return Tick(ended - committed, sending=committed - started)

@@ -27,6 +27,7 @@ class Side:
         self.name = name
         self.deadline = deadline
         self.log = log
+        path = os.pathsep.join([str(BENCHMARKS), *filter(None, [os.environ.get("PYTHONPATH")])])
         with log.open("ab") as errors:
             self.process = subprocess.Popen(
                 [python, "-m", f"ticking.run_{name}"],
@@ -34,7 +35,7 @@ class Side:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                env={**os.environ, "PYTHONPATH": str(BENCHMARKS), "PYSPARK_PYTHON": str(python)},
+                env={**os.environ, "PYTHONPATH": path, "PYSPARK_PYTHON": str(python)},
             )
         try:
             self.version: str = self._answer()["version"]

@@ -31,11 +31,11 @@ VIEWS = {
         ) SELECT node, share FROM r
     """,
     "semi_joined": """
-        WITH RECURSIVE r AS (
+        WITH RECURSIVE r AS ((
             SELECT 0L AS node, 'root' AS name
             UNION ALL
             SELECT node + 1, NULL FROM r LEFT SEMI JOIN edges ON node = src WHERE node < 9
-        ) SELECT node, name FROM r
+        )) SELECT node, name FROM r
     """,
     "distinct_step": """
         WITH RECURSIVE r AS (

@@ -46,6 +46,9 @@ TIME_WINDOWS = {
     "sessions_floats": "SELECT f, session_window, COUNT(*) AS n FROM e GROUP BY f, session_window(ts, '9 minutes')",
     "sessions_two_keys": "SELECT k, v % 2 AS odd, session_window, MIN(ts) AS a, COUNT(DISTINCT v) AS n FROM e "
     "GROUP BY k, v % 2, session_window(ts, '15 minutes')",
+    "sessions_filtered": "SELECT a, n FROM (SELECT k, session_window.start AS a, COUNT(*) AS n FROM e WHERE id % 3 > 0 "
+    "GROUP BY k, session_window(ts, '5 minutes') HAVING COUNT(v) > 0) "
+    "WHERE k = 'a' AND a > TIMESTAMP'1969-12-31 23:30:00'",
     "sessions_none": "SELECT session_window, COUNT(*) AS n FROM e GROUP BY session_window(ts, '0 minutes')",
 }
 FRAMES = {

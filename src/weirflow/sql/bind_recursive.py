@@ -11,11 +11,16 @@ from weirflow.sql.coercion import common_type
 from weirflow.sql.plan import Plan, Recursive, Scan
 from weirflow.sql.recursive_reference import check_places
 from weirflow.sql.rename import rename, retype
+from weirflow.sql.strict import check_parts
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
     from weirflow.sql.context import Context
     from weirflow.sql.scope import Scope
+
+
+_PARTS = frozenset({"distinct"})
+_NOT_OF_A_RECURSION = ("order", "limit", "offset")
 
 
 def is_recursive(cte: exp.CTE) -> bool:
@@ -25,13 +30,12 @@ def is_recursive(cte: exp.CTE) -> bool:
 
 def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan:
     """The base decides names and types; the step is cast to them where that is how Spark widens types."""
-    query, name = cte.this, cte.alias
+    query, name = _unwrapped(cte.this), cte.alias
     position = context.position(cte)
     if (
         not isinstance(query, exp.Union)
         or _reads(query.this, name)
-        or query.args.get("order")
-        or query.args.get("limit")
+        or any(query.args.get(part) for part in _NOT_OF_A_RECURSION)
     ):
         raise QueryError(
             f"The recursive CTE {name!r} is not of the form base UNION [ALL] step, with itself in the step only.",
@@ -39,6 +43,7 @@ def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan
             position=position,
             condition="INVALID_RECURSIVE_CTE",
         )
+    check_parts(query, _PARTS, context)
     base = rename(context.bind_query(query.this, context, around), cte.alias_column_names, position)
     inside = _unique(name, context)
     step = context.bind_query(query.expression, context.with_cte(name, Scan(inside, base.fields, position)), around)
@@ -55,6 +60,13 @@ def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan
                 position=position,
             )
     return Recursive(inside, base, retype(step, base.fields), bool(query.args.get("distinct")), base.fields)
+
+
+def _unwrapped(query: exp.Expr) -> exp.Expr:
+    """The query without parentheses that hold nothing else."""
+    while isinstance(query, exp.Subquery) and not any(value for part, value in query.args.items() if part != "this"):
+        query = query.this
+    return query
 
 
 def _unique(name: str, context: Context) -> str:

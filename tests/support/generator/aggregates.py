@@ -36,6 +36,8 @@ def _a(
 
 
 def _aggregates() -> list[Aggregate]:
+    # Ordered by the value too, so that ties are between equal values.
+    by_both, by = "{0}, named_struct('o', {1}, 'v', {0})", (K.STRING, K.BIGINT, K.DATE)
     deviations = ("stddev", "stddev_pop", "var_samp", "var_pop")
     return [
         *(_a(K.BIGINT, "COUNT(*)") for _ in range(4)),
@@ -53,20 +55,18 @@ def _aggregates() -> list[Aggregate]:
         *(_a(K.INEXACT, f"{name}({{}})", K.DOUBLE, duck=Differs.INEXACT_SUM) for name in deviations),
         _a(K.INEXACT, "stddev({})", K.INT, duck=Differs.INEXACT_SUM),
         *(_a(kind, f"{name}({{}})", kind) for kind in COMPARED for name in ("MIN", "MAX")),
-        *(_a(kind, f"{name}({{}})", kind, duck=Differs.NESTED_ORDER) for kind in (K.INTS, K.STRUCT) for name in ("MIN", "MAX")),
+        *(_a(kind, "MIN({})", kind, duck=Differs.NESTED_ORDER) for kind in (K.INTS, K.STRUCT)),
+        *(_a(kind, "MAX({})", kind, duck=Differs.NESTED_ORDER) for kind in (K.INTS, K.STRUCT)),
         *(_a(kind, "MIN({})", kind, distinct=True) for kind in (K.INT, K.BOOL)),
-        *(
-            _a(kind, f"{name}({{0}}, named_struct('o', {{1}}, 'v', {{0}}))", kind, K.INT, duck=Differs.NESTED_ORDER, windowed=False)
-            for kind in (K.STRING, K.BIGINT, K.DATE)
-            for name in ("min_by", "max_by")
-        ),
+        *(_a(kind, f"min_by({by_both})", kind, K.INT, duck=Differs.NESTED_ORDER, windowed=False) for kind in by),
+        *(_a(kind, f"max_by({by_both})", kind, K.INT, duck=Differs.NESTED_ORDER, windowed=False) for kind in by),
         _a(K.BOOL, "bool_and({})", K.BOOL),
         _a(K.BOOL, "bool_or({})", K.BOOL),
         _a(K.INTS, "sort_array(collect_list({}))", K.INT, duck=Differs.COLLECTED, windowed=False),
         _a(K.STRINGS, "sort_array(collect_set({}))", K.STRING, duck=Differs.COLLECTED, windowed=False),
         _a(K.INEXACT, "percentile({}, 0.3)", K.INT, duck=Differs.INEXACT_SUM, windowed=False),
         _a(K.INEXACT, "median({})", K.DOUBLE, duck=Differs.INEXACT_SUM, windowed=False),
-    ]  # fmt: skip
+    ]
 
 
 AGGREGATES = tuple(_aggregates())

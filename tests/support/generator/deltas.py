@@ -34,7 +34,7 @@ class Tables:
                     changes.append((row, weight))
                     continue
                 there = [place for place, other in enumerate(left) if repr(other) == repr(row)]
-                taken = there[: -weight]
+                taken = there[:-weight]
                 for place in reversed(taken):
                     del left[place]
                 if taken:

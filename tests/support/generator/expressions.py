@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from support.generator.kinds import SCALAR, Kind
@@ -12,6 +12,12 @@ from support.generator.text import Sql, sql
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
+
+
+def no_subquery(kind: Kind) -> None:
+    """No sub-expression but those of the scope."""
+    del kind
+
 
 RISK = 0.08
 """How often an expression that raises for ordinary data is taken when it comes up."""
@@ -31,7 +37,7 @@ class Expressions:
 
     dice: random.Random
     columns: Sequence[Column]
-    extra: Callable[[Kind], Sql | None] = field(default=lambda kind: None)
+    extra: Callable[[Kind], Sql | None] = no_subquery
 
     def of(self, kind: Kind, depth: int = 2) -> Sql:
         """An expression of a kind; mostly a column if there is one."""

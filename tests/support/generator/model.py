@@ -47,7 +47,7 @@ class Tally:
     ticks: int = 0
     failed_ticks: int = 0
     by_duckdb: int = 0
-    duckdb_raised: int = 0
+    unanswered: int = 0
     by_scratch: int = 0
     filled: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ class Tally:
         return (
             f"{self.cases} cases ({self.refusals.total()} refused), "
             f"{self.ticks} ticks ({self.failed_ticks} with data errors), "
-            f"{self.by_duckdb} comparisons with DuckDB (it raised in {self.duckdb_raised} more), "
+            f"{self.by_duckdb} comparisons with DuckDB, {self.unanswered} that the other engine could not answer, "
             f"{self.by_scratch} with a circuit from scratch, {self.filled} views that were not empty"
         )
 
@@ -121,7 +121,7 @@ class Model:
                 result[view.name] = duckdb_rows(self._connection, _with_views(known[:place], view))
             except (duckdb.OutOfRangeException, duckdb.ConversionException):
                 # It computes what Spark skips: the left side of a division by NULL, for one.
-                self.tally.duckdb_raised += 1
+                self.tally.unanswered += 1
         self.tally.by_duckdb += len(result)
         return result
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _DIGITS = 9
 """How many digits of a double that depends on the order of rows are compared."""
 
+_SPARK_BUG = "rewriteDomainJoinsIfPresent"
+"""Where Spark's optimizer fails with "None.get": in a correlated subquery whose condition it folded to FALSE."""
+
 
 class Oracle:
     """Checks cases, one after the other, on one Spark."""
@@ -49,11 +52,13 @@ class Oracle:
             except DataError as error:
                 maintained.circuit.discard()
                 self.tally.failed_ticks += 1
-                if not isinstance(self._spark_views(case, after), DataError):
+                if isinstance(self._spark_views(case, after), list):
                     return Mismatch(number, "the tick", "Spark", f"which does not raise {error}")
             else:
                 tables = after
         theirs = self._spark_views(case, tables)
+        if theirs is None:
+            return None
         if isinstance(theirs, DataError):
             return Mismatch(len(case.ticks) - 1, "the tick", "Spark", f"which raises {theirs}")
         for view, result in zip(case.views, theirs, strict=True):
@@ -71,8 +76,8 @@ class Oracle:
         self.tally.filled += bool(expected)
         return None if ours == expected else f"only ours {dict(ours - expected)}, only theirs {dict(expected - ours)}"
 
-    def _spark_views(self, case: Case, tables: Tables) -> list[pa.Table] | DataError:
-        """What Spark returns for each view, or the data error that one of them raises."""
+    def _spark_views(self, case: Case, tables: Tables) -> list[pa.Table] | DataError | None:
+        """What Spark returns for each view, or the data error that one of them raises; None if Spark breaks."""
         for name, schema in case.sources.items():
             self._register(name, schema, tables.rows[name])
         results = []
@@ -85,6 +90,11 @@ class Oracle:
             known = translate(error)
             if isinstance(known, DataError):
                 return known
+            if "overflow" in str(error):  # what Java itself raises has no condition in Spark
+                return DataError("overflow")
+            if _SPARK_BUG in str(error):
+                self.tally.unanswered += 1
+                return None
             raise
         return results
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from support.generator.aggregates import AGGREGATES, PEER_FRAMES, ROW_FRAMES, WINDOW_FUNCTIONS, Aggregate
-from support.generator.expressions import Column, Expressions
+from support.generator.expressions import Column, Expressions, no_subquery
 from support.generator.kinds import KEYS, NESTED, Kind
 from support.generator.relations import From, Query, Relation, Relations
 from support.generator.text import Differs, Sql, joined, sql
@@ -55,7 +55,7 @@ def plain(queries: Queries, kinds: Sequence[Kind] | None = None) -> Query:
     """SELECT expressions, of given kinds or any, sometimes with scalar subqueries."""
     dice = queries.dice
     writer, clause, where = queries.source()
-    extra = writer.subquery(clause.columns) if dice.random() < 0.15 else lambda kind: None
+    extra = writer.subquery(clause.columns) if dice.random() < 0.15 else no_subquery
     inside = Expressions(dice, clause.columns, extra)
     if kinds is None:
         items = [inside.any() for _ in range(dice.randint(1, _MOST_COLUMNS))]

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from support.generator.aggregates import AGGREGATES
-from support.generator.expressions import Column, Expressions
+from support.generator.expressions import Column, Expressions, no_subquery
 from support.generator.kinds import KEYS, SCALAR, Kind
 from support.generator.scalars import constant, typed_null
 from support.generator.text import Differs, Sql, joined, sql
@@ -108,7 +108,7 @@ class Relations:
             subquery = self._condition(columns)
             parts += [subquery] if subquery is not None else []
         if not parts or dice.random() < 0.5:
-            extra = self.subquery(columns) if dice.random() < 0.2 else lambda kind: None
+            extra = self.subquery(columns) if dice.random() < 0.2 else no_subquery
             parts.append(Expressions(dice, columns, extra).predicate())
         dice.shuffle(parts)
         return sql(" WHERE {}", joined(" AND ", parts))
@@ -126,10 +126,11 @@ class Relations:
     def _values(self, alias: str) -> From:
         dice = self.dice
         kinds = [dice.choice(_VALUE_KINDS) for _ in range(dice.randint(1, 3))]
-        rows = [
-            sql("({})", joined(", ", [typed_null(kind) if dice.random() < 0.1 else constant(kind, dice) for kind in kinds]))
-            for _ in range(dice.randint(1, 4))
-        ]
+
+        def value(kind: Kind) -> Sql:
+            return typed_null(kind) if dice.random() < 0.1 else constant(kind, dice)
+
+        rows = [sql("({})", joined(", ", [value(kind) for kind in kinds])) for _ in range(dice.randint(1, 4))]
         columns = [(f"c{place}", kind) for place, kind in enumerate(kinds)]
         names = ", ".join(name for name, _ in columns)
         return From(sql("(VALUES {}) AS {}({})", joined(", ", rows), alias, names), _scope(alias, columns), len(rows))
@@ -191,7 +192,9 @@ class Relations:
                 conditions.append(Expressions(dice, (*outer, *inner.columns)).predicate(depth=1))
             text = joined(" AND ", conditions)
             return sql(f"{negation}EXISTS (SELECT 1 FROM {{}} WHERE {{}})", inner.text, text)
-        pairs = [(one, other) for one in outer for other in inner.columns if one.kind is other.kind and one.kind in SCALAR]
+        pairs = [
+            (one, other) for one in outer for other in inner.columns if one.kind is other.kind and one.kind in SCALAR
+        ]
         if not pairs:
             return None
         value, found = dice.choice(pairs)

@@ -26,7 +26,9 @@ class Scratch:
 
     def __init__(self, case: Case) -> None:
         self._sources = case.sources
-        catalog = {name: tuple(Field(field.name, field.type) for field in schema) for name, schema in case.sources.items()}
+        catalog = {
+            name: tuple(Field(field.name, field.type) for field in schema) for name, schema in case.sources.items()
+        }
         self._plans = {}
         for view in case.views:
             self._plans[view.name] = logical_plan(view.text.spark, catalog)

@@ -39,7 +39,7 @@ def _decimals(*texts: str) -> tuple[Decimal, ...]:
 
 def _times(zone: dt.tzinfo | None) -> tuple[dt.datetime, ...]:
     shifts = (0, 1, 3599, 86_400, -86_400, 31 * 86_400, -(10**9))
-    far = (dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999_999))  # noqa: DTZ001 - zone comes below
+    far = (dt.datetime(100, 1, 1), dt.datetime(9000, 12, 31, 23, 59, 59, 999_999))  # noqa: DTZ001 - zone comes below
     near = tuple(_NOON + dt.timedelta(seconds=shift) for shift in shifts)
     return tuple(moment.replace(tzinfo=zone) for moment in (*near, *far))
 
@@ -68,7 +68,7 @@ POOLS = (
     Pool(Kind.NUMERAL, pa.string(), ("0", "7", "7", "8", "x", "")),
     Pool(Kind.BINARY, pa.binary(), (b"", b"a", b"\x00", b"\xff\xfe", b"ab")),
     Pool(Kind.DATE, pa.date32(), tuple(_DAY + dt.timedelta(days=days) for days in (0, 1, 2, 33, -400))),
-    Pool(Kind.DATE, pa.date32(), (_DAY, dt.date(1970, 1, 1), dt.date(1, 1, 1), dt.date(9999, 12, 31))),
+    Pool(Kind.DATE, pa.date32(), (_DAY, dt.date(1970, 1, 1), dt.date(100, 1, 1), dt.date(9000, 12, 31))),
     Pool(Kind.TIMESTAMP, pa.timestamp("us", tz="UTC"), _times(dt.UTC)),
     Pool(Kind.NTZ, pa.timestamp("us"), _times(None)),
     Pool(Kind.INTS, _INTS, ((), (1,), (1, 2), (2, None, 1), (None,), (3, 3))),

@@ -13,6 +13,7 @@ from weirflow.sql.bind import bind_query
 from weirflow.sql.optimize import PASSES
 from weirflow.sql.plan import Field, Recursive, Scan
 from weirflow.sql.recursive_reference import reads
+from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import nodes
 from weirflow.sql.types import BIGINT, INT, STRING
 
@@ -41,6 +42,7 @@ REFUSED_FORMS = [
     STEP.format("select a, b from r union all select a, b from r"),
     STEP.format("select a, b from r order by 1"),
     STEP.format("select a, b from r limit 1"),
+    STEP.format("select a, b from r offset 1"),
 ]
 REFUSED_TYPES = [
     ("with recursive r as (select 1 as x union all select x + 1L from r) select * from r", "gives bigint for 'x'"),
@@ -54,14 +56,14 @@ with recursive r as (select a, b from e {union} select r.a, e.b from r join e on
 with recursive r as (select a, b from e {union} select r.a, e.b from r join e on r.b = e.a) select b from r where a = 0
 with recursive r as (select a, b from e {union} select r.a, e.b from r, e where r.b = e.a and r.a < 3) select a from r
 with recursive r as (select a, b, 7 as c from e {union} select r.a, e.b, c from r join e on r.b = e.a) select a from r
-with recursive r as (select 0 as x, a as y from e {union} select x + 1, y from r where x < 3) select x from r where x = 2
+with recursive r as (select 0 as x, a as y from e {union} select x + 1, y from r where x < 3) select x from r where x=2
 with recursive r as (select 0 as x, a as y from e {union} select x + 1, y from r where x < 3) select y from r
 with recursive r as (select 0 as x {union} select x + 1 from r where x < 3) select 1 from r
 with recursive r as (select 0 as x {union} select x + 1 from r where x < 3) select r.x, d from r join q on r.x = q.a
 with recursive r as (select 0 as x {union} select x + 1 from r where x < 3) select r.x from r left join q on x = d
 with recursive r as (select 0 as x {union} select x + 1 from r where x < 3) select p.x from r p, r s where p.x = s.x + 1
-with recursive r as (select a, b from e where a = 1 {union} select a, b from e where a in (select b from r)) select a from r
-with recursive r as (select a from e {union} select b from r left join e using (a) where a > 0) select a from r where a = 2
+with recursive r as (select a, b from e {union} select a, b from e where a in (select b from r)) select a from r
+with recursive r as (select a from e {union} select b from r left join e using (a) where a > 0) select a from r
 with recursive r as (select a from e {union} select r.a + 1 from r where r.a < (select max(d) from q)) select a from r
 with recursive r as (select a from e {union} select a + 1 from r where a < 3 and a in (select d from q)) select a from r
 select a from e where a in (with recursive r as (select 0 as x {union} select x + 1 from r where x < 1) select x from r)
@@ -85,6 +87,20 @@ def test_a_recursion_is_a_base_and_a_step(sql: str) -> None:
         bind_query(sql, CATALOG)
 
     assert raised.value.condition == "INVALID_RECURSIVE_CTE"
+
+
+def test_a_cte_inside_a_recursive_one_is_not_overlooked() -> None:
+    sql = "with recursive r as (with e as (select 1 as a) select a from e union all select a from r) select a from r"
+
+    with pytest.raises(NotIncremental, match="WITH of UNION"):
+        bind_query(sql, CATALOG)
+
+
+def test_parentheses_around_a_recursion_change_nothing() -> None:
+    sql = "with recursive r as {} select x from r"
+    bare = "(select 1 as x union all select x + 1 from r where x < 3)"
+
+    assert bind_query(sql.format(f"(({bare}))"), CATALOG) == bind_query(sql.format(bare), CATALOG)
 
 
 @pytest.mark.parametrize(("sql", "says"), REFUSED_TYPES)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from weirflow.errors import DataError
 from weirflow.ivm.circuit.fingerprint import fingerprint
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
@@ -23,16 +24,12 @@ _LEAST_FUEL = 8192
 
 
 class Input(Operator):
-    """A source of the circuit: its delta comes from outside.
-
-    A row that comes and goes in one delta is gone before any expression sees it, so that it cannot fail the tick.
-    """
+    """A source of the circuit: its delta comes from outside."""
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """Pass the delta on, consolidated if rows could cancel each other."""
+        """Pass the delta on."""
         (delta,) = deltas
-        cancels = (delta.weights < 0).any() and (delta.weights > 0).any()
-        return consolidate(delta) if cancels else delta
+        return delta
 
 
 @dataclass(frozen=True)
@@ -150,11 +147,16 @@ class Circuit:
                 if not inputs:
                     continue
                 inputs = [outputs.get(one) or Batch.empty(self.nodes[one].operator.types) for one in node.inputs]
-            output = node.operator.step(inputs)
+            output = _stepped(node.operator, inputs)
             if len(output):
                 outputs[number] = output
-        changed = {name: consolidate(outputs[number]) for name, number in self.views.items() if number in outputs}
+        changed = {
+            name: self._consolidated(number, outputs) for name, number in self.views.items() if number in outputs
+        }
         return {name: delta for name, delta in changed.items() if len(delta)}
+
+    def _consolidated(self, number: int, outputs: Mapping[int, Batch]) -> Batch:
+        return outputs[number] if self.nodes[number].operator.consolidated else consolidate(outputs[number])
 
     def commit(self, rows: int) -> None:
         """Apply the tick's changes, and tidy up state in proportion to the ``rows`` it brought. Does not fail."""
@@ -169,3 +171,15 @@ class Circuit:
         """Forget the tick: the circuit is as it was before ``step``."""
         for node in self.nodes:
             node.operator.discard()
+
+
+def _stepped(operator: Operator, inputs: Sequence[Batch]) -> Batch:
+    """The operator's output; rows that come and go within the tick are not there, so they cannot fail it."""
+    try:
+        return operator.step(inputs)
+    except DataError:
+        left = [consolidate(delta) for delta in inputs]
+        if all(len(after) == len(before) for after, before in zip(left, inputs, strict=True)):
+            raise
+        operator.discard()
+        return operator.step(left)

@@ -51,7 +51,7 @@ class FirstLevels:
         before = self.derived.probe_stored(rows.columns)
         after = self.derived.probe(rows.columns, consolidated=True)
         old = _first(before, len(rows))
-        new = _first(after, len(rows), last=level)
+        new = _first(after, len(rows))  # counts above this level may still change, but they do not decide about it
         # A row that is now found earlier leaves its old level, one that was lost may be found at its next one.
         moved = (old <= level) != (new <= level)
         self._wait(rows, np.where(moved, _first(before, len(rows), above=level), _NEVER))
@@ -83,14 +83,14 @@ def _different(batches: Sequence[Batch]) -> Batch:
     rows = Batch.concat(batches)
     if len(batches) == 1:
         return rows
-    order, starts = group_rows(rows.columns, len(rows))
+    order, starts, _ = group_rows(rows.columns, len(rows))
     return Batch(take_columns(rows.columns, order[starts]), add_segments(rows.weights[order], starts))
 
 
-def _first(matches: Matches, count: int, *, above: int = -1, last: int = _NEVER) -> Int64s:
-    """For each of ``count`` probe rows the first level in (above, last] at which it is derived."""
+def _first(matches: Matches, count: int, *, above: int = -1) -> Int64s:
+    """For each of ``count`` probe rows the first level behind ``above`` at which it is derived."""
     levels = raw_values(matches.batch.columns[-1])
-    counted = (matches.batch.weights > 0) & (levels > above) & (levels <= last)
+    counted = (matches.batch.weights > 0) & (levels > above)
     first = np.full(count, _NEVER, np.int64)
     np.minimum.at(first, matches.probe_index[counted], levels[counted])
     return first

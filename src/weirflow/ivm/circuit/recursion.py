@@ -65,6 +65,8 @@ class Recursion(Operator):
         distinct: whether a row is found once (UNION), or at every level that makes it (UNION ALL).
     """
 
+    consolidated = True
+
     def __init__(
         self, name: str, types: Sequence[pa.DataType], step: Circuit, sources: Sequence[str], *, distinct: bool
     ) -> None:
@@ -93,7 +95,7 @@ class Recursion(Operator):
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
         base, *others = deltas
-        derived = {0: [base]}
+        derived = {0: [base]} if len(base) else {}
         _spread(self._made(dict(zip(self._sources, others, strict=True))), derived)
         changes = [Batch.empty(self.types)]
         while (level := self._next_level(derived)) is not None:

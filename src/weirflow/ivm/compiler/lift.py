@@ -19,6 +19,8 @@ from weirflow.sql.plan import (
     Project,
     Recursive,
     Scan,
+    SetOperation,
+    TopK,
     Union,
 )
 from weirflow.sql.prune_columns import collapsed
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from weirflow.sql.expr import Expr
 
 LEVEL_FIELD = Field("_level", LEVEL)
+_PLACES = {TopK: "under LIMIT", SetOperation: "in EXCEPT or INTERSECT", Recursive: "inside another recursion"}
 
 
 def lift(plan: Recursive) -> Plan:
@@ -69,7 +72,8 @@ class _Lift:
             case Join():
                 return self._join(plan)
             case _:
-                raise self._refusal(f"reads it inside {type(plan).__name__.upper()}", "do that outside of the CTE")
+                place = _PLACES.get(type(plan), f"inside {type(plan).__name__.upper()}")
+                raise self._refusal(f"reads it {place}", "do that outside of the CTE")
 
     def _generate(self, plan: Generate) -> Plan:
         below = self.plan(plan.input)

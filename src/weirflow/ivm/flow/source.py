@@ -163,7 +163,7 @@ class SourceInput:
                 f"A row for {self.source.name!r} has NULL in its key ({', '.join(self.source.key)}).",
                 hint="give every row a key, or register the source without one",
             )
-        order, starts = group_rows(keys, len(rows))
+        order, starts, _ = group_rows(keys, len(rows))
         if len(starts) == 0:
             return rows
         # Of several rows for a key the last inserted one counts.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.zset.batch import Int64s
+    from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _ROWS_PER_BATCH = 1 << 16
 _EXACT = np.uint64(0)
@@ -48,26 +48,31 @@ class AdditiveArrangement(Spined):
         self._order = CodeOrder(Equality.GROUPING)
         super().__init__(self._order, runs, spill)
 
-    def add(self, keys: Sequence[pa.Array], values: Int64s) -> None:
+    def add(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
         """Add each row of ``values`` (rows, width) to the accumulators of its key; keys may repeat.
+
+        ``codes`` are the keys' hashes, where the caller knows them.
 
         Raises:
             DataError: an accumulator would leave int64; nothing has changed.
         """
         if len(values) == 0:
             return
-        codes = self._hash(keys, len(values), Equality.GROUPING)
+        if codes is None:
+            codes = self._hash(keys, len(values), Equality.GROUPING)
         self._spine.insert(codes, keys, values)
 
-    def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
-        """The accumulators (rows, width) of each key, zeros where it is absent.
+    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None) -> Int64s:
+        """The accumulators (rows, width) of each key, zeros where it is absent; ``codes`` as in ``add``.
 
         Raises:
             DataError: an accumulator has left the lower half of int64's range, so that it could wrap unseen.
         """
         length = len(keys[0]) if keys else 1
         total = np.zeros((length, self.width), np.int64)
-        needles = Needles(keys, self._hash(keys, length, Equality.GROUPING), _EXACT, Equality.GROUPING)
+        if codes is None:
+            codes = self._hash(keys, length, Equality.GROUPING)
+        needles = Needles(keys, codes, _EXACT, Equality.GROUPING)
         for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
             total[probe] += run.values[position]

@@ -134,7 +134,7 @@ class Arrangement(Spined):
 def _consolidated(found: Matches, row_hash: RowHash) -> Matches:
     """Add up the weights of equal rows found for the same probe row."""
     columns = (pa.array(found.probe_index), *found.batch.columns)
-    order, starts = group_rows(columns, len(found), row_hash=row_hash)
+    order, starts, _ = group_rows(columns, len(found), row_hash=row_hash)
     weights = add_segments(found.batch.weights[order], starts)
     kept = np.flatnonzero(weights)
     rows = order[starts[kept]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.state import Matches
-    from weirflow.ivm.zset.batch import Int64s
+    from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 # As for any state: enough to keep the number of the layer's runs logarithmic.
 _FUEL_PER_ROW = 12
@@ -60,7 +60,8 @@ class LayeredArrangement(Arrangement):
 
     def forget(self) -> None:
         """Drop the layer."""
-        self._layer = self._both = Arrangement(self.types, self.key_count)
+        self._layer = Arrangement(self.types, self.key_count)
+        self._both = self._layer
         self._inserted: list[Batch] = []
 
 
@@ -71,16 +72,16 @@ class LayeredSums(AdditiveArrangement):
         super().__init__(key_types, width)
         self.forget()
 
-    def add(self, keys: Sequence[pa.Array], values: Int64s) -> None:
+    def add(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
         """Add each row of ``values`` to the layer's accumulators of its key."""
-        self._layer.add(keys, values)
+        self._layer.add(keys, values, codes)
         self._layer.maintain(max(_LEAST_FUEL, _FUEL_PER_ROW * len(values)))
         self._added.append((keys, values))
 
-    def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
+    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None) -> Int64s:
         """See ``AdditiveArrangement``; what the layer holds is added."""
-        stored = super().lookup(keys)
-        return stored + self._layer.lookup(keys) if self._added else stored
+        stored = super().lookup(keys, codes)
+        return stored + self._layer.lookup(keys, codes) if self._added else stored
 
     def keep(self) -> None:
         """Store the layer. Does not fail: the layer has taken the values already."""

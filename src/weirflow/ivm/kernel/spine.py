@@ -38,6 +38,7 @@ class Spine:
         self._runs: list[Run] = [run for run in runs if len(run)]
         self._head: Run | None = None
         self._merges: list[Merge] = []
+        self._settled = False
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -60,6 +61,7 @@ class Spine:
             run = self._order.sort(codes, columns, values)
             if len(run):
                 self._runs.append(run if self._spill is None else copied(run, self._allocate))
+                self._settled = False
             return
         if self._head is None:
             head = self._order.sort(codes, columns, values)
@@ -68,11 +70,14 @@ class Spine:
         if len(head) > HEAD_ROWS:
             self._runs.append(head)
             self._head = None
+            self._settled = False
         else:
             self._head = head if len(head) else None
 
     def maintain(self, fuel: int) -> int:
         """Merge about ``fuel`` rows; returns how many were. Zero means that there is nothing to merge."""
+        if self._settled:
+            return 0
         done = 0
         self._plan()
         while self._merges and done < fuel:
@@ -83,6 +88,8 @@ class Spine:
                 del self._merges[0]
                 self._replace(merge)
                 self._plan()
+        # While no run is added, the head alone cannot become half as large as a base of this size.
+        self._settled = not self._merges and max(map(len, self._runs), default=0) > 2 * HEAD_ROWS
         return done
 
     def _replace(self, merge: Merge) -> None:

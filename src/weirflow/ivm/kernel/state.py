@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.zset.batch import Batch, Int64s
+    from weirflow.ivm.zset.batch import Batch, Int64s, UInt64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +66,8 @@ class RowState(State, Protocol):
 class SumState(State, Protocol):
     """Integer accumulators by key."""
 
-    def add(self, keys: Sequence[pa.Array], values: Int64s) -> None:
-        """Add each row of ``values`` to the accumulators of its key."""
+    def add(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
+        """Add each row of ``values`` to the accumulators of its key; ``codes`` are the keys' hashes, if known."""
 
-    def lookup(self, keys: Sequence[pa.Array]) -> Int64s:
+    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None) -> Int64s:
         """The accumulators of each key, zeros where it is absent."""

@@ -55,11 +55,11 @@ def split_wide(words: np.ndarray) -> np.ndarray:
 
 def in_window(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
     """Which doubles the limbs of ``split_doubles`` hold without loss."""
-    _, exponent = np.frexp(values)
-    # A sum needs room above its parts: one limb stays free at the top.
-    highest = window.lowest_bit + LIMB_BITS * (window.limbs - 1)
-    inside = (exponent >= window.lowest_bit + _MANTISSA_BITS) & (exponent <= highest)
-    held: np.ndarray = np.isfinite(values) & (inside | (values == 0))
+    # A sum needs room above its parts: one limb stays free at the top. NaN is in no range.
+    lowest = 2.0 ** (window.lowest_bit + _MANTISSA_BITS - 1)
+    highest = 2.0 ** (window.lowest_bit + LIMB_BITS * (window.limbs - 1))
+    magnitude = np.abs(values)
+    held: np.ndarray = ((magnitude >= lowest) & (magnitude < highest)) | (values == 0)
     return held
 
 
@@ -79,8 +79,7 @@ def split_doubles(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
     # 53 bits shifted by up to 31 span three limbs.
     parts = (first & _MASK, (first >> LIMB_BITS) + (second & _MASK), second >> LIMB_BITS)
     for offset, part in enumerate(parts):
-        used = np.flatnonzero(part)
-        limbs[rows[used], limb[used] + offset] += sign[used] * part[used]
+        limbs[rows, limb + offset] += sign * part
     return limbs
 
 

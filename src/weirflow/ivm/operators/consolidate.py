@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class Consolidate(Operator):
     """The same delta, each different row once."""
 
+    consolidated = True
+
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
         return consolidate(deltas[0])

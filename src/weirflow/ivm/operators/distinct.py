@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Distinct(Operator):
     """Each different row once. Floats must be normalised before."""
 
+    consolidated = True
+
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         super().__init__(types)
         self._counts = AdditiveArrangement(self.types, 1)

@@ -27,7 +27,10 @@ class Operator(ABC):
 
     Attributes:
         types: the types of the output columns.
+        consolidated: whether what ``step`` returns holds each row once, with a weight that is not zero.
     """
+
+    consolidated = False
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self.types = tuple(types)

@@ -26,6 +26,8 @@ class Recompute(Operator):
         last: all rows of the last result.
     """
 
+    consolidated = True
+
     def __init__(
         self,
         types: Sequence[pa.DataType],

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class SetOperation(Operator):
     """INTERSECT or EXCEPT of two inputs, as sets or (``keep_all``) as multisets. Floats must be normalised before."""
 
+    consolidated = True
+
     def __init__(self, types: Sequence[pa.DataType], kind: SetKind, *, keep_all: bool) -> None:
         super().__init__(types)
         self._kind = kind
@@ -40,7 +42,7 @@ class SetOperation(Operator):
         both = Batch.concat([left, right])
         if not len(both):
             return Batch.empty(self.types)
-        order, starts = group_rows(both.columns, len(both))
+        order, starts, _ = group_rows(both.columns, len(both))
         sides = np.zeros((len(both), 2), np.int64)
         sides[: len(left), 0] = left.weights
         sides[len(left) :, 1] = right.weights

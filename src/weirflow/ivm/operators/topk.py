@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class TopK(Operator):
     """The rows ``offset`` to ``offset + limit`` in the given order; ties are broken by all columns."""
 
+    consolidated = True
+
     def __init__(self, types: Sequence[pa.DataType], order: Sequence[SortColumn], limit: int, offset: int) -> None:
         super().__init__(types)
         self._order = tuple(order)

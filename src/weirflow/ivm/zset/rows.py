@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -164,9 +164,11 @@ def canonical_rows(columns: Sequence[pa.Array], length: int, equality: Equality)
 
 
 def group_sorted(
-    codes: UInt64s, columns: Sequence[pa.Array], equality: Equality
+    codes: UInt64s, columns: Sequence[pa.Array], equality: Equality, at: Int64s | None = None
 ) -> tuple[Int64s | None, Int64s | None]:
     """Group equal rows of ``columns``, whose ``codes`` are sorted and equal for equal rows.
+
+    Row i is that of the columns at ``at[i]``; without ``at``, at i.
 
     Returns (order, starts): the rows taken in ``order`` (None: as they are) have equal rows side by side, and each
     group begins at one of ``starts`` (None: every row is a group of its own). Codes stay sorted in that order.
@@ -177,7 +179,8 @@ def group_sorted(
     repeated = np.flatnonzero(~fresh)
     if len(repeated) == 0:
         return None, None
-    differs = repeated[~equal_rows_at(columns, repeated, columns, repeated - 1, equality)]
+    one, other = (repeated, repeated - 1) if at is None else (at[repeated], at[repeated - 1])
+    differs = repeated[~equal_rows_at(columns, one, columns, other, equality)]
     if len(differs) == 0:
         return None, np.flatnonzero(fresh)
     starts = np.flatnonzero(fresh)
@@ -186,16 +189,21 @@ def group_sorted(
     fresh[differs] = True
     # Two rows that differ are two groups; of three or more, the first may equal the last.
     longer = sizes > 2  # noqa: PLR2004
-    order = _group_collided(columns, expand_ranges(first[longer], sizes[longer]), fresh, equality)
+    collided = expand_ranges(first[longer], sizes[longer])
+    values = take_columns(columns, collided if at is None else at[collided])
+    order = _group_collided(values, collided, fresh, equality)
     return order, np.flatnonzero(fresh)
 
 
 def _group_collided(columns: Sequence[pa.Array], rows: Int64s, fresh: Bools, equality: Equality) -> Int64s | None:
-    """An order that puts equal rows among ``rows`` (whole stretches of equal codes) together; updates ``fresh``."""
+    """An order that puts equal rows among ``rows`` (whole stretches of equal codes) together; updates ``fresh``.
+
+    ``columns`` are those of just these rows.
+    """
     if len(rows) == 0:
         return None
     numbers: dict[Hashable, int] = {}
-    values = canonical_rows(take_columns(columns, rows), len(rows), equality)
+    values = canonical_rows(columns, len(rows), equality)
     groups = np.array([numbers.setdefault(value, len(numbers)) for value in values])
     # Groups are numbered as they first appear and equal rows share a stretch, so the stretches keep their order.
     by_group = np.argsort(groups, kind="stable")
@@ -207,19 +215,25 @@ def _group_collided(columns: Sequence[pa.Array], rows: Int64s, fresh: Bools, equ
     return order
 
 
+class Grouping(NamedTuple):
+    """Rows in groups: ``order[starts[g]:starts[g + 1]]`` are those of group g, and ``codes[g]`` is their hash."""
+
+    order: Int64s
+    starts: Int64s
+    codes: UInt64s
+
+
 def group_rows(
     columns: Sequence[pa.Array], length: int, equality: Equality = Equality.IDENTITY, *, row_hash: RowHash = hash_rows
-) -> tuple[Int64s, Int64s]:
-    """Group equal rows: (order, starts) such that ``order[starts[g]:starts[g + 1]]`` are the rows of group g.
-
-    Exact whatever the hash; rows of a group keep their order.
-    """
+) -> Grouping:
+    """Group equal rows. Exact whatever the hash; rows of a group keep their order, groups are sorted by hash."""
     codes = row_hash(columns, length, equality)
     order = np.argsort(codes, kind="stable")
-    regrouped, starts = group_sorted(codes[order], take_columns(columns, order), equality)
+    codes = codes[order]
+    regrouped, starts = group_sorted(codes, columns, equality, order)
     if starts is None:
-        starts = np.arange(length)
-    return (order if regrouped is None else order[regrouped]), starts
+        return Grouping(order, np.arange(length), codes)
+    return Grouping(order if regrouped is None else order[regrouped], starts, codes[starts])
 
 
 def consolidate(batch: Batch, *, row_hash: RowHash = hash_rows) -> Batch:
@@ -229,7 +243,7 @@ def consolidate(batch: Batch, *, row_hash: RowHash = hash_rows) -> Batch:
     """
     if len(batch) == 0:
         return batch
-    order, starts = group_rows(batch.columns, len(batch), row_hash=row_hash)
+    order, starts, _ = group_rows(batch.columns, len(batch), row_hash=row_hash)
     if len(starts) == len(batch):
         return batch.filter(batch.weights != 0)
     weights = add_segments(batch.weights[order], starts)

@@ -11,6 +11,7 @@ from weirflow.ivm.circuit import recursion
 from weirflow.ivm.circuit.recursion import Limits, Recursion
 from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.compiler.program import Program, View
+from weirflow.ivm.zset.batch import Batch
 from weirflow.sql.refusal import NotIncremental, Reason
 
 EDGES = {"e": pa.schema([("a", pa.int64()), ("b", pa.int64())])}
@@ -278,6 +279,30 @@ def test_a_row_that_fails_in_a_later_level_fails_the_tick():
     assert rows(views) == [(-1,)]
 
 
+def test_a_step_that_failed_half_way_is_forgotten():
+    views = maintained(
+        "WITH RECURSIVE r AS (SELECT a, 1D AS x FROM e WHERE a = 1 UNION ALL "
+        "SELECT e.b, 10 / e.b FROM r JOIN e ON r.a = e.a) SELECT a, x FROM r"
+    )
+    with pytest.raises(DataError):
+        views.tick({"e": inserts((1, 0))})
+    views.circuit.discard()
+    views.tick({"e": inserts((1, 5))})
+    views.tick({"e": [((1, 5), -1), ((1, 2), 1)]})
+    assert rows(views) == [(1, 1.0), (2, 5.0)]
+
+
+def test_rows_that_only_change_levels_cost_nothing_downstream():
+    views = maintained(FROM_ZERO)
+    views.tick({"e": chain(0, 6)})
+    (operator,) = recursions(views.circuit)
+
+    change = operator.step([Batch.empty([pa.int64()]), views._batch("e", inserts((0, 5)))])
+    operator.discard()
+
+    assert len(change) == 0
+
+
 @pytest.mark.parametrize("sql", [UNION, UNION_ALL])
 def test_all_state_is_in_states(sql):
     """What a checkpoint saves is enough to go on."""
@@ -336,9 +361,9 @@ REFUSED = {
     "WITH RECURSIVE r AS (SELECT a, b FROM e UNION (SELECT a, b FROM r UNION ALL SELECT 1L, 2L)) SELECT * FROM r": (
         "has a part that does not read it"
     ),
-    "WITH RECURSIVE r AS (SELECT a, b FROM e UNION ALL (SELECT a, b FROM r LIMIT 1)) SELECT * FROM r": "inside TOPK",
+    "WITH RECURSIVE r AS (SELECT a, b FROM e UNION ALL (SELECT a, b FROM r LIMIT 1)) SELECT * FROM r": "under LIMIT",
     "WITH RECURSIVE r AS (SELECT a FROM e UNION ALL (SELECT a FROM r EXCEPT SELECT a FROM e)) SELECT * FROM r": (
-        "inside SETOPERATION"
+        "in EXCEPT or INTERSECT"
     ),
     "WITH RECURSIVE r AS (SELECT a FROM e UNION SELECT a FROM e WHERE a NOT IN (SELECT a FROM r)) SELECT * FROM r": (
         "inside ANTI JOIN"
@@ -348,7 +373,7 @@ REFUSED = {
     ) SELECT * FROM r""": "by more than equality",
     """WITH RECURSIVE r AS (SELECT 0 AS x UNION ALL (
         WITH RECURSIVE q AS (SELECT x FROM r UNION ALL SELECT x + 100 FROM q WHERE x < 300) SELECT x + 1 FROM q
-    )) SELECT * FROM r""": "inside RECURSIVE",
+    )) SELECT * FROM r""": "inside another recursion",
 }
 
 

@@ -7,9 +7,8 @@ is a function of the rows alone, whatever came and went before.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +18,9 @@ from weirflow.ivm.kernel import sums
 from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double, present_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from weirflow.ivm.operators.aggregate.linear import Escaped
     from weirflow.sql.expr import AggregateCall
 
 NAN, PLUS_INFINITY, MINUS_INFINITY = -1, -2, -3
@@ -40,10 +40,6 @@ class Escapes(NamedTuple):
 class DoubleFunction(LinearFunction):
     """A linear function whose rows may escape."""
 
-    @abstractmethod
-    def decode(self, totals: np.ndarray, escaped: Mapping[int, Sequence[tuple[int, int]]] | None = None) -> pa.Array:
-        """See ``LinearFunction``; ``escaped`` has the slots and amounts of groups, by their number."""
-
     def escapes(self, argument: pa.Array, counted: np.ndarray) -> Escapes | None:
         """What does not fit the limbs, or None."""
         values = _doubles(argument)
@@ -55,53 +51,59 @@ class DoubleSum(DoubleFunction):
     """SUM of doubles, rounded once."""
 
     width = 1 + sums.VALUES.limbs
+    summand = "double"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
+    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
         """See ``LinearFunction``."""
         assert argument is not None
         present = present_rows(argument, counted)
         values = _doubles(argument)
-        inside = np.where(present & sums.in_window(values), values, 0.0)
-        return np.column_stack([present, sums.split_doubles(inside)])
+        into[:, 0] = present
+        into[:, 1:] = sums.split_doubles(np.where(present & sums.in_window(values), values, 0.0))
 
-    def decode(self, totals: np.ndarray, escaped: Mapping[int, Sequence[tuple[int, int]]] | None = None) -> pa.Array:
-        """See ``LinearFunction``."""
+    def read(self, totals: np.ndarray, escaped: Escaped) -> np.ndarray:
+        """See ``LinearFunction``: the totals, each rounded once."""
         values = sums.double_totals(totals[:, 1:])
-        for group, slots in (escaped or {}).items():
+        for group, slots in escaped.items():
             values[group] = _total(totals[group, 1:], slots)
-        return pa.array(self._finish(values, totals[:, 0]), pa.float64(), mask=totals[:, 0] == 0)
-
-    def _finish(self, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        del counts
         return values
+
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
+        """See ``LinearFunction``."""
+        return pa.array(values, pa.float64(), mask=totals[:, 0] == 0)
 
 
 class DoubleAverage(DoubleSum):
     """AVG of doubles: the exact total, divided once."""
 
-    def _finish(self, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        return values / np.where(counts == 0, 1, counts)
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
+        """See ``LinearFunction``."""
+        counts = totals[:, 0]
+        return super().decode(totals, values / np.where(counts == 0, 1, counts))
 
 
 class Moment(DoubleFunction):
     """Variance and standard deviation, of a sample or a population, from exact sums of values and squares."""
 
     width = 1 + sums.VALUES.limbs + sums.SQUARES.limbs
+    summand = "double and its square"
 
     def __init__(self, call: AggregateCall) -> None:
         super().__init__(call)
         self._sample = call.function.endswith("_samp")
         self._root = call.function.startswith("stddev")
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
+    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
         """See ``LinearFunction``."""
         assert argument is not None
         present = present_rows(argument, counted)
         values = _doubles(argument)
         inside = np.where(present & self._fits(values), values, 0.0)
         square, error = _exact_squares(inside)
-        squares = sums.split_doubles(square, sums.SQUARES) + sums.split_doubles(error, sums.SQUARES)
-        return np.column_stack([present, sums.split_doubles(inside), squares])
+        split = 1 + sums.VALUES.limbs
+        into[:, 0] = present
+        into[:, 1:split] = sums.split_doubles(inside)
+        into[:, split:] = sums.split_doubles(square, sums.SQUARES) + sums.split_doubles(error, sums.SQUARES)
 
     def escapes(self, argument: pa.Array, counted: np.ndarray) -> Escapes | None:
         """See ``DoubleFunction``."""
@@ -112,10 +114,15 @@ class Moment(DoubleFunction):
         parts = (_escape(rows, values, power=1, base=0), _escape(rows, values, power=2, base=_SQUARES))
         return Escapes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def decode(self, totals: np.ndarray, escaped: Mapping[int, Sequence[tuple[int, int]]] | None = None) -> pa.Array:
+    def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
+        """See ``LinearFunction``."""
+        del totals
+        return escaped
+
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
         results = [
-            self._moment(row, (escaped or {}).get(group, ())) if row[0] > self._sample else None
+            self._moment(row, values.get(group, ())) if row[0] > self._sample else None
             for group, row in enumerate(totals)
         ]
         return pa.array(results, pa.float64())

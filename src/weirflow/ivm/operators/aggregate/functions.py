@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from weirflow.ivm.operators.aggregate import linear
 from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, Escapes, Moment
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import take_columns
+from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class LinearCall:
         argument_types = [argument.type for argument in call.arguments]
         self._seen = AdditiveArrangement((*key_types, *argument_types), 1) if call.distinct else None
         self.width = self._function.width
+        self.summand = (self._function.summand, call.arguments, call.filter, call.distinct)
+        """Equal for calls that add up the same numbers."""
 
     @property
     def states(self) -> Sequence[State]:
@@ -43,10 +46,9 @@ class LinearCall:
         return (self._seen,) if self._seen is not None else ()
 
     def encode(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
-    ) -> tuple[np.ndarray, Escapes | None]:
-        """The integers each row of the delta adds, and what escapes them."""
-        del groups
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, into: np.ndarray, stage: Stage
+    ) -> Escapes | None:
+        """Write the integers that each row of the delta adds; returns what escapes them."""
         arguments = [evaluated[index] for index in self._arguments]
         counted = np.ones(len(weights), np.bool_)
         if self._filter is not None:
@@ -57,19 +59,22 @@ class LinearCall:
             values = (*evaluated[: self._key_count], *arguments)
             weights = self._first_and_last(self._seen, values, weights, counted, stage)
         argument = arguments[0] if len(arguments) == 1 else None
-        rows = self._function.encode(argument, counted) * weights[:, None]
+        self._function.encode(argument, counted, into)
+        into *= weights[:, None]
         if not isinstance(self._function, DoubleFunction) or argument is None:
-            return rows, None
+            return None
         escapes = self._function.escapes(argument, counted)
         if escapes is None:
-            return rows, None
-        return rows, Escapes(escapes.rows, escapes.slots, escapes.amounts * weights[escapes.rows])
+            return None
+        return Escapes(escapes.rows, escapes.slots, escapes.amounts * weights[escapes.rows])
 
-    def decode(self, totals: np.ndarray, escaped: dict[int, list[tuple[int, int]]]) -> pa.Array:
-        """The call's column, for groups with these totals."""
-        if isinstance(self._function, DoubleFunction):
-            return self._function.decode(totals, escaped)
-        return self._function.decode(totals)
+    def read(self, totals: np.ndarray, escaped: linear.Escaped) -> Any:
+        """What calls with the same summand read alike from the totals."""
+        return self._function.read(totals, escaped)
+
+    def result(self, totals: np.ndarray, values: Any) -> pa.Array:
+        """The call's column, for groups with these totals, of which ``values`` were read."""
+        return self._function.decode(totals, values)
 
     @staticmethod
     def _first_and_last(
@@ -81,11 +86,11 @@ class LinearCall:
         if not len(rows):
             return distinct
         chosen = take_columns(values, rows)
-        order, starts = group_rows(chosen, len(rows))
+        order, starts, codes = group_rows(chosen, len(rows), Equality.GROUPING)
         keys = take_columns(chosen, order[starts])
         change = np.add.reduceat(weights[rows][order], starts)[:, None]
-        old = seen.lookup(keys)
-        stage(lambda: seen.add(keys, change))
+        old = seen.lookup(keys, codes)
+        stage(lambda: seen.add(keys, change, codes))
         distinct[rows[order[starts]]] = ((old + change) > 0).astype(np.int64)[:, 0] - (old > 0)[:, 0]
         return distinct
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,17 @@ import pyarrow.compute as pc
 from weirflow.errors import DataError
 from weirflow.ivm.kernel import sums
 from weirflow.ivm.operators.truth import true_rows
+from weirflow.ivm.zset.buffers import raw_values
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from weirflow.errors import SqlPosition
     from weirflow.sql.expr import AggregateCall
+
+    Escaped = Mapping[int, Sequence[tuple[int, int]]]
+    """By group number, the slots of the side table and the amounts in them."""
 
 _INT64_DIGITS = 18
 
@@ -28,34 +33,42 @@ class LinearFunction(ABC):
 
     Attributes:
         width: how many integers it keeps for each group.
+        summand: names what a row adds; functions with the same one can share their totals.
     """
 
     width: int
+    summand: str
 
     def __init__(self, call: AggregateCall) -> None:
         self.type = call.type
         self.position: SqlPosition | None = call.position
 
     @abstractmethod
-    def encode(self, argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
-        """(rows, width) integers of single rows; zero in rows that are not ``counted``."""
+    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
+        """Write the (rows, width) integers of single rows; zero in rows that are not ``counted``."""
+
+    def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
+        """What functions with the same summand read alike from (groups, width) totals; nothing for most."""
+        del totals, escaped
 
     @abstractmethod
-    def decode(self, totals: np.ndarray) -> pa.Array:
-        """The results of groups with these (groups, width) totals."""
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
+        """The results of groups with these totals, of which ``values`` were read."""
 
 
 class Count(LinearFunction):
     """COUNT(*) and COUNT(x): the rows whose argument is not NULL."""
 
     width = 1
+    summand = "row"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
+    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
         """See ``LinearFunction``."""
-        return present_rows(argument, counted).astype(np.int64)[:, None]
+        into[:, 0] = present_rows(argument, counted)
 
-    def decode(self, totals: np.ndarray) -> pa.Array:
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
+        del values
         return pa.array(totals[:, 0], pa.int64())
 
 
@@ -63,17 +76,19 @@ class IntegerSum(LinearFunction):
     """SUM of integers: bigint, and an error if the total does not fit."""
 
     width = 1 + sums.INTEGER_LIMBS
+    summand = "integer"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
+    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
         """See ``LinearFunction``."""
         assert argument is not None
         present = present_rows(argument, counted)
-        values = _int64_values(argument)
-        return np.column_stack([present, np.where(present[:, None], sums.split_integers(values), 0)])
+        into[:, 0] = present
+        into[:, 1:] = sums.split_integers(np.where(present, _int64_values(argument), 0))
 
-    def decode(self, totals: np.ndarray) -> pa.Array:
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
-        values, overflow = sums.integer_totals(totals[:, 1:])
+        del values
+        sums_, overflow = sums.integer_totals(totals[:, 1:])
         empty = totals[:, 0] == 0
         if np.any(overflow & ~empty):
             raise DataError(
@@ -82,7 +97,7 @@ class IntegerSum(LinearFunction):
                 condition="ARITHMETIC_OVERFLOW",
                 position=self.position,
             )
-        return pa.array(values, pa.int64(), mask=empty)
+        return pa.array(sums_, pa.int64(), mask=empty)
 
 
 class DecimalSum(LinearFunction):
@@ -92,17 +107,19 @@ class DecimalSum(LinearFunction):
         super().__init__(call)
         self._narrow = call.arguments[0].type.precision <= _INT64_DIGITS
         self.width = 1 + (sums.INTEGER_LIMBS if self._narrow else sums.WIDE_LIMBS)
+        self.summand = "narrow decimal" if self._narrow else "wide decimal"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
+    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
         """See ``LinearFunction``."""
         assert argument is not None
         present = present_rows(argument, counted)
-        words = decimal_words(argument)
-        limbs = sums.split_integers(words[:, 0]) if self._narrow else sums.split_wide(words)
-        return np.column_stack([present, np.where(present[:, None], limbs, 0)])
+        words = np.where(present[:, None], decimal_words(argument), 0)
+        into[:, 0] = present
+        into[:, 1:] = sums.split_integers(words[:, 0]) if self._narrow else sums.split_wide(words)
 
-    def decode(self, totals: np.ndarray) -> pa.Array:
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
+        del values
         unscaled = sums.wide_totals(totals[:, 1:])
         counts = totals[:, 0].tolist()
         return decimal_array(
@@ -115,8 +132,9 @@ class DecimalSum(LinearFunction):
 class IntegerAverage(IntegerSum):
     """AVG of integers: the exact total, divided once as doubles."""
 
-    def decode(self, totals: np.ndarray) -> pa.Array:
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
+        del values
         empty = totals[:, 0] == 0
         exact = np.array([float(total) for total in sums.wide_totals(totals[:, 1:])])
         return pa.array(exact / np.where(empty, 1, totals[:, 0]), pa.float64(), mask=empty)
@@ -129,8 +147,9 @@ class DecimalAverage(DecimalSum):
         super().__init__(call)
         self._scale = call.arguments[0].type.scale
 
-    def decode(self, totals: np.ndarray) -> pa.Array:
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
+        del values
         shift = 10 ** (self.type.scale - self._scale)
         unscaled = [
             None if count == 0 else _divide_half_up(total * shift, count)
@@ -143,23 +162,26 @@ class BooleanFold(LinearFunction):
     """BOOL_AND and BOOL_OR, by counting how many are true and how many are false."""
 
     width = 2
+    summand = "boolean"
 
     def __init__(self, call: AggregateCall) -> None:
         super().__init__(call)
         self._all = call.function == "bool_and"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
+    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
         """See ``LinearFunction``."""
         assert argument is not None
         present = present_rows(argument, counted)
         true = true_rows(argument)
-        return np.column_stack([present & true, present & ~true]).astype(np.int64)
+        into[:, 0] = present & true
+        into[:, 1] = present & ~true
 
-    def decode(self, totals: np.ndarray) -> pa.Array:
+    def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
+        del values
         true, false = totals[:, 0], totals[:, 1]
-        values = false == 0 if self._all else true > 0
-        return pa.array(values, pa.bool_(), mask=(true + false) == 0)
+        folded = false == 0 if self._all else true > 0
+        return pa.array(folded, pa.bool_(), mask=(true + false) == 0)
 
 
 def present_rows(argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
@@ -178,9 +200,8 @@ def _int64_values(argument: pa.Array) -> np.ndarray:
 
 def decimal_words(argument: pa.Array) -> np.ndarray:
     """The unscaled values of a decimal128 array as (n, 2) int64 words, low word first; NULLs hold anything."""
-    buffer = argument.buffers()[1]
-    words = np.frombuffer(buffer, np.int64)
-    return words.reshape(-1, 2)[argument.offset : argument.offset + len(argument)]
+    words: np.ndarray = raw_values(argument).view(np.int64)
+    return words
 
 
 def decimal_array(unscaled: list[int | None], kind: pa.DataType, position: SqlPosition | None) -> pa.Array:

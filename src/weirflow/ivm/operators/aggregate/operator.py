@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,12 +17,14 @@ from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch, take_columns
-from weirflow.ivm.zset.rows import consolidate, group_rows
+from weirflow.ivm.zset.hashing import Equality
+from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from weirflow.ivm.kernel.state import State
+    from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
 
 
@@ -31,12 +34,14 @@ class Groups:
     Attributes:
         keys: one row for each group.
         order, starts: the delta's rows in group order, and where each group begins.
+        codes: the hashes of the keys; None if there are no keys.
         count: how many groups there are.
     """
 
     def __init__(self, keys: Sequence[pa.Array], length: int) -> None:
+        self.codes: UInt64s | None = None
         if keys:
-            self.order, self.starts = group_rows(keys, length)
+            self.order, self.starts, self.codes = group_rows(keys, length, Equality.GROUPING)
             self.keys = take_columns(keys, self.order[self.starts])
         else:
             self.order, self.starts = np.arange(length), np.zeros(1, np.int64)
@@ -56,8 +61,19 @@ class Groups:
         return numbers
 
 
+@dataclass(frozen=True)
+class Slot:
+    """Where the totals of one linear call are, and of all others that add up the same."""
+
+    number: int
+    call: LinearCall
+    columns: slice
+
+
 class Aggregate(Operator):
     """GROUP BY ``keys`` with aggregate ``calls``. Without keys there is one group, and it is never gone."""
+
+    consolidated = True
 
     def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> None:
         super().__init__([*(key.type for key in keys), *(call.type for call in calls)])
@@ -65,17 +81,23 @@ class Aggregate(Operator):
         expressions = list(keys)
         self._calls = [make_call(call, self.types[: self._key_count], expressions) for call in calls]
         self._evaluate = compile_expressions(expressions)
-        self._linear = [call for call in self._calls if isinstance(call, LinearCall)]
         self._touched = [call for call in self._calls if isinstance(call, TouchedCall)]
-        width = 1 + sum(call.width for call in self._linear)
+        # Calls that add up the same numbers, as SUM and AVG of one column do, share a slot of the totals.
+        self._slots: dict[Hashable, Slot] = {}
+        width = 1
+        for call in self._calls:
+            if isinstance(call, LinearCall) and call.summand not in self._slots:
+                self._slots[call.summand] = Slot(len(self._slots), call, slice(width, width + call.width))
+                width += call.width
         self._totals = AdditiveArrangement(self.types[: self._key_count], width)
         self._escapes = EscapeTable(self.types[: self._key_count])
 
     @property
     def states(self) -> Sequence[State]:
         """Totals, the side table of far doubles, and what single calls keep."""
-        own = [state for call in self._calls for state in call.states]
-        return [self._totals, self._escapes.state, *own]
+        linear = [state for slot in self._slots.values() for state in slot.call.states]
+        touched = [state for call in self._touched for state in call.states]
+        return [self._totals, self._escapes.state, *linear, *touched]
 
     def start(self) -> Batch:
         """Nothing, or without keys the one row over nothing."""
@@ -104,22 +126,19 @@ class Aggregate(Operator):
         """The totals of the touched groups before and after the delta."""
         rows = np.empty((len(weights), self._totals.width), np.int64)
         rows[:, 0] = weights
-        at = 1
-        for number, call in enumerate(self._linear):
-            own, escaped = call.encode(evaluated, weights, groups, self._stage)
-            rows[:, at : at + call.width] = own
-            at += call.width
+        for slot in self._slots.values():
+            escaped = slot.call.encode(evaluated, weights, rows[:, slot.columns], self._stage)
             if escaped is not None:
-                self._escapes.stage(groups, number, escaped, self._stage)
+                self._escapes.stage(groups, slot.number, escaped, self._stage)
         partial = groups.sums(rows)
-        old = self._totals.lookup(groups.keys)
+        old = self._totals.lookup(groups.keys, groups.codes)
         new = old + partial
         if np.any(new[:, 0] < 0):
             raise DataError(
                 "A retraction takes away a row that is not there.",
                 hint="send a retraction only for a row that was inserted, with equal values in every column",
             )
-        self._stage(lambda: self._totals.add(groups.keys, partial))
+        self._stage(lambda: self._totals.add(groups.keys, partial, groups.codes))
         return old, new
 
     def _alive(self, totals: np.ndarray) -> np.ndarray:
@@ -132,7 +151,7 @@ class Aggregate(Operator):
         alive: tuple[np.ndarray, np.ndarray],
         touched: Sequence[tuple[pa.Array, pa.Array]],
     ) -> Batch:
-        """The old rows of the touched groups taken back, the new ones given; what did not change cancels."""
+        """The old rows of the touched groups taken back, the new ones given, where they differ."""
         before, after = (np.flatnonzero(mask) for mask in alive)
         both = np.concatenate([before, after])
         keys = take_columns(groups.keys, both)
@@ -141,7 +160,17 @@ class Aggregate(Operator):
         others = [pa.concat_arrays([old.take(pa.array(before)), new.take(pa.array(after))]) for old, new in touched]
         weights = np.ones(len(both), np.int64)
         weights[: len(before)] = -1
-        return consolidate(Batch(self._columns(keys, stacked, escaped, others), weights))
+        rows = Batch(self._columns(keys, stacked, escaped, others), weights)
+        # Where a group's old row and new row are, of the groups that have both.
+        stays = alive[0] & alive[1]
+        old, new = np.flatnonzero(stays[before]), len(before) + np.flatnonzero(stays[after])
+        values = rows.columns[self._key_count :]
+        same = equal_rows_at(values, old, values, new, Equality.IDENTITY)
+        if not same.any():
+            return rows
+        changed = np.ones(len(both), np.bool_)
+        changed[old[same]] = changed[new[same]] = False
+        return rows.filter(changed)
 
     def _columns(
         self,
@@ -151,13 +180,14 @@ class Aggregate(Operator):
         touched: Sequence[pa.Array],
     ) -> tuple[pa.Array, ...]:
         columns = list(keys)
-        at, linear, others = 1, 0, iter(touched)
+        others = iter(touched)
+        read = {
+            summand: slot.call.read(totals[:, slot.columns], (escaped or {}).get(slot.number, {}))
+            for summand, slot in self._slots.items()
+        }
         for call in self._calls:
             if isinstance(call, LinearCall):
-                own = totals[:, at : at + call.width]
-                columns.append(call.decode(own, (escaped or {}).get(linear, {})))
-                at += call.width
-                linear += 1
+                columns.append(call.result(totals[:, self._slots[call.summand].columns], read[call.summand]))
             else:
                 columns.append(next(others))
         return tuple(columns)

@@ -118,22 +118,23 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     for each in arguments:
         counted = present_rows(each, counted)
     argument = arguments[0] if len(arguments) == 1 else None
-    own = function.encode(argument, counted)
     running = np.zeros((rows.count + 1, function.width), np.int64)
-    np.cumsum(own, axis=0, out=running[1:])
+    function.encode(argument, counted, running[1:])
+    np.cumsum(running, axis=0, out=running)
     low, high = rows.frame(call)
     totals = running[high] - running[low]
-    if not isinstance(function, DoubleFunction) or argument is None:
-        return function.decode(totals)
-    escapes = function.escapes(argument, counted)
+    escapes = None
+    if isinstance(function, DoubleFunction) and argument is not None:
+        escapes = function.escapes(argument, counted)
     if escapes is None:
-        return function.decode(totals)
+        return function.decode(totals, function.read(totals, {}))
     far: dict[int, dict[int, int]] = {}
     for row, slot, amount in zip(*(column.tolist() for column in escapes), strict=True):
         for frame in np.flatnonzero((low <= row) & (row < high)).tolist():
             slots = far.setdefault(frame, {})
             slots[slot] = slots.get(slot, 0) + amount
-    return function.decode(totals, {frame: list(slots.items()) for frame, slots in far.items()})
+    escaped = {frame: list(slots.items()) for frame, slots in far.items()}
+    return function.decode(totals, function.read(totals, escaped))
 
 
 def _as_aggregate(call: WindowCall) -> AggregateCall:

@@ -86,7 +86,7 @@ def _partitions(keys: Sequence[pa.Array], length: int) -> tuple[tuple[pa.Array, 
     """The different keys, and for each row the number of its own."""
     if not keys:
         return (), np.zeros(length, np.int64)
-    order, starts = group_rows(keys, length)
+    order, starts, _ = group_rows(keys, length)
     numbers = np.empty(length, np.int64)
     numbers[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=length))
     return take_columns(keys, order[starts]), numbers
