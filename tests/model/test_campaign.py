@@ -4,7 +4,7 @@
 """
 
 import pytest
-from support.generator.campaign import failures, seeds
+from support.generator.campaign import failures, seeds, shown
 from support.generator.case import make_case
 from support.generator.model import Model
 
@@ -32,7 +32,7 @@ def test_random_views(model):
 
 def test_what_is_wrong_is_found_and_made_small(model, monkeypatch):
     """DISTINCT that lets duplicates pass: the smallest case needs two ticks at most."""
-    monkeypatch.setattr(Distinct, "step", lambda self, deltas: deltas[0])
+    monkeypatch.setattr(Distinct, "step", lambda _, deltas: deltas[0])
     reports = failures(model, range(100))
     assert reports
     assert all("made small" in report for report in reports)
@@ -41,8 +41,4 @@ def test_what_is_wrong_is_found_and_made_small(model, monkeypatch):
 
 @pytest.mark.campaign
 def test_many_random_views(model, capsys):
-    def show(line):
-        with capsys.disabled():
-            print(line, flush=True)
-
-    assert failures(model, seeds(50_000), show) == []
+    assert failures(model, seeds(50_000), shown(capsys)) == []

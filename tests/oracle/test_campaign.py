@@ -4,7 +4,7 @@
 """
 
 import pytest
-from support.generator.campaign import failures, seeds
+from support.generator.campaign import failures, seeds, shown
 from support.generator.oracle import Oracle
 
 _FAST = {
@@ -42,8 +42,4 @@ def test_random_views(oracle):
 
 @pytest.mark.campaign
 def test_many_random_views(oracle, capsys):
-    def show(line):
-        with capsys.disabled():
-            print(line, flush=True)
-
-    assert failures(oracle, seeds(2_000), show) == []
+    assert failures(oracle, seeds(2_000), shown(capsys)) == []

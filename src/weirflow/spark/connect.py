@@ -14,7 +14,8 @@ import contextlib
 import os
 import threading
 import uuid
-from typing import TYPE_CHECKING
+from concurrent.futures import Executor, Future
+from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import (
     AuthenticationFailed,
@@ -30,6 +31,7 @@ try:
     import grpc
     from pyspark.sql.connect import proto
     from pyspark.sql.connect.client import ChannelBuilder
+    from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator
     from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
     from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
     from pyspark.sql.connect.session import SparkSession
@@ -39,6 +41,10 @@ except ImportError as missing:
     ) from missing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql.connect.client import SparkConnectClient
+
     from weirflow.spark.endpoint import Endpoint
 
 CONNECT_SECONDS = 10.0
@@ -104,6 +110,7 @@ def close_connect(session: SparkSession) -> None:
         _stub(channel).ReleaseSession(request, timeout=RELEASE_SECONDS, metadata=builder.metadata())
     # Before client.close(), which waits for the threads that use the channel.
     channel.close()
+    _end_release_threads(client)
     if last:
         client.close()
     else:
@@ -111,7 +118,7 @@ def close_connect(session: SparkSession) -> None:
         client._closed = True  # noqa: SLF001  as client.close() does
         client.close = _nothing  # type: ignore[method-assign]  # as said above
     # Not session.stop(): that has no deadline, and may stop an unrelated local Spark of this process.
-    atexit.unregister(client._cleanup_ml_cache)  # noqa: SLF001  it would keep every client until exit
+    _forget_at_exit(client)
     if SparkSession._default_session is session:  # noqa: SLF001  as SparkSession.stop() does
         SparkSession._default_session = None  # noqa: SLF001  as above
     if getattr(SparkSession._active_session, "session", None) is session:  # noqa: SLF001  as above
@@ -188,6 +195,40 @@ class _Attempts(RetryPolicyState):
 
     def can_retry(self, exception: BaseException) -> bool:
         return self._attempt < RETRIES and super().can_retry(exception)
+
+
+class _NoThreads(Executor):
+    """Takes work and does none: the server of a released session has nothing left to be told."""
+
+    def submit(self, _: Callable[..., Any], /, *__: Any, **___: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(None)
+        return done
+
+
+def _end_release_threads(client: SparkConnectClient) -> None:
+    """End the threads that tell the server which results of ``client`` were read; its channel is closed.
+
+    PySpark 4.1 has one pool of them for all clients, which ``client.close()`` ends. In 4.3 every result has its own,
+    which nobody ends: it lives as long as the result, or an error that was raised while it was read.
+    """
+    results = getattr(ExecutePlanResponseReattachableIterator, "_instances", None)
+    # Its references, copied in one step: other threads add to it.
+    for reference in tuple(results.data) if results is not None else ():
+        result = reference()
+        if getattr(result, "_stub", None) is not client._stub:  # noqa: SLF001  PySpark has no public way to it
+            continue
+        with result._lock:  # noqa: SLF001  under which it makes its pool
+            pool = vars(result).get("_release_thread_pool_instance")
+            result._release_thread_pool_instance = _NoThreads()  # noqa: SLF001  what it would make anew
+        if pool is not None:
+            pool.shutdown(wait=False)
+
+
+def _forget_at_exit(client: SparkConnectClient) -> None:
+    """Take back what the client registered to be done at exit, which would keep it until then."""
+    atexit.unregister(client._cleanup_ml_cache)  # noqa: SLF001  in PySpark 4.1
+    atexit.unregister(getattr(client, "_on_exit", None))  # in PySpark 4.3
 
 
 def _check_arguments(where: Endpoint, token: str | None, timeout: float) -> None:

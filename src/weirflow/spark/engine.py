@@ -30,12 +30,18 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# What every driver of ours is started with; a Session's spark_conf wins over all of it.
+# What every Session asks of Spark, wherever that runs; its spark_conf wins over all of it.
+_SESSION_CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    # A function of the user's hides a built-in one of its name: always so in Spark 4.1, by this setting in 4.3.
+    "spark.sql.functionResolution.sessionOrder": "first",
+}
+# What every driver of ours is started with, besides.
 _BASE_CONF = {
+    **_SESSION_CONF,
     "spark.app.name": "weirflow",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Workers without archives on their import path, reached by sockets in the file system: see daemon.py.
@@ -152,7 +158,7 @@ def _start_connect(settings: Settings, endpoint: Endpoint, profile_conf: Mapping
     session = connect(settings.endpoint or "", token, settings.connect_timeout)
     try:
         with translated():
-            for name, value in {"spark.sql.session.timeZone": "UTC", **profile_conf, **settings.spark_conf}.items():
+            for name, value in {**_SESSION_CONF, **profile_conf, **settings.spark_conf}.items():
                 session.conf.set(name, value)
             version = session.version
     except BaseException:

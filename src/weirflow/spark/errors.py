@@ -255,7 +255,7 @@ def _position(text: str, fragment: str) -> SqlPosition | None:
 def _python_traceback(text: str) -> str:
     start = text.find(_TRACEBACK)
     trace = text[start:].strip() if start >= 0 else text.strip()
-    trace = trace.split("\n\nJVM stacktrace")[0].rstrip()
+    trace = re.split(r"\n\nJVM stacktrace|\s+SQLSTATE: \w{5}$", trace, maxsplit=1)[0].rstrip()
     return f"A Python function that Spark ran raised {trace.splitlines()[-1]}\n{trace}"
 
 

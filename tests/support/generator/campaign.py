@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +15,7 @@ from weirflow.errors import QueryError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pytest
     from support.generator.case import Case
     from support.generator.model import Mismatch, Tally
 
@@ -38,7 +40,18 @@ def seeds(count: int) -> range:
     return range(int(first), int(last))
 
 
-def failures(checker: Checker, chosen: range, show: Callable[[str], None] = lambda line: None) -> list[str]:
+def shown(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Prints a line at once, whatever pytest captures."""
+
+    def show(line: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+
+    return show
+
+
+def failures(checker: Checker, chosen: range, show: Callable[[str], None] | None = None) -> list[str]:
     """Every seed whose views are not what they should be, made small, up to a handful."""
     found: list[str] = []
     start = time.monotonic()

@@ -119,6 +119,17 @@ def grouping_sets(queries: Queries) -> Query:
     return Query(text, tuple(item.kind for item in items), clause.size * 2)
 
 
+def exploded(queries: Queries) -> Query:
+    """A generator in the SELECT list."""
+    _, clause, where = queries.source()
+    inside = Expressions(queries.dice, clause.columns)
+    kind, item = queries.dice.choice(((Kind.INTS, Kind.INT), (Kind.STRINGS, Kind.STRING)))
+    array = inside.of(kind, depth=1)
+    items = [inside.any(depth=1), Column(sql("explode({})", array, duck="UNNEST({})"), item)]
+    query = _select("SELECT {} FROM {}{}", items, clause, where)
+    return Query(query.text, query.kinds, query.size * 2)
+
+
 def windowed(queries: Queries) -> Query:
     """Window functions beside columns."""
     dice = queries.dice
@@ -184,6 +195,7 @@ SHAPES: tuple[tuple[Callable[[Queries], Query], int], ...] = (
     (grouped, 34),
     (grouping_sets, 8),
     (windowed, 14),
+    (exploded, 4),
 )
 """Queries of one SELECT, and how often each is taken."""
 AROUND: tuple[tuple[float, Callable[[Queries], Query]], ...] = (

@@ -95,6 +95,9 @@ class Relations:
             return From(sql("({}) AS {}", query.text, alias), _scope(alias, query.columns), query.size)
         if choice > 0.95:
             return self._values(alias)
+        shared = self._using(alias) if choice > 0.9 else None
+        if shared is not None:
+            return shared
         relation = self.dice.choice(self.known)
         return From(sql("{} AS {}", relation.text, alias), _scope(alias, relation.columns), relation.size)
 
@@ -134,6 +137,28 @@ class Relations:
         columns = [(f"c{place}", kind) for place, kind in enumerate(kinds)]
         names = ", ".join(name for name, _ in columns)
         return From(sql("(VALUES {}) AS {}({})", joined(", ", rows), alias, names), _scope(alias, columns), len(rows))
+
+    def _using(self, alias: str) -> From | None:
+        """Two relations joined by a column of the same name, as a derived table; None if they have none."""
+        one, other = self.dice.choice(self.known), self.dice.choice(self.known)
+        names = [column for column in one.columns if column in other.columns and column[1] in KEYS]
+        if not names or one.size * other.size > MOST_ROWS:
+            return None
+        name, kind = self.dice.choice(names)
+        left, right = f"{alias}l", f"{alias}r"
+        outputs = [(sql(name), kind)]
+        for side, relation in ((left, one), (right, other)):
+            outputs += [(sql(f"{side}.{column}"), kind) for column, kind in relation.columns if column != name]
+        select = joined(", ", [sql(f"{{}} AS c{place}", text) for place, (text, _) in enumerate(outputs)])
+        join = self.dice.choice(("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
+        text = sql(
+            f"(SELECT {{}} FROM {{}} AS {left} {join} {{}} AS {right} USING ({name})) AS {alias}",
+            select,
+            one.text,
+            other.text,
+        )
+        columns = [(f"c{place}", kind) for place, (_, kind) in enumerate(outputs)]
+        return From(text, _scope(alias, columns), one.size * other.size)
 
     def _join(self, left: From) -> From:
         right = self.item()

@@ -53,8 +53,9 @@ def add_segments(values: Int64s, starts: Int64s) -> Int64s:
     """
     if len(starts) == 0:
         return values[:0]
-    total: Int64s = np.add.reduceat(values, starts, axis=0)
-    longest = int(np.diff(starts, append=len(values)).max())
+    if len(starts) == len(values):
+        return values
+    total, longest = _segment_sums(values, starts)
     # |sum| <= longest * max|value|: only where that bound leaves int64 is a second, wide sum needed.
     if longest * max(int(values.max()), -int(values.min())) > _INT64_MAX:
         wide = np.add.reduceat(values.astype(object), starts, axis=0)
@@ -67,6 +68,21 @@ def add_segments(values: Int64s, starts: Int64s) -> Int64s:
 
 
 _INT64_MAX = 2**63 - 1
+_FEW = 8
+
+
+def _segment_sums(values: Int64s, starts: Int64s) -> tuple[Int64s, int]:
+    """The sums, which may wrap, and the length of the longest segment."""
+    rest = np.ones(len(values), np.bool_)
+    rest[starts] = False
+    others = np.flatnonzero(rest)
+    if len(others) * _FEW > len(values):
+        return np.add.reduceat(values, starts, axis=0), int(np.diff(starts, append=len(values)).max())
+    # Almost every segment is one row: add the few others to theirs.
+    total = values[starts]
+    owner = np.searchsorted(starts, others, side="right") - 1
+    np.add.at(total, owner, values[others])
+    return total, 1 + int(np.bincount(owner).max())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
