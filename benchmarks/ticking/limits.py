@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
     from ticking.race import Outcome, Plan
 
-SUSTAINED_DELTA = 10_000
-SUSTAINED_TICKS = 220
-PEER_AT = (1_000_000, 100)
-GROWTH = (100_000, 10_000_000)
+DELTA = 100
+PEER_BASE = 1_000_000
+SMALL_BASE, LARGE_BASE = 100_000, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -39,23 +38,23 @@ class Limit:
 
 def limits(results: Mapping[Plan, Mapping[str, Outcome]]) -> Iterator[Limit]:
     """Every limit, over what was measured."""
-    by_scenario = {(plan.view, plan.rows, plan.delta): outcomes for plan, outcomes in results.items()}
-    for view in dict.fromkeys(plan.view for plan in results):
-        outcomes = by_scenario.get((view, *PEER_AT), {})
-        ours = _median(outcomes, "weirflow")
-        yield Limit(f"{view}: ours / Pathway", _ratio(ours, _median(outcomes, "pathway")), 0.5, at_most=True)
-        yield Limit(f"{view}: Spark recompute / ours", _ratio(_median(outcomes, "spark"), ours), 100, at_most=False)
-        small, large = (_median(by_scenario.get((view, rows, 100), {}), "weirflow") for rows in GROWTH)
-        yield Limit(f"{view}: base of 10M / of 100k", _ratio(large, small), 2, at_most=True)
-        loaded = by_scenario.get((view, GROWTH[1], 100), {}).get("weirflow")
-        bulk = GROWTH[1] / loaded.load_s / 1e6 if loaded and loaded.load_s else None
+    found = {(plan.view, plan.rows): outcomes for plan, outcomes in results.items() if plan.delta == DELTA}
+    for view in dict.fromkeys(view for view, _ in found):
+        small, beside, large = (found.get((view, rows), {}) for rows in (SMALL_BASE, PEER_BASE, LARGE_BASE))
+        ours, pathway, spark = (_median(beside, system) for system in ("weirflow", "pathway", "spark"))
+        yield Limit(f"{view}: ours / Pathway", _ratio(ours, pathway), 0.5, at_most=True)
+        yield Limit(f"{view}: Spark recompute / ours", _ratio(spark, ours), 100, at_most=False)
+        growth = _ratio(_median(large, "weirflow"), _median(small, "weirflow"))
+        yield Limit(f"{view}: base of 10M / of 100k", growth, 2, at_most=True)
+        loaded = large.get("weirflow")
+        bulk = LARGE_BASE / loaded.load_s / 1e6 if loaded and not loaded.skipped else None
         yield Limit(f"{view}: bulk load of 10M, M rows/s", bulk, 2, at_most=False)
-    sustained = next((found["weirflow"] for plan, found in results.items() if plan.ticks >= SUSTAINED_TICKS), None)
-    times = sustained.seconds if sustained and not sustained.skipped else None
-    rate = SUSTAINED_DELTA * len(times) / sum(times) / 1e3 if times else None
-    yield Limit("sustained, join, deltas of 10k, k rows/s", rate, 500, at_most=False)
-    spread = float(np.quantile(times, 0.99)) / median(times) if times else None
-    yield Limit("sustained: p99 / median", spread, 10, at_most=True)
+    for plan, outcomes in results.items():
+        if plan.sustained and not outcomes["weirflow"].skipped:
+            times = outcomes["weirflow"].seconds
+            rate = plan.delta * len(times) / sum(times) / 1000
+            yield Limit(f"sustained {plan.view}, k rows/s", rate, 500, at_most=False)
+            yield Limit("sustained: p99 / median", float(np.quantile(times, 0.99)) / median(times), 10, at_most=True)
 
 
 def _median(outcomes: Mapping[str, Outcome], system: str) -> float | None:

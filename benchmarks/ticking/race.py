@@ -24,7 +24,10 @@ RECOMPUTE = ("duckdb", "datafusion", "spark")
 
 @dataclass(frozen=True)
 class Plan:
-    """A view, the rows of its base, the rows of a delta, and how many ticks are run, in how many turns."""
+    """A view, the rows of its base, the rows of a delta, and how many ticks are run, in how many turns.
+
+    A sustained plan is a long run of Weirflow alone.
+    """
 
     view: str
     rows: int
@@ -33,6 +36,7 @@ class Plan:
     warm_up: int = 6
     turns: int = 3
     budget_s: float = 15  # of one system: a slow one does fewer ticks
+    sustained: bool = False
 
     @property
     def title(self) -> str:

@@ -1,8 +1,10 @@
+import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -103,6 +105,26 @@ def test_close_releases_the_session_and_leaves_no_thread(connect_server):
     assert session.is_stopped
     assert type(session).getActiveSession() is None
     wait_until(lambda: set(threading.enumerate()) <= threads, 5.0, "free of new threads")
+
+
+def test_no_thread_is_left_while_somebody_holds_an_error(connect_server):
+    threads = set(threading.enumerate())
+    session = connect(connect_server.url, connect_server.token)
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO") as held:
+        session.sql("select 1 / id from range(1)").collect()
+    close_connect(session)
+    wait_until(lambda: set(threading.enumerate()) <= threads, 5.0, "free of new threads")
+    assert held.tb is not None
+
+
+def test_a_closed_session_is_forgotten_before_the_process_ends(connect_server):
+    session = connect(connect_server.url, connect_server.token)
+    session.range(1).collect()
+    close_connect(session)
+    client = weakref.ref(session.client)
+    del session
+    gc.collect()
+    assert client() is None
 
 
 def test_a_wrong_token_is_refused(connect_server):

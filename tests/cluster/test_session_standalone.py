@@ -12,6 +12,7 @@ import psutil
 import pyarrow as pa
 import pyspark
 import pytest
+from support.connectors import available_connectors, require_connectors
 from support.processes import alive, java_children, wait_until
 
 from weirflow import Session
@@ -26,8 +27,9 @@ LONG_PYTHON = "SELECT sum(wait(id)) FROM range(0, 400, 1, 400)"
 @pytest.fixture(scope="module")
 def session(shared_session, cluster):
     shared_session.close()
-    settings = {"packages": ["iceberg"], "driver_memory": "1g", "spark_conf": {"spark.executor.memory": "512m"}}
-    with Session.distributed(cluster.url, token=cluster._secret, **settings) as opened:
+    settings = {"driver_memory": "1g", "spark_conf": {"spark.executor.memory": "512m"}}
+    packages = available_connectors("iceberg")
+    with Session.distributed(cluster.url, token=cluster._secret, packages=packages, **settings) as opened:
 
         def wait(number):
             time.sleep(0.2)
@@ -110,6 +112,7 @@ def test_rows_cross_the_cluster_unchanged(session):
 
 
 def test_executors_get_the_jars_of_packages(session):
+    require_connectors("iceberg")
     session.sql("CREATE TABLE iceberg.db.numbers USING iceberg AS SELECT id FROM range(0, 1000, 1, 4)")
     assert session.sql("SELECT sum(id) AS total FROM iceberg.db.numbers").to_arrow().to_pydict() == {"total": [499500]}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from support.connectors import require_connectors
 
 from weirflow import Session
 from weirflow.errors import ConfigError, PackageUnavailable
 
 
 def test_a_single_node_iceberg_table_survives_the_session(exclusive_spark, tmp_path):
+    require_connectors("iceberg")
     rows = pa.table({"k": ["a", "b", "a"], "n": pa.array([1, 2, 3], pa.int32())})
     settings = {"packages": ["iceberg"], "driver_memory": "1g"}
     with Session.single_node(tmp_path, **settings) as first:

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
+from support.connectors import require_connectors
 from support.kafka import KafkaBroker
 from support.processes import wait_until
 
@@ -42,8 +43,10 @@ def broker():
 
 @pytest.fixture(scope="module")
 def session(shared_session):
+    packages = ["kafka", "iceberg", "delta"]
+    require_connectors(*packages)
     shared_session.close()
-    with Session.embedded(packages=["kafka", "iceberg", "delta"], driver_memory="1g") as opened:
+    with Session.embedded(packages=packages, driver_memory="1g") as opened:
         opened.register("source", ROWS)
         yield opened
 

@@ -130,6 +130,14 @@ def test_a_python_function_in_sql(session):
     assert rows(session.sql("SELECT 4 AS x").select(twice("x").alias("y"))) == [{"y": 8}]
 
 
+def test_a_function_hides_a_builtin_of_its_name(session):
+    session.udf("double", lambda x: 2 * x, "int")
+    try:
+        assert session.sql("SELECT double(21) AS n").to_arrow().to_pylist() == [{"n": 42}]
+    finally:
+        session.sql("DROP TEMPORARY FUNCTION double")
+
+
 def test_a_function_that_is_a_udf_brings_its_type(session):
     @F.pandas_udf("double")
     def half(values):

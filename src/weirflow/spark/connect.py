@@ -227,8 +227,8 @@ def _end_release_threads(client: SparkConnectClient) -> None:
 
 def _forget_at_exit(client: SparkConnectClient) -> None:
     """Take back what the client registered to be done at exit, which would keep it until then."""
-    atexit.unregister(client._cleanup_ml_cache)  # noqa: SLF001  in PySpark 4.1
-    atexit.unregister(getattr(client, "_on_exit", None))  # in PySpark 4.3
+    in_4_1 = client._cleanup_ml_cache  # noqa: SLF001  PySpark does not take it back itself
+    atexit.unregister(getattr(client, "_on_exit", in_4_1))
 
 
 def _check_arguments(where: Endpoint, token: str | None, timeout: float) -> None:

@@ -64,6 +64,7 @@ def _aggregates() -> list[Aggregate]:
         _a(K.BOOL, "bool_or({})", K.BOOL),
         _a(K.INTS, "sort_array(collect_list({}))", K.INT, duck=Differs.COLLECTED, windowed=False),
         _a(K.STRINGS, "sort_array(collect_set({}))", K.STRING, duck=Differs.COLLECTED, windowed=False),
+        *(_a(K.INT, "size(collect_set({}))", kind, duck=Differs.COLLECTED, windowed=False) for kind in KEYS),
         _a(K.INEXACT, "percentile({}, 0.3)", K.INT, duck=Differs.INEXACT_SUM, windowed=False),
         _a(K.INEXACT, "median({})", K.DOUBLE, duck=Differs.INEXACT_SUM, windowed=False),
     ]

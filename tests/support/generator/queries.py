@@ -230,7 +230,7 @@ def _aggregate(inside: Expressions, *, exact: bool = False) -> Column:
     template, duck = call.template, call.duck
     if call.distinct and dice.random() < 0.3:
         template = template.replace("({", "(DISTINCT {", 1)
-    filtered = dice.random() < 0.15 and not template.startswith("sort_array")
+    filtered = dice.random() < 0.15 and "collect_" not in template
     parts = [inside.of(hole, depth=1) for hole in call.holes]
     if filtered:
         template += f" FILTER (WHERE {{{len(parts)}}})" if "{0}" in template else " FILTER (WHERE {})"

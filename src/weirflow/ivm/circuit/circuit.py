@@ -146,7 +146,7 @@ class Circuit:
                 inputs = [outputs[one] for one in node.inputs if one in outputs]
                 if not inputs:
                     continue
-                inputs = [outputs.get(one) or Batch.empty(self.nodes[one].operator.types) for one in node.inputs]
+                inputs = [outputs.get(one) or self.nodes[one].operator.nothing for one in node.inputs]
             output = _stepped(node.operator, inputs)
             if len(output):
                 outputs[number] = output

@@ -312,12 +312,18 @@ def _schema(fields: Sequence[Field]) -> pa.Schema:
 def in_order(views: Mapping[str, str]) -> Sequence[str]:
     """The names of the views, each behind those it reads."""
     known = {name.casefold(): name for name in views}
-    reads = {name: [known[table] for table in tables(sql) if table in known] for name, sql in views.items()}
+    reads = {name: [known[table] for table in _others(name, sql) if table in known] for name, sql in views.items()}
     try:
         return list(TopologicalSorter(reads).static_order())
     except CycleError as error:
         circle = " reads ".join(reversed(error.args[1]))
         raise ConfigError(f"Views read each other in a circle: {circle}.", hint="break the circle") from None
+
+
+def _others(name: str, sql: str) -> set[str]:
+    """``tables``, without the view's own name where that is the name of a CTE in it, as recursive views often have."""
+    ctes = {cte.alias.casefold() for cte in parse_query(sql).find_all(exp.CTE)}
+    return tables(sql) - ({name.casefold()} & ctes)
 
 
 def tables(sql: str) -> set[str]:

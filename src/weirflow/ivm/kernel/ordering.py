@@ -147,6 +147,11 @@ def _fixed_words(array: pa.Array, equality: Equality) -> list[UInt64s]:
     return [_float_word(values, equality) if values.dtype.kind == "f" else _signed(values)]
 
 
+def value_words(values: Any) -> UInt64s:
+    """Words that compare as these int64 or float64 values do in SQL: -0.0 equals 0.0, NaN is the greatest."""
+    return _float_word(values, Equality.GROUPING) if values.dtype.kind == "f" else _signed(values)
+
+
 def _signed(values: Any) -> UInt64s:
     word: UInt64s = values.astype(np.int64).view(np.uint64) ^ _SIGN
     return word

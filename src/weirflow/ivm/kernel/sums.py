@@ -42,6 +42,12 @@ def split_integers(values: np.ndarray) -> np.ndarray:
     return limbs
 
 
+def join_halves(limbs: np.ndarray) -> np.ndarray:
+    """The int64 values of (n, 2) limbs that ``split_integers`` made and nothing was added to."""
+    values: np.ndarray = (limbs[:, 1] << LIMB_BITS) | limbs[:, 0]
+    return values
+
+
 def split_wide(words: np.ndarray) -> np.ndarray:
     """128-bit integers, given as (n, 2) int64 words in two's complement with the low word first, as (n, 4) limbs."""
     low, high = words[:, 0], words[:, 1]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
+
+    from weirflow.ivm.zset.batch import Batch
 
 
 class Constant(Operator):
@@ -27,4 +28,4 @@ class Constant(Operator):
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """Never changes."""
         del deltas
-        return Batch.empty(self.types)
+        return self.nothing

@@ -37,7 +37,7 @@ class Distinct(Operator):
         """See ``Operator``."""
         changed = consolidate(deltas[0])
         if not len(changed):
-            return Batch.empty(self.types)
+            return self.nothing
         old = self._counts.lookup(changed.columns)[:, 0]
         new = old + changed.weights
         self._stage(lambda: self._counts.add(changed.columns, changed.weights[:, None]))

@@ -60,7 +60,7 @@ class Join(Operator):
             new.insert(right)
             parts.append(self._joined(left, new.probe(left.columns[:keys], count=len(left))))
         present = [part for part in parts if len(part)]
-        return Batch.concat(present) if present else Batch.empty(self.types)
+        return Batch.concat(present) if present else self.nothing
 
     def _joined(self, left: Batch, matches: Matches) -> Batch:
         return self._combined(left.take(matches.probe_index), matches.batch)

@@ -49,7 +49,7 @@ class Match(Operator):
         if len(right):
             parts.append(self._flipped(right))
         present = [part for part in parts if len(part)]
-        return Batch.concat(present) if present else Batch.empty(self.types)
+        return Batch.concat(present) if present else self.nothing
 
     def _flipped(self, right: Batch) -> Batch:
         """Old left rows whose matches appeared or disappeared with this tick's right changes."""

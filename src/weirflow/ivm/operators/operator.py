@@ -27,6 +27,7 @@ class Operator(ABC):
 
     Attributes:
         types: the types of the output columns.
+        nothing: no rows of these types.
         consolidated: whether what ``step`` returns holds each row once, with a weight that is not zero.
     """
 
@@ -34,6 +35,7 @@ class Operator(ABC):
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self.types = tuple(types)
+        self.nothing = Batch.empty(self.types)
         self._staged: list[Callable[[], None]] = []
 
     @property
@@ -43,7 +45,7 @@ class Operator(ABC):
 
     def start(self) -> Batch:
         """The output over empty inputs, which is not always empty."""
-        return Batch.empty(self.types)
+        return self.nothing
 
     @abstractmethod
     def step(self, deltas: Sequence[Batch]) -> Batch:

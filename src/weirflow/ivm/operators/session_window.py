@@ -58,7 +58,7 @@ class SessionWindow(Operator):
         """See ``Operator``."""
         delta = consolidate(deltas[0])
         if not len(delta) or self._gap <= 0:
-            return Batch.empty(self.types)
+            return self.nothing
         keys = tuple(normalized(key) for key in self._keys(delta.columns, len(delta)))
         times = self._times(delta.columns, len(delta))
         if times.max() > _LAST_MOMENT - self._gap:
@@ -117,7 +117,7 @@ class SessionWindow(Operator):
         """Rows behind the numbers of their keys, with their sessions behind them instead."""
         rows = numbered.filter(numbered.weights > 0)
         if not len(rows):
-            return Batch.empty(self.types)
+            return self.nothing
         numbers, times = raw_values(rows.columns[0]), self._times(rows.columns[1:], len(rows))
         order = np.lexsort((times, numbers))
         times = times[order]

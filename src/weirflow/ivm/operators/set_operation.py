@@ -41,7 +41,7 @@ class SetOperation(Operator):
         left, right = deltas
         both = Batch.concat([left, right])
         if not len(both):
-            return Batch.empty(self.types)
+            return self.nothing
         order, starts, _ = group_rows(both.columns, len(both))
         sides = np.zeros((len(both), 2), np.int64)
         sides[: len(left), 0] = left.weights

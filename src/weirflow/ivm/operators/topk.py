@@ -42,7 +42,7 @@ class TopK(Operator):
         """See ``Operator``."""
         changed = consolidate(deltas[0])
         if not len(changed):
-            return Batch.empty(self.types)
+            return self.nothing
         retracted = int(np.maximum(-changed.weights, 0).sum())
         old = self._rows.first((), self._offset + self._limit + retracted).batch
         self._stage(lambda: self._rows.insert(changed))

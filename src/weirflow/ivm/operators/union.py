@@ -18,5 +18,5 @@ class Union(Operator):
         """See ``Operator``."""
         present = [delta for delta in deltas if len(delta)]
         if not present:
-            return Batch.empty(self.types)
+            return self.nothing
         return present[0] if len(present) == 1 else Batch.concat(present)

@@ -1,6 +1,7 @@
 """What random cases found, each with its smallest input."""
 
 import datetime as dt
+import math
 
 import pyarrow as pa
 from support.maintained import Maintained
@@ -43,3 +44,18 @@ def test_null_text_as_a_date_is_null():
     views = Maintained(T, {"view": "SELECT k, TRY_CAST(CAST(NULL AS STRING) AS DATE) AS d FROM t"})
     views.tick({"t": [((1, 1), 1)]})
     assert dict(views.views["view"]) == {(1, None): 1}
+
+
+def test_nan_is_the_largest_value_of_a_median():
+    views = Maintained({"f": pa.schema([("x", pa.float64())])}, {"view": "SELECT median(x) AS m FROM f"})
+    views.tick({"f": [((math.nan,), 1), ((1.0,), 1), ((math.inf,), 1)]})
+    assert dict(views.views["view"]) == {(math.inf,): 1}
+    views.tick({"f": [((math.nan,), 1), ((1.0,), -1)]})
+    assert dict(views.views["view"]) == {("NaN",): 1}
+
+
+def test_an_aggregate_looks_only_at_rows_that_its_filter_lets_pass():
+    sql = "SELECT SUM(10 DIV v) FILTER (WHERE v <> 0) AS s, MAX(10 DIV v) FILTER (WHERE v <> 0) AS m FROM t"
+    views = Maintained(T, {"view": sql})
+    views.tick({"t": [((1, 0), 1), ((1, 5), 1)]})
+    assert dict(views.views["view"]) == {(2, 2): 1}

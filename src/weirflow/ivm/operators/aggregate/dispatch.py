@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.aggregate.extreme import EXTREMES, ExtremeCall
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear
 from weirflow.ivm.operators.aggregate.recompute import FOLDS, RecomputeCall
+from weirflow.sql.expr import Call, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ def make_call(
 
     Raises ``NotIncremental`` for a function without a delta rule that is proven.
     """
+    call = _guarded(call)
     if is_linear(call):
         return LinearCall(call, key_types, expressions)
     if call.function in EXTREMES:
@@ -37,3 +40,17 @@ def make_call(
         reason=Reason.FUNCTION_NOT_PROVEN,
         position=call.position,
     )
+
+
+def _guarded(call: AggregateCall) -> AggregateCall:
+    """The call with arguments evaluated only for rows that its FILTER lets pass: others must not raise."""
+    if call.filter is None:
+        return call
+    condition = call.filter
+    arguments = tuple(
+        Call("case", (condition, argument, Literal(None, argument.type)), argument.type, argument.position)
+        if isinstance(argument, Call)
+        else argument
+        for argument in call.arguments
+    )
+    return replace(call, arguments=arguments)

@@ -1,6 +1,7 @@
 """MIN, MAX, MIN_BY and MAX_BY: the first row of a group in some order, found without reading the group.
 
-The first row after a delta that retracts r rows is among the first 1 + r old rows and the inserted ones.
+The first row after a delta that retracts r rows is among the first 1 + r old rows and the inserted ones. MIN and MAX
+of numbers and times also keep their last result, and look for another one only where it is retracted.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import pyarrow as pa
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.kernel.ordering import SortColumn
-from weirflow.ivm.operators.aggregate.functions import TouchedCall, added
+from weirflow.ivm.operators.aggregate.functions import Touched, TouchedCall, added
 from weirflow.ivm.operators.aggregate.linear import present_rows
+from weirflow.ivm.operators.aggregate.running import RunningExtreme
 from weirflow.ivm.operators.sorting import sorted_batch
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
@@ -46,6 +48,9 @@ class ExtremeCall(TouchedCall):
         self._order = SortColumn(self._key_count, descending=call.function.startswith("max"))
         types = (*key_types, *(argument.type for argument in ordered))
         self._rows = OrderedArrangement(types, self._key_count, [self._order])
+        self._running = None
+        if len(ordered) == 1 and RunningExtreme.holds(ordered[0].type):
+            self._running = RunningExtreme(ordered[0].type, descending=self._order.descending)
 
     @property
     def states(self) -> Sequence[State]:
@@ -56,18 +61,47 @@ class ExtremeCall(TouchedCall):
         """See ``TouchedCall``."""
         return pa.nulls(1, self._type)
 
+    @property
+    def width(self) -> int:
+        """See ``TouchedCall``."""
+        return self._running.width if self._running is not None else 0
+
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
-    ) -> tuple[pa.Array, pa.Array]:
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+    ) -> Touched:
         """See ``TouchedCall``."""
         own, numbers = self._own_rows(evaluated, weights, groups)
-        retracted = np.bincount(numbers, np.maximum(-own.weights, 0), groups.count)
-        old = self._rows.first(groups.keys, 1 + int(retracted.max(initial=0)))
-        before = self._first_values(old.probe_index, old.batch.columns[-1], groups.count)
+        if len(own):
+            stage(lambda: self._rows.insert(own))
+        if self._running is None:
+            before, after = self._looked_up(groups.keys, groups.count, own, numbers)
+            return Touched(before, after, totals)
+        before = self._running.values(totals)
         if not len(own):
-            return before, before
-        stage(lambda: self._rows.insert(own))
-        return before, self._after(old, own, numbers, groups.count)
+            return Touched(before, before, totals)
+        new, doubtful = self._running.advance(totals, own.columns[-1], own.weights, numbers)
+        if doubtful.any():
+            new[doubtful] = self._running.totals(self._doubtful(groups, doubtful, own, numbers))
+        return Touched(before, self._running.values(new), new)
+
+    def _doubtful(self, groups: Groups, doubtful: np.ndarray, own: Batch, numbers: np.ndarray) -> pa.Array:
+        """The extremes after the delta of just these groups."""
+        chosen = np.flatnonzero(doubtful)
+        place = np.full(groups.count, -1)
+        place[chosen] = np.arange(len(chosen))
+        concerned = np.flatnonzero(doubtful[numbers])
+        keys = take_columns(groups.keys, chosen)
+        _, after = self._looked_up(keys, len(chosen), own.take(concerned), place[numbers[concerned]])
+        return after
+
+    def _looked_up(
+        self, keys: Sequence[pa.Array], count: int, own: Batch, numbers: np.ndarray
+    ) -> tuple[pa.Array, pa.Array]:
+        """The first values of groups before and after the delta, found among their rows."""
+        retracted = np.bincount(numbers, np.maximum(-own.weights, 0), count)
+        old = self._rows.first(keys, 1 + int(retracted.max(initial=0)))
+        before = self._first_values(old.probe_index, old.batch.columns[-1], count)
+        return before, self._after(old, own, numbers, count) if len(own) else before
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that count, as the state keeps them, and their groups."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -95,8 +95,21 @@ class LinearCall:
         return distinct
 
 
+class Touched(NamedTuple):
+    """A touched call's column before and after a delta, one value for each group, and its totals after it."""
+
+    before: pa.Array
+    after: pa.Array
+    totals: np.ndarray
+
+
 class TouchedCall(ABC):
     """A call that looks again at the rows of the groups a delta touches."""
+
+    @property
+    def width(self) -> int:
+        """How many integers it keeps in the totals of each group, all zero for a group without rows."""
+        return 0
 
     @property
     @abstractmethod
@@ -109,9 +122,9 @@ class TouchedCall(ABC):
 
     @abstractmethod
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
-    ) -> tuple[pa.Array, pa.Array]:
-        """Its column before and after the delta, one value for each group."""
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+    ) -> Touched:
+        """What the delta does to the groups, which have these (groups, width) totals of the call's own."""
 
 
 def linear_function(call: AggregateCall) -> linear.LinearFunction:

@@ -89,6 +89,12 @@ class Aggregate(Operator):
             if isinstance(call, LinearCall) and call.summand not in self._slots:
                 self._slots[call.summand] = Slot(len(self._slots), call, slice(width, width + call.width))
                 width += call.width
+        # The totals of linear calls come first: what a delta adds to them does not depend on what they were.
+        self._linear_width = width
+        self._touched_at: list[slice] = []
+        for touched in self._touched:
+            self._touched_at.append(slice(width, width + touched.width))
+            width += touched.width
         self._totals = AdditiveArrangement(self.types[: self._key_count], width)
         self._escapes = EscapeTable(self.types[: self._key_count])
 
@@ -102,7 +108,7 @@ class Aggregate(Operator):
     def start(self) -> Batch:
         """Nothing, or without keys the one row over nothing."""
         if self._key_count:
-            return Batch.empty(self.types)
+            return self.nothing
         nothing = np.zeros((1, self._totals.width), np.int64)
         columns = self._columns((), nothing, None, [call.of_nothing() for call in self._touched])
         return Batch(columns, np.ones(1, np.int64))
@@ -111,35 +117,36 @@ class Aggregate(Operator):
         """See ``Operator``."""
         (delta,) = deltas
         if not len(delta):
-            return Batch.empty(self.types)
+            return self.nothing
         evaluated = self._evaluate(delta.columns, len(delta))
         keys = [normalized(column) for column in evaluated[: self._key_count]]
         groups = Groups(keys, len(delta))
-        old, new = self._step_totals(evaluated, delta.weights, groups)
-        before, after = self._alive(old), self._alive(new)
-        touched = [call.step(evaluated, delta.weights, groups, self._stage) for call in self._touched]
-        return self._replaced(groups, (old, new), (before, after), touched)
-
-    def _step_totals(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The totals of the touched groups before and after the delta."""
-        rows = np.empty((len(weights), self._totals.width), np.int64)
-        rows[:, 0] = weights
-        for slot in self._slots.values():
-            escaped = slot.call.encode(evaluated, weights, rows[:, slot.columns], self._stage)
-            if escaped is not None:
-                self._escapes.stage(groups, slot.number, escaped, self._stage)
-        partial = groups.sums(rows)
+        partial = self._partial_totals(evaluated, delta.weights, groups)
         old = self._totals.lookup(groups.keys, groups.codes)
-        new = old + partial
+        new = old.copy()
+        new[:, : self._linear_width] += partial
         if np.any(new[:, 0] < 0):
             raise DataError(
                 "A retraction takes away a row that is not there.",
                 hint="send a retraction only for a row that was inserted, with equal values in every column",
             )
-        self._stage(lambda: self._totals.add(groups.keys, partial, groups.codes))
-        return old, new
+        touched = []
+        for call, columns in zip(self._touched, self._touched_at, strict=True):
+            done = call.step(evaluated, delta.weights, groups, old[:, columns], self._stage)
+            new[:, columns] = done.totals
+            touched.append((done.before, done.after))
+        self._stage(lambda: self._totals.add(groups.keys, new - old, groups.codes))
+        return self._replaced(groups, (old, new), (self._alive(old), self._alive(new)), touched)
+
+    def _partial_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> np.ndarray:
+        """What the delta adds to the linear totals of the groups it touches."""
+        rows = np.empty((len(weights), self._linear_width), np.int64)
+        rows[:, 0] = weights
+        for slot in self._slots.values():
+            escaped = slot.call.encode(evaluated, weights, rows[:, slot.columns], self._stage)
+            if escaped is not None:
+                self._escapes.stage(groups, slot.number, escaped, self._stage)
+        return groups.sums(rows)
 
     def _alive(self, totals: np.ndarray) -> np.ndarray:
         return totals[:, 0] > 0 if self._key_count else np.ones(len(totals), np.bool_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.operators.aggregate.functions import TouchedCall
+from weirflow.ivm.operators.aggregate.functions import Touched, TouchedCall
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate
@@ -52,8 +53,8 @@ class RecomputeCall(TouchedCall):
         return pa.array([self._fold([])], self._type)
 
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, stage: Stage
-    ) -> tuple[pa.Array, pa.Array]:
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+    ) -> Touched:
         """See ``TouchedCall``."""
         own, numbers = self._own_rows(evaluated, weights, groups)
         old = self._rows.probe(groups.keys, consolidated=True, count=groups.count)
@@ -61,7 +62,7 @@ class RecomputeCall(TouchedCall):
         after = consolidate(Batch.concat([before, _numbered(numbers, own.columns[self._key_count :], own.weights)]))
         if len(own):
             stage(lambda: self._rows.insert(own))
-        return self._folded(before, groups.count), self._folded(after, groups.count)
+        return Touched(self._folded(before, groups.count), self._folded(after, groups.count), totals)
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that the call counts, as (key, arguments), and the groups they belong to."""
@@ -109,14 +110,21 @@ def _in_order(rows: Rows) -> Rows:
 
 
 def _sortable(value: Any) -> Any:
-    return value if isinstance(value, int | float | str | bytes | decimal.Decimal) else repr(value)
+    if isinstance(value, float):
+        return _nan_last(value)
+    return value if isinstance(value, int | str | bytes | decimal.Decimal) else repr(value)
+
+
+def _nan_last(value: float) -> tuple[bool, float]:
+    """NaN is larger than all other doubles; Python alone would leave it where it finds it."""
+    return (True, 0.0) if math.isnan(value) else (False, value)
 
 
 def _percentile(call: AggregateCall) -> Callable[[Rows], Any]:
     """Exact percentile with linear interpolation; the share is the second argument, 0.5 without one."""
 
     def fold(rows: Rows) -> Any:
-        values = sorted(float(row[0]) for row in rows if row[0] is not None)
+        values = sorted((float(row[0]) for row in rows if row[0] is not None), key=_nan_last)
         if not values:
             return None
         share = float(rows[0][1]) if len(call.arguments) > 1 else 0.5

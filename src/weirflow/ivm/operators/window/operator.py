@@ -46,7 +46,7 @@ class Window(Operator):
         """See ``Operator``."""
         delta = consolidate(deltas[0])
         if not len(delta):
-            return Batch.empty(self.types)
+            return self.nothing
         keys = tuple(normalized(key) for key in self._keys(delta.columns, len(delta)))
         keyed = Batch((*keys, *delta.columns), delta.weights)
         self._stage(lambda: self._rows.insert(keyed))

@@ -1,0 +1,96 @@
+"""The extreme of a group as integers in its totals, so that most deltas need not look at the group's rows.
+
+A delta that only inserts, or retracts rows behind the extreme, decides by comparing. Where it retracts the extreme
+itself the answer is *doubtful*, and the rows have to be asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from weirflow.ivm.kernel.ordering import value_words
+from weirflow.ivm.kernel.sums import join_halves, split_integers
+from weirflow.ivm.zset.buffers import raw_dtype, raw_values
+
+if TYPE_CHECKING:
+    from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
+
+_WORST = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class RunningExtreme:
+    """MIN or MAX of values that fit 64 bits. The totals of a group: whether it has a value, and its bits in halves."""
+
+    width = 3
+
+    def __init__(self, kind: pa.DataType, *, descending: bool) -> None:
+        self._type = kind
+        self._descending = descending
+
+    @staticmethod
+    def holds(kind: pa.DataType) -> bool:
+        """Whether values of this type fit."""
+        return bool(pt.is_integer(kind) or pt.is_floating(kind) or pt.is_date32(kind) or pt.is_timestamp(kind))
+
+    def values(self, totals: Int64s) -> pa.Array:
+        """The extremes in totals; NULL where there is none."""
+        return self._array(join_halves(totals[:, 1:]), totals[:, 0] == 0)
+
+    def totals(self, values: pa.Array) -> Int64s:
+        """The totals of groups with these extremes."""
+        present = np.ones(len(values), np.bool_)
+        if values.null_count:
+            present = values.is_valid().to_numpy(zero_copy_only=False)
+        return self._totals(present, self._bits(values))
+
+    def advance(self, old: Int64s, values: pa.Array, weights: Int64s, groups: Int64s) -> tuple[Int64s, Bools]:
+        """The totals after rows of these groups came or went, and for which groups that is doubtful.
+
+        No value is NULL.
+        """
+        present, held = old[:, 0] > 0, join_halves(old[:, 1:])
+        bits = self._bits(values)
+        words, held_words = self._words(bits), np.where(present, self._words(held), _WORST)
+        came, went = np.flatnonzero(weights > 0), np.flatnonzero(weights < 0)
+        best_words, best = held_words.copy(), held.copy()
+        order = came[np.lexsort((words[came], groups[came]))]
+        first = order[np.flatnonzero(np.diff(groups[order], prepend=-1))]
+        better = first[words[first] < held_words[groups[first]]]
+        best_words[groups[better]], best[groups[better]] = words[better], bits[better]
+        doubtful = np.zeros(len(old), np.bool_)
+        # Of zeros of either sign, equal in order but not in bits, the rows decide which one it is.
+        tied = came[(words[came] == best_words[groups[came]]) & (bits[came] != best[groups[came]])]
+        gone = went[words[went] <= best_words[groups[went]]]
+        doubtful[groups[tied]] = doubtful[groups[gone]] = True
+        has = present.copy()
+        has[groups[came]] = True
+        return self._totals(has, best), doubtful
+
+    def _totals(self, present: Bools, bits: Int64s) -> Int64s:
+        totals = np.empty((len(bits), self.width), np.int64)
+        totals[:, 0] = present
+        totals[:, 1:] = split_integers(np.where(present, bits, 0))
+        return totals
+
+    def _bits(self, values: pa.Array) -> Int64s:
+        raw = raw_values(values)
+        if raw.dtype.kind == "f":
+            bits: Int64s = raw.astype(np.float64).view(np.int64)
+            return bits
+        return raw.astype(np.int64, copy=False)
+
+    def _words(self, bits: Int64s) -> UInt64s:
+        """What compares as the values do; the better the smaller."""
+        words = value_words(bits.view(np.float64) if pt.is_floating(self._type) else bits)
+        return ~words if self._descending else words
+
+    def _array(self, bits: Int64s, absent: Bools) -> pa.Array:
+        dtype = raw_dtype(self._type)
+        assert dtype is not None
+        raw = (bits.view(np.float64) if dtype.kind == "f" else bits).astype(dtype)
+        mask = pa.array(~absent).buffers()[1] if absent.any() else None
+        return pa.Array.from_buffers(self._type, len(raw), [mask, pa.py_buffer(raw)])
