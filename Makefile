@@ -4,10 +4,10 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench docs lock clean
+.PHONY: help setup demo test campaign lint format bench docs docs-sql lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  SPARK=4.3.0 behind any of them uses another Spark, in an environment of its own"
 
 setup: ## create the environment (packages, and Java if it is missing); the others do it by themselves
@@ -37,6 +37,9 @@ bench: setup ## measure side by side with plain PySpark; writes benchmarks/resul
 
 docs: setup ## run every code block of README and docs
 	@$(BIN)/python -m pytest tests/docs
+
+docs-sql: setup ## write docs/sql-support.md from what the tests check
+	@$(BIN)/python scripts/sql_support.py
 
 lock: setup ## refresh constraints.txt from pyproject.toml
 	@$(BIN)/python scripts/lock.py

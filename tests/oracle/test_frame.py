@@ -189,6 +189,7 @@ VALUES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The return type of DataFrame.toJSON will be changed")  # PySpark 4.3 says so
 @pytest.mark.parametrize("name", VALUES)
 def test_values_read_both_ways_are_equal(orders, name):
     assert VALUES[name](orders) == VALUES[name](orders.spark)

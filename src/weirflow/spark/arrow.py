@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,9 +11,13 @@ from pyspark.sql.types import StructType
 
 from weirflow.errors import ConfigError, DataError
 from weirflow.spark.arrow_types import spark_type, to_spark_type
+from weirflow.spark.local_iterator import ending_quietly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# The zone of Arrow's times, which is not that of the session: PySpark 4.3 must be told, 4.1 takes no other.
+_ZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 
 
 def to_table(data: Any) -> pa.Table:
@@ -67,7 +72,9 @@ def _spark_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 def frame_schema(native: Any) -> pa.Schema:
     """The Arrow schema that the frame's batches have."""
     large = native.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
-    return to_arrow_schema(native.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large)
+    return to_arrow_schema(
+        native.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large, **_ZONE
+    )
 
 
 def stream_batches(native: Any) -> Iterator[pa.RecordBatch]:
@@ -89,7 +96,7 @@ def _stream_classic(native: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     frame = native._jdf  # noqa: SLF001 - PySpark has no public Arrow stream
     messages = frame.toArrowBatchRdd().toJavaRDD()
     batches: RDD[bytes] = RDD(messages, native.sparkSession.sparkContext, NoOpSerializer())
-    for message in batches.toLocalIterator(prefetchPartitions=True):
+    for message in ending_quietly(batches.toLocalIterator(prefetchPartitions=True)):
         batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
         if batch.num_rows:
             yield batch

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame as NativeFrame
 
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.spark.arrow import frame_schema, stream_batches
+from weirflow.spark.local_iterator import ending_quietly
 from weirflow.types import SaveMode
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def _wrap_method(method: Callable[..., Any], runner: Runner, name: str) -> Calla
         native_args = [unwrap(arg) for arg in args]
         native_kwargs = {key: unwrap(arg) for key, arg in kwargs.items()}
         if name in _DRAINED:
-            return runner.drain(name, lambda: method(*native_args, **native_kwargs))
+            return runner.drain(name, lambda: ending_quietly(method(*native_args, **native_kwargs)))
         return _wrap(runner.run(name, lambda: method(*native_args, **native_kwargs)), runner, name)
 
     return call

@@ -14,6 +14,7 @@ from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.operators.aggregate.dispatch import make_call
 from weirflow.ivm.operators.aggregate.escapes import EscapeTable
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
+from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch, take_columns
@@ -97,6 +98,11 @@ class Aggregate(Operator):
             width += touched.width
         self._totals = AdditiveArrangement(self.types[: self._key_count], width)
         self._escapes = EscapeTable(self.types[: self._key_count])
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether a call reads all rows of the groups that a delta touches."""
+        return any(isinstance(call, RecomputeCall) for call in self._touched)
 
     @property
     def states(self) -> Sequence[State]:

@@ -1,0 +1,220 @@
+"""Every construct of SQL that a view may hold or is refused for, with one example each.
+
+The examples are compiled, compared with Spark after random ticks, and printed as ``docs/sql-support.md``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from dataclasses import dataclass
+
+from support.view_corpus import SOURCES as TABLES
+from support.view_corpus import RandomTables
+
+from weirflow.ivm.compiler.compile import compile_views
+from weirflow.ivm.kernel.expressions.registry import FUNCTIONS
+from weirflow.ivm.operators.aggregate.operator import Aggregate
+from weirflow.ivm.operators.session_window import SessionWindow
+from weirflow.ivm.operators.window.operator import Window
+from weirflow.sql.refusal import NotIncremental
+from weirflow.sql.types import parse_ddl
+
+INCREMENTAL = "incremental"
+TOUCHED = "touched group"
+SOURCES = {**TABLES, "e": parse_ddl("at TIMESTAMP, k BIGINT, v BIGINT"), "n": parse_ddl("k BIGINT, xs ARRAY<BIGINT>")}
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A construct and an example of it; ``outcome`` is how it is maintained, or the reason why it is refused."""
+
+    section: str
+    name: str
+    sql: str
+    outcome: str = INCREMENTAL
+
+
+def outcome(sql: str) -> str:
+    """How the compiler maintains a view: by the delta, by touched group, or the reason why not."""
+    try:
+        circuit = compile_views(SOURCES, {"view": sql}).circuit
+    except NotIncremental as refusal:
+        return refusal.reason
+    touched = any(
+        isinstance(node.operator, Window | SessionWindow)
+        or (isinstance(node.operator, Aggregate) and node.operator.recomputes)
+        for node in circuit.nodes
+    )
+    return TOUCHED if touched else INCREMENTAL
+
+
+def _section(section: str, *rows: tuple[str, str] | tuple[str, str, str]) -> list[Construct]:
+    return [Construct(section, *row) for row in rows]
+
+
+CONSTRUCTS = [
+    *_section(
+        "SELECT",
+        ("projection, arithmetic, CASE", "SELECT k, CASE WHEN v > 0 THEN v * 2 ELSE -v END AS x FROM t"),
+        ("WHERE with NULL logic", "SELECT k FROM t WHERE v > 0 OR s IS NULL"),
+        (
+            "CAST, TRY_CAST, COALESCE",
+            "SELECT CAST(v AS STRING) AS a, TRY_CAST(s AS INT) AS b, COALESCE(v, 0) AS c FROM t",
+        ),
+        ("DISTINCT", "SELECT DISTINCT k, s FROM t"),
+        ("VALUES", "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS x(k, s)"),
+        ("CTE", "WITH x AS (SELECT k, v FROM t WHERE v > 0) SELECT k, COUNT(*) AS n FROM x GROUP BY k"),
+        (
+            "recursive CTE, UNION ALL",
+            """
+            WITH RECURSIVE r(k, d) AS (SELECT k, 0 FROM u UNION ALL SELECT k, d + 1 FROM r WHERE d < 2)
+            SELECT k, d FROM r
+        """,
+        ),
+        ("explode, LATERAL VIEW", "SELECT k, x FROM n LATERAL VIEW explode(xs) y AS x"),
+        ("posexplode, outer", "SELECT k, p, x FROM n LATERAL VIEW OUTER posexplode(xs) y AS p, x"),
+        ("array, struct and map access", "SELECT k, xs[0] AS first, size(xs) AS n FROM n"),
+    ),
+    *_section(
+        "Joins",
+        ("inner", "SELECT t.k, v, w FROM t JOIN u ON t.k = u.k"),
+        ("left, with a residual condition", "SELECT t.k, v, w FROM t LEFT JOIN u ON t.k = u.k AND v < w"),
+        ("right", "SELECT u.k, v, w FROM t RIGHT JOIN u ON t.k = u.k"),
+        ("full", "SELECT t.k, v, w FROM t FULL JOIN u ON t.k = u.k"),
+        ("cross", "SELECT v, w FROM t CROSS JOIN u"),
+        (
+            "semi, anti",
+            "SELECT k FROM t LEFT SEMI JOIN u ON t.k = u.k UNION ALL SELECT k FROM t LEFT ANTI JOIN u ON t.k = u.k",
+        ),
+        ("self", "SELECT a.v, b.v AS w FROM t a JOIN t b ON a.k = b.k"),
+        ("n-way", "SELECT a.v, u.w, b.s FROM t a JOIN u ON a.k = u.k JOIN t b ON u.w = b.v"),
+        ("without equality", "SELECT v, w FROM t JOIN u ON v < w"),
+    ),
+    *_section(
+        "Subqueries",
+        ("IN", "SELECT k FROM t WHERE k IN (SELECT k FROM u)"),
+        ("NOT IN", "SELECT k FROM t WHERE v NOT IN (SELECT w FROM u)"),
+        ("EXISTS, NOT EXISTS", "SELECT k FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)"),
+        ("scalar", "SELECT k FROM t WHERE v > (SELECT AVG(w) FROM u)"),
+        ("correlated scalar", "SELECT k, (SELECT COUNT(*) FROM u WHERE u.k = t.k) AS n FROM t"),
+    ),
+    *_section(
+        "Aggregates",
+        ("COUNT, SUM, AVG", "SELECT k, COUNT(*) AS n, COUNT(v) AS c, SUM(v) AS s, AVG(v) AS a FROM t GROUP BY k"),
+        ("MIN, MAX", "SELECT k, MIN(v) AS low, MAX(s) AS high FROM t GROUP BY k"),
+        (
+            "min_by, max_by",
+            "SELECT k, min_by(s, v) AS a FROM (SELECT DISTINCT k, v, MAX(s) AS s FROM t GROUP BY k, v) GROUP BY k",
+        ),
+        ("STDDEV, VARIANCE", "SELECT k, stddev_samp(v) AS s, var_pop(v) AS p FROM t GROUP BY k"),
+        ("BOOL_AND, BOOL_OR", "SELECT k, bool_and(v > 0) AS a, bool_or(v > 0) AS o FROM t GROUP BY k"),
+        ("COUNT(DISTINCT), SUM(DISTINCT)", "SELECT k, COUNT(DISTINCT v) AS n, SUM(DISTINCT v) AS s FROM t GROUP BY k"),
+        ("FILTER", "SELECT k, COUNT(*) FILTER (WHERE v > 0) AS n FROM t GROUP BY k"),
+        ("HAVING", "SELECT k, SUM(v) AS s FROM t GROUP BY k HAVING COUNT(*) > 1"),
+        ("without GROUP BY", "SELECT COUNT(*) AS n, SUM(v) AS s FROM t"),
+        ("GROUPING SETS, ROLLUP, CUBE", "SELECT k, s, COUNT(*) AS n FROM t GROUP BY ROLLUP (k, s)"),
+        ("collect_list, collect_set", "SELECT k, sort_array(collect_list(v)) AS l FROM t GROUP BY k", TOUCHED),
+        ("percentile, median", "SELECT k, percentile(v, 0.5) AS p, median(v) AS m FROM t GROUP BY k", TOUCHED),
+        ("approx_count_distinct", "SELECT approx_count_distinct(v) AS n FROM t", "FUNCTION_NOT_PROVEN"),
+    ),
+    *_section(
+        "Sets and order",
+        ("UNION [ALL]", "SELECT k FROM t UNION SELECT k FROM u"),
+        ("INTERSECT [ALL]", "SELECT k FROM t INTERSECT ALL SELECT k FROM u"),
+        ("EXCEPT [ALL]", "SELECT k FROM t EXCEPT SELECT k FROM u"),
+        ("ORDER BY ... LIMIT", "SELECT k, v, s FROM t ORDER BY v DESC, k, s LIMIT 3"),
+        ("OFFSET", "SELECT k, v, s FROM t ORDER BY v, k, s LIMIT 2 OFFSET 1"),
+    ),
+    *_section(
+        "Window functions",
+        ("ranking", "SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t", TOUCHED),
+        ("offset", "SELECT k, v, lag(v) OVER (PARTITION BY k ORDER BY v) AS b FROM t", TOUCHED),
+        (
+            "aggregates, ROWS frame",
+            """
+            SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY v, s ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM t
+        """,
+            TOUCHED,
+        ),
+        (
+            "aggregates, RANGE frame",
+            """
+            SELECT k, v, COUNT(*) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS x FROM t
+        """,
+            TOUCHED,
+        ),
+    ),
+    *_section(
+        "Time",
+        ("window(), tumbling", "SELECT window.start AS a, COUNT(*) AS n FROM e GROUP BY window(at, '10 minutes')"),
+        (
+            "window(), sliding",
+            "SELECT window.start AS a, COUNT(*) AS n FROM e GROUP BY window(at, '10 minutes', '5 minutes')",
+        ),
+        (
+            "session_window()",
+            "SELECT k, session_window.start AS a, COUNT(*) AS n FROM e GROUP BY k, session_window(at, '5 minutes')",
+            TOUCHED,
+        ),
+    ),
+    *_section(
+        "Refused",
+        ("now(), current_date()", "SELECT k FROM e WHERE at > now()", "EXPRESSION_NOT_DETERMINISTIC"),
+        ("rand(), uuid()", "SELECT rand() AS r FROM t", "EXPRESSION_NOT_DETERMINISTIC"),
+        ("TABLESAMPLE", "SELECT k FROM t TABLESAMPLE (10 PERCENT)", "OPERATOR_NOT_INCREMENTALIZABLE"),
+        (
+            "PIVOT",
+            "SELECT * FROM (SELECT k, s, v FROM t) PIVOT (SUM(v) FOR s IN ('a', 'b'))",
+            "OPERATOR_NOT_INCREMENTALIZABLE",
+        ),
+        ("functions without a proof", "SELECT soundex(s) AS x FROM t", "FUNCTION_NOT_PROVEN"),
+    ),
+]
+
+
+def document() -> str:
+    """The page about what SQL a view may hold."""
+    lines = [
+        "# SQL that views are maintained for",
+        "",
+        "Every line is an example that the tests compile and compare with Spark; `make docs-sql` writes this page.",
+        "",
+        "- **incremental**: a change costs what the change weighs;",
+        "- **touched group**: the groups, partitions or sessions that a change touches are computed again, no others;",
+        "- a code such as `FUNCTION_NOT_PROVEN`: refused as an incremental view, with this reason and the place in the",
+        "  SQL. In a flow with a Session, mode `auto` has Spark recompute such a view and emits the difference.",
+    ]
+    for section in dict.fromkeys(one.section for one in CONSTRUCTS):
+        lines += ["", f"## {section}", "", "| construct | maintained | example |", "|---|---|---|"]
+        for one in CONSTRUCTS:
+            if one.section == section:
+                example = " ".join(one.sql.split()).replace("|", "\\|")
+                lines.append(f"| {one.name} | {one.outcome} | `{example}` |")
+    names = sorted(FUNCTIONS)
+    lines += [
+        "",
+        "## Functions",
+        "",
+        f"The {len(names)} scalar functions and operators that are proven to equal Spark's:",
+        "",
+    ]
+    lines += [", ".join(f"`{name}`" for name in names[at : at + 8]) + "," for at in range(0, len(names), 8)]
+    lines[-1] = lines[-1].removesuffix(",") + "."
+    return "\n".join(lines) + "\n"
+
+
+class CatalogueTables(RandomTables):
+    """Random changes of the tables that the examples read."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        dice = random.Random(seed)
+        start = dt.datetime(2024, 3, 1, tzinfo=dt.UTC)
+        self._makers["e"] = lambda: (
+            start + dt.timedelta(minutes=dice.randrange(60)),
+            self._maybe(0, 2),
+            self._maybe(-3, 3),
+        )
+        self._makers["n"] = lambda: (self._maybe(0, 3), tuple(dice.randrange(5) for _ in range(dice.randrange(1, 4))))
+        self.rows |= {"e": [], "n": []}
