@@ -13,6 +13,7 @@ from weirflow.types import ExplainMode, OperationState, Placement, Profile, Save
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
     from weirflow.config import Settings
+    from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy, StepSummary, Watch
     from weirflow.ivm.zset import DeltaBatch
     from weirflow.session import Operation, Session
     from weirflow.spark.frame import DataFrame
@@ -22,13 +23,18 @@ __all__ = [
     "DataFrame",
     "DeltaBatch",
     "ExplainMode",
+    "IncrementalFlow",
+    "Lateness",
     "Operation",
     "OperationState",
+    "OverflowPolicy",
     "Placement",
     "Profile",
     "SaveMode",
     "Session",
     "Settings",
+    "StepSummary",
+    "Watch",
     "WeirflowError",
     "__version__",
     "open_checkpoint_storage",
@@ -38,9 +44,14 @@ _LATE = {
     "CheckpointStorage": "weirflow.checkpoint",
     "DataFrame": "weirflow.spark.frame",
     "DeltaBatch": "weirflow.ivm.zset",
+    "IncrementalFlow": "weirflow.ivm.flow",
+    "Lateness": "weirflow.ivm.flow",
     "Operation": "weirflow.session",
+    "OverflowPolicy": "weirflow.ivm.flow",
     "Session": "weirflow.session",
     "Settings": "weirflow.config",
+    "StepSummary": "weirflow.ivm.flow",
+    "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",
 }
 

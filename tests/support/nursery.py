@@ -73,12 +73,13 @@ def _serve() -> None:
         if child == 0:
             try:
                 _live(json.loads(line))
-            except BaseException:
+            except BaseException:  # noqa: BLE001 - the child's own report, whatever it is
                 sys.excepthook(*sys.exc_info())
                 os._exit(1)
             os._exit(0)
         _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

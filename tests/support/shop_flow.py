@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from support.maintained import comparable
 
 from weirflow import DeltaBatch
-from weirflow.ivm.flow import IncrementalFlow
 from weirflow.sql.types import parse_ddl
+
+if TYPE_CHECKING:
+    from weirflow.ivm.flow import IncrementalFlow
 
 SOURCES = {
     "orders": ("id BIGINT, customer STRING, amount DECIMAL(10,2)", None),

@@ -34,6 +34,11 @@ class Construct:
     sql: str
     outcome: str = INCREMENTAL
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is maintained, not refused."""
+        return self.outcome in (INCREMENTAL, TOUCHED)
+
 
 def outcome(sql: str) -> str:
     """How the compiler maintains a view: by the delta, by touched group, or the reason why not."""

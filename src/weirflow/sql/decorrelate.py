@@ -34,7 +34,7 @@ from weirflow.sql.expr import (
 )
 from weirflow.sql.failure import null_folded
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Join, JoinKind, Plan, Project
-from weirflow.sql.pull_up import join_on, pull_up
+from weirflow.sql.pull_up import join_on, pull_up, value_of_nothing
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import expressions, map_call, map_plan, parts, rewrite
 from weirflow.sql.types import BIGINT, BOOLEAN
@@ -291,8 +291,7 @@ def _column_over_nothing(plan: Plan, index: int) -> Expr:
             lambda part: _column_over_nothing(source, part.index) if isinstance(part, Column) else None,
         )
     assert isinstance(plan, Aggregate), "only projections are above the aggregate"
-    is_count = plan.calls[index].function == "count"
-    return Literal(0, BIGINT) if is_count else Literal(None, plan.fields[index].type)
+    return value_of_nothing(plan.calls[index].function, plan.fields[index].type)
 
 
 def _with_marker(plan: Plan, width: int) -> tuple[Plan, Column]:

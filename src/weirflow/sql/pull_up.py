@@ -38,10 +38,12 @@ from weirflow.sql.plan import (
 )
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns, expressions, map_arguments, map_call, remap, rewrite, shift
-from weirflow.sql.types import BIGINT, BOOLEAN, INT
+from weirflow.sql.types import BOOLEAN, INT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
 
 
 def pull_up(plan: Plan, outer: Plan, *, empty_groups: bool = True) -> Pulled:  # noqa: C901, PLR0911 - one per node
@@ -167,10 +169,18 @@ def _with_empty_groups(plan: Aggregate, grouped: Plan, links: tuple[Expr, ...], 
 
 
 def over_nothing(function: str, value: Expr, marker: Expr) -> Expr:
-    """An aggregate's value after an outer join that may have found no group: counts are 0, all others NULL."""
-    if function != "count":
+    """An aggregate's value after an outer join that may have found no group."""
+    nothing = value_of_nothing(function, value.type)
+    if nothing.value is None:
         return value
-    return Call("case", (Call("is_null", (marker,), BOOLEAN), Literal(0, BIGINT), value), BIGINT)
+    return Call("case", (Call("is_null", (marker,), BOOLEAN), nothing, value), value.type)
+
+
+def value_of_nothing(function: str, kind: pa.DataType) -> Literal:
+    """What an aggregate gives over no rows: counts are 0, collections empty, all others NULL."""
+    if function == "count":
+        return Literal(0, kind)
+    return Literal(() if function in ("collect_list", "collect_set") else None, kind)
 
 
 def _marked(plan: Plan) -> Plan:

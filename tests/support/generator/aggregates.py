@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from support.generator.kinds import COMPARED, KEYS, SCALAR, Kind
-from support.generator.text import Differs
+from support.generator.text import Differs, Sql, sql
 
 K = Kind
 
@@ -71,6 +71,11 @@ def _aggregates() -> list[Aggregate]:
 
 
 AGGREGATES = tuple(_aggregates())
+
+
+def narrowed(value: Sql, kind: Kind) -> Sql:
+    """A call's result; DuckDB's sums of decimals have all 38 digits and no room left for the scale of others."""
+    return sql("{}", value, duck="CAST({} AS DECIMAL(30, 4))") if kind is K.DECIMAL else value
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from support.generator.aggregates import AGGREGATES, PEER_FRAMES, ROW_FRAMES, WINDOW_FUNCTIONS, Aggregate
+from support.generator.aggregates import AGGREGATES, PEER_FRAMES, ROW_FRAMES, WINDOW_FUNCTIONS, Aggregate, narrowed
 from support.generator.expressions import Column, Expressions, no_subquery
 from support.generator.kinds import KEYS, NESTED, Kind
 from support.generator.relations import From, Query, Relation, Relations
@@ -235,7 +235,7 @@ def _aggregate(inside: Expressions, *, exact: bool = False) -> Column:
     if filtered:
         template += f" FILTER (WHERE {{{len(parts)}}})" if "{0}" in template else " FILTER (WHERE {})"
         parts.append(inside.predicate(depth=1))
-    return Column(sql(template, *parts, duck=duck), call.kind)
+    return Column(narrowed(sql(template, *parts, duck=duck), call.kind), call.kind)
 
 
 def _chosen(inside: Expressions, calls: list[Aggregate]) -> Aggregate:
@@ -268,7 +268,8 @@ def _over(inside: Expressions, usable: Sequence[Column], partition: Sql, total: 
         kind = aggregate.kind
     clause = sql("ORDER BY {}", joined(", ", order)) if order else sql("")
     duck = Differs.NESTED_ORDER if nested else None
-    return Column(sql(f"{{}} OVER ({{}} {{}} {frame})", value, partition, clause, duck=duck), kind)
+    over = sql(f"{{}} OVER ({{}} {{}} {frame})", value, partition, clause, duck=duck)
+    return Column(narrowed(over, kind), kind)
 
 
 def _comparable(query: Query) -> bool:

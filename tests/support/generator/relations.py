@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from support.generator.aggregates import AGGREGATES
+from support.generator.aggregates import AGGREGATES, narrowed
 from support.generator.expressions import Column, Expressions, no_subquery
 from support.generator.kinds import KEYS, SCALAR, Kind
 from support.generator.scalars import constant, typed_null
@@ -240,7 +240,7 @@ class Relations:
         value = sql(call.template, *(inside.of(hole, depth=1) for hole in call.holes), duck=call.duck)
         where = self._equalities(outer, inner.columns, 1) if self.dice.random() < 0.6 else []
         clause = sql(" WHERE {}", where[0]) if where else sql("")
-        return sql("(SELECT {} FROM {}{})", value, inner.text, clause)
+        return sql("(SELECT {} FROM {}{})", narrowed(value, kind), inner.text, clause)
 
 
 def _scope(alias: str, columns: Sequence[tuple[str, Kind]]) -> tuple[Column, ...]:

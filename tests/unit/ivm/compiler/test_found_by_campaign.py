@@ -59,3 +59,10 @@ def test_an_aggregate_looks_only_at_rows_that_its_filter_lets_pass():
     views = Maintained(T, {"view": sql})
     views.tick({"t": [((1, 0), 1), ((1, 5), 1)]})
     assert dict(views.views["view"]) == {(2, 2): 1}
+
+
+def test_what_a_correlated_subquery_collects_of_nothing_is_an_empty_array():
+    sql = "SELECT k, (SELECT size(collect_set(b.v)) FROM t b WHERE b.k = t.v) AS n FROM t"
+    views = Maintained(T, {"view": sql})
+    views.tick({"t": [((1, 2), 1)]})
+    assert dict(views.views["view"]) == {(1, 0): 1}
