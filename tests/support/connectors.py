@@ -17,7 +17,6 @@ def available_connectors(*names: str) -> list[str]:
 
 def require_connectors(*names: str) -> None:
     """Skip the test, or every test of the fixture, that calls this on a Spark which lacks one of ``names``."""
-    available = available_connectors(*names)
-    lacking = [name for name in names if name not in available]
+    lacking = sorted(set(names) - set(available_connectors(*names)))
     if lacking:
-        pytest.skip(f"no {' and no '.join(lacking)} connector has jars for Spark {LINE} yet")
+        pytest.skip(f"Spark {LINE} has no jars yet for: {', '.join(lacking)}")

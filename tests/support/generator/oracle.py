@@ -83,8 +83,10 @@ class Oracle:
     def _little_optimized(self) -> Iterator[None]:
         """Spark without the rules that skip what could raise, such as all that stands before HAVING FALSE."""
         self._spark.conf.set("spark.sql.optimizer.excludedRules", ",".join(f"{_RULES}.{rule}" for rule in _SKIPPING))
-        yield
-        self._spark.conf.unset("spark.sql.optimizer.excludedRules")
+        try:
+            yield
+        finally:
+            self._spark.conf.unset("spark.sql.optimizer.excludedRules")
 
     def _compared(self, view: View, maintained: Maintained, theirs: pa.Table) -> str | None:
         types = [nullable(kind) for kind in theirs.schema.types]

@@ -17,7 +17,7 @@ from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.operator import Groups
@@ -39,6 +39,9 @@ class LinearCall:
         self.width = self._function.width
         self.summand = (self._function.summand, call.arguments, call.filter, call.distinct)
         """Equal for calls that add up the same numbers."""
+        self.distinct = call.distinct
+        self.inputs = (*self._arguments, *(() if self._filter is None else (self._filter,)))
+        """Which of the evaluated columns it reads; one that is DISTINCT also reads the keys."""
 
     @property
     def states(self) -> Sequence[State]:
@@ -46,7 +49,11 @@ class LinearCall:
         return (self._seen,) if self._seen is not None else ()
 
     def encode(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, into: np.ndarray, stage: Stage
+        self,
+        evaluated: Mapping[int, pa.Array] | Sequence[pa.Array],
+        weights: np.ndarray,
+        into: np.ndarray,
+        stage: Stage,
     ) -> Escapes | None:
         """Write the integers that each row of the delta adds; returns what escapes them."""
         arguments = [evaluated[index] for index in self._arguments]
@@ -56,7 +63,7 @@ class LinearCall:
         for argument in arguments:
             counted = linear.present_rows(argument, counted)
         if self._seen is not None:
-            values = (*evaluated[: self._key_count], *arguments)
+            values = (*(evaluated[index] for index in range(self._key_count)), *arguments)
             weights = self._first_and_last(self._seen, values, weights, counted, stage)
         argument = arguments[0] if len(arguments) == 1 else None
         self._function.encode(argument, counted, into)

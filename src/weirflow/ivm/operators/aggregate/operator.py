@@ -22,11 +22,15 @@ from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
+
+
+_BLOCK = 1 << 14
+"""More rows than that are added up a block at a time."""
 
 
 class Groups:
@@ -53,6 +57,14 @@ class Groups:
         """(rows, width) integers added up within each group."""
         totals: np.ndarray = np.add.reduceat(rows[self.order], self.starts, axis=0)
         return totals
+
+    def blocks(self, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
+        """Up to ``size`` rows in group order at a time: the rows, their first group, and where groups begin in them."""
+        for begin in range(0, len(self.order), size):
+            block = self.order[begin : begin + size]
+            first = int(np.searchsorted(self.starts, begin, side="right")) - 1
+            last = int(np.searchsorted(self.starts, begin + len(block)))
+            yield block, first, np.maximum(self.starts[first:last] - begin, 0)
 
     def numbers(self) -> np.ndarray:
         """For each row of the delta, the number of its group."""
@@ -146,13 +158,51 @@ class Aggregate(Operator):
 
     def _partial_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> np.ndarray:
         """What the delta adds to the linear totals of the groups it touches."""
+        if len(weights) > _BLOCK:
+            return self._partial_totals_in_blocks(evaluated, weights, groups)
         rows = np.empty((len(weights), self._linear_width), np.int64)
         rows[:, 0] = weights
         for slot in self._slots.values():
-            escaped = slot.call.encode(evaluated, weights, rows[:, slot.columns], self._stage)
-            if escaped is not None:
-                self._escapes.stage(groups, slot.number, escaped, self._stage)
+            self._encode(slot, evaluated, weights, rows[:, slot.columns], groups, None)
         return groups.sums(rows)
+
+    def _partial_totals_in_blocks(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups
+    ) -> np.ndarray:
+        """The same for a large delta, a block of rows in group order at a time: a block stays in the cache."""
+        totals = np.zeros((groups.count, self._linear_width), np.int64)
+        plain = [slot for slot in self._slots.values() if not slot.call.distinct]
+        for slot in self._slots.values():
+            if slot.call.distinct:  # which of several equal rows counts is a matter of the whole delta
+                rows = np.empty((len(weights), slot.call.width), np.int64)
+                self._encode(slot, evaluated, weights, rows, groups, None)
+                totals[:, slot.columns] = groups.sums(rows)
+        used = sorted({index for slot in plain for index in slot.call.inputs})
+        for block, at, starts in groups.blocks(_BLOCK):
+            rows = np.empty((len(block), self._linear_width), np.int64)
+            rows[:, 0] = weights[block]
+            taken = dict(zip(used, take_columns([evaluated[index] for index in used], block), strict=True))
+            for slot in plain:
+                self._encode(slot, taken, weights[block], rows[:, slot.columns], groups, block)
+            for columns in (slice(0, 1), *(slot.columns for slot in plain)):
+                totals[at : at + len(starts), columns] += np.add.reduceat(rows[:, columns], starts, axis=0)
+        return totals
+
+    def _encode(  # noqa: PLR0917 - private, called from the two above
+        self,
+        slot: Slot,
+        evaluated: Mapping[int, pa.Array] | Sequence[pa.Array],
+        weights: np.ndarray,
+        rows: np.ndarray,
+        groups: Groups,
+        block: np.ndarray | None,
+    ) -> None:
+        """Write what rows of the delta, those of ``block`` or all, add to a slot."""
+        escaped = slot.call.encode(evaluated, weights, rows, self._stage)
+        if escaped is not None:
+            if block is not None:
+                escaped = escaped._replace(rows=block[escaped.rows])
+            self._escapes.stage(groups, slot.number, escaped, self._stage)
 
     def _alive(self, totals: np.ndarray) -> np.ndarray:
         return totals[:, 0] > 0 if self._key_count else np.ones(len(totals), np.bool_)
