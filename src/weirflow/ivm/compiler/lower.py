@@ -398,21 +398,21 @@ class Lowering:
         """One copy of the rows for each set, with the other keys NULL and a number that tells the sets apart."""
         columns = identity(plan.input.fields)
         width, count = len(columns), len(plan.keys)
+        # Spark's grouping id: a bit for each key, the first key's highest, set when the key is left out.
+        numbers = [sum(1 << (count - 1 - place) for place in range(count) if place not in members) for members in sets]
+        # A set that is named twice makes its groups twice: its place tells them apart.
+        marks = [(number,) if len(set(numbers)) == len(sets) else (number, at) for at, number in enumerate(numbers)]
         copies = []
-        for members in sets:
+        for members, mark in zip(sets, marks, strict=True):
             keys = tuple(key if place in members else Literal(None, key.type) for place, key in enumerate(plan.keys))
-            # Spark's grouping id: a bit for each key, the first key's highest, set when the key is left out.
-            number = sum(1 << (count - 1 - place) for place in range(count) if place not in members)
-            copies.append(self._project(source, (*columns, *keys, Literal(number, _BIGINT))))
-        types = [*(column.type for column in columns), *(key.type for key in plan.keys), _BIGINT]
+            copies.append(self._project(source, (*columns, *keys, *(Literal(value, _BIGINT) for value in mark))))
+        types = self._circuit.nodes[copies[0]].operator.types
         spread = self._circuit.add(Union(types), copies, "grouping sets")
-        keys = tuple(Column(width + place, "", key.type) for place, key in enumerate(plan.keys))
+        keys = tuple(Column(place, "", types[place]) for place in range(width, len(types)))
         calls = tuple(moved_call(call, range(width)) for call in plan.calls)
-        grouped = self._circuit.add(
-            Aggregate((*keys, Column(width + count, "", _BIGINT)), calls), [spread], "aggregate", (keys, calls)
-        )
+        grouped = self._circuit.add(Aggregate(keys, calls), [spread], "aggregate", (keys, calls))
         output = [Column(place, "", key.type) for place, key in enumerate(plan.keys)]
-        output += [Column(count + 1 + place, "", call.type) for place, call in enumerate(plan.calls)]
+        output += [Column(len(keys) + place, "", call.type) for place, call in enumerate(plan.calls)]
         return self._project(grouped, [*output, Column(count, "", _BIGINT)])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel.run import sort_order
 from weirflow.ivm.zset.batch import take_array
 from weirflow.ivm.zset.buffers import is_fixed_width, raw_values
 from weirflow.ivm.zset.rows import equal_arrays, equal_values, expand_ranges
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     Hits = list[tuple[Run, Int64s, Int64s]]
 
 
+_SMALL_RUN = 1 << 16
+"""Such a run stays in the processor's cache: many needles need not be sorted for it."""
+
+
 class Needles:
     """Probe rows prepared for a search in several runs.
 
@@ -28,13 +33,13 @@ class Needles:
     its first columns equal the probe row's. ``low`` has no bits of ``span``, which are the lowest.
     """
 
-    __slots__ = ("_equality", "_keys", "_low", "_order", "_span")
+    __slots__ = ("_equality", "_keys", "_order", "_sorted", "_span", "_unsorted")
 
     def __init__(self, keys: Sequence[pa.Array], low: UInt64s, span: np.uint64, equality: Equality) -> None:
         self._keys = keys
-        # Ascending needles: the search in a large run touches each part of it once.
-        self._order = low.argsort(kind="stable")
-        self._low = low[self._order]
+        self._unsorted = low
+        self._order: Int64s | None = None
+        self._sorted = low
         self._span = span
         self._equality = equality
 
@@ -43,7 +48,7 @@ class Needles:
 
         Keys are not compared; probe rows without such a row are left out.
         """
-        codes, low = run.codes, self._low
+        codes, (low, order) = run.codes, self._for(run)
         first = run.search(low)
         # The code at the first position that is not below the range; past the end it is one below, which never fits.
         hit = (self._upper(codes.take(first, mode="clip")) == low).nonzero()[0]
@@ -55,7 +60,17 @@ class Needles:
         more = (self._upper(codes.take(first + 1, mode="clip")) == low).nonzero()[0]
         if len(more):
             length[more] = codes.searchsorted(low[more] | self._span, "right") - first[more]
-        return self._order[hit], first, length
+        return hit if order is None else order[hit], first, length
+
+    def _for(self, run: Run) -> tuple[UInt64s, Int64s | None]:
+        """The needles in the best order for a search in the run, and that order; None for the order they came in."""
+        if len(run) <= _SMALL_RUN and len(self._unsorted) > len(run):
+            return self._unsorted, None
+        if self._order is None:
+            # Ascending needles: the search in a large run touches each part of it once.
+            self._order = sort_order(self._unsorted)
+            self._sorted = self._unsorted[self._order]
+        return self._sorted, self._order
 
     def _upper(self, codes: UInt64s) -> UInt64s:
         return codes & ~self._span if self._span else codes

@@ -66,3 +66,12 @@ def test_what_a_correlated_subquery_collects_of_nothing_is_an_empty_array():
     views = Maintained(T, {"view": sql})
     views.tick({"t": [((1, 2), 1)]})
     assert dict(views.views["view"]) == {(1, 0): 1}
+
+
+def test_a_grouping_set_named_twice_makes_its_groups_twice():
+    views = Maintained(
+        {"t": pa.schema([("a", pa.int64()), ("v", pa.int64())])},
+        {"v": "SELECT a, SUM(v) AS s FROM t GROUP BY GROUPING SETS ((a), (a), ())"},
+    )
+    views.tick({"t": [((1, 2), 1), ((1, 3), 1)]})
+    assert views.views["v"] == {(1, 5): 2, (None, 5): 1}

@@ -57,10 +57,9 @@ class RunningExtreme:
         words, held_words = self._words(bits), np.where(present, self._words(held), _WORST)
         came, went = np.flatnonzero(weights > 0), np.flatnonzero(weights < 0)
         best_words, best = held_words.copy(), held.copy()
-        order = came[np.lexsort((words[came], groups[came]))]
-        first = order[np.flatnonzero(np.diff(groups[order], prepend=-1))]
-        better = first[words[first] < held_words[groups[first]]]
-        best_words[groups[better]], best[groups[better]] = words[better], bits[better]
+        np.minimum.at(best_words, groups[came], words[came])
+        better = came[(words[came] == best_words[groups[came]]) & (words[came] < held_words[groups[came]])]
+        best[groups[better]] = bits[better]
         doubtful = np.zeros(len(old), np.bool_)
         # Of zeros of either sign, equal in order but not in bits, the rows decide which one it is.
         tied = came[(words[came] == best_words[groups[came]]) & (bits[came] != best[groups[came]])]
