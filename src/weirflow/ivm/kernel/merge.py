@@ -32,10 +32,10 @@ class RunOrder(Protocol):
         """A run of rows in any order: equal rows added up, rows of zeros dropped."""
 
     def merge(self, parts: Sequence[Run]) -> Run:
-        """One run of all rows of some runs, or of slices of runs cut by ``end_of``.
+        """One run of all rows of some runs, or of slices of runs cut by ``end_of``."""
 
-        Of several parts the last need not be sorted; it costs less if it is.
-        """
+    def merge_unsorted(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows, of which only the first part is sorted."""
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
         """Where to cut ``run`` so that all rows not after row ``at`` of ``pivot`` are before the cut, in any run.
@@ -106,8 +106,10 @@ class CodeOrder:
 
     def merge(self, parts: Sequence[Run]) -> Run:
         """One run of all rows."""
-        if len(parts) == 1:
-            return parts[0]
+        return parts[0] if len(parts) == 1 else self.merge_unsorted(parts)
+
+    def merge_unsorted(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows, of which only the first part is sorted."""
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
         # A stable sort of few sorted stretches takes linear time.

@@ -167,8 +167,9 @@ class _OrderedRuns:
         return Run(codes[order], take_columns(columns, order), values)
 
     def merge(self, parts: Sequence[Run]) -> Run:
-        if len(parts) == 1:
-            return parts[0]
+        return parts[0] if len(parts) == 1 else self.merge_unsorted(parts)
+
+    def merge_unsorted(self, parts: Sequence[Run]) -> Run:
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
         return self.sort(codes, concat_columns([part.columns for part in parts]), values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.errors import DataError
 from weirflow.ivm.kernel.memory import allocator
 from weirflow.ivm.kernel.merge import Merge, can_merge, copied
 from weirflow.ivm.kernel.run import Run
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 HEAD_ROWS = 2048
 """Inserted rows are merged at once into the newest run up to this size: it is as fast as adding another run."""
+_LARGE = 1 << 40
+"""Once there was a greater value than this, sums may leave int64: they are added up at once, to find out."""
 FAN_IN = 3
 """How many runs of similar size are merged into one, and so the factor between the sizes of levels."""
 
@@ -37,12 +40,16 @@ class Spine:
         self._allocate = allocator(spill)
         self._runs: list[Run] = [run for run in runs if len(run)]
         self._head: Run | None = None
+        self._inserted: list[Run] = []  # unsorted; they go into the head when it is looked at, or when they are many
+        self._inserted_rows = 0
+        self._large = False
         self._merges: list[Merge] = []
         self._settled = False
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that together are the state; all rows of all of them count. Merges under way are not in it."""
+        self._tidy()
         return (*self._runs, self._head) if self._head is not None else tuple(self._runs)
 
     @property
@@ -63,10 +70,26 @@ class Spine:
                 self._runs.append(run if self._spill is None else copied(run, self._allocate))
                 self._settled = False
             return
-        if self._head is None:
-            head = self._order.sort(codes, columns, values)
-        else:
-            head = self._order.merge([self._head, Run(codes, tuple(columns), values)])
+        self._inserted.append(Run(codes, tuple(columns), values))
+        self._inserted_rows += len(codes)
+        if self._inserted_rows > HEAD_ROWS // 2:
+            self._tidy()
+            return
+        self._large |= len(values) > 0 and max(int(values.max()), -int(values.min())) > _LARGE
+        if self._large:
+            try:
+                self._tidy()
+            except DataError:
+                self._inserted_rows -= len(self._inserted.pop())
+                raise
+
+    def _tidy(self) -> None:
+        """Put what was inserted into the head."""
+        if not self._inserted:
+            return
+        newest = [] if self._head is None else [self._head]
+        head = self._order.merge_unsorted([*newest, *self._inserted])
+        self._inserted, self._inserted_rows = [], 0
         if len(head) > HEAD_ROWS:
             self._runs.append(head)
             self._head = None
@@ -78,6 +101,7 @@ class Spine:
         """Merge about ``fuel`` rows; returns how many were. Zero means that there is nothing to merge."""
         if self._settled:
             return 0
+        self._tidy()
         done = 0
         self._plan()
         while self._merges and done < fuel:
