@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.session.flows import Flows, SessionFlow
     from weirflow.spark.engine import Engine
     from weirflow.spark.frame import DataFrame
     from weirflow.spark.stages import Stage
@@ -88,6 +89,7 @@ class Session:
             display=self._display,
         )
         """Everything that runs in this Session now; see ``Operations``."""
+        self._flows: Flows | None = None
         _open_sessions.add(self)
 
     # Opening and closing
@@ -135,6 +137,8 @@ class Session:
             self._closed = True
             engine, self._engine = self._engine, None
         _open_sessions.discard(self)
+        if self._flows is not None:
+            self._flows.close()
         self.operations.stop_all(timeout=_STOP_SECONDS)
         self._display.close()
         if engine is not None:
@@ -152,6 +156,8 @@ class Session:
         if not is_query(query):
             return self._frame(_shorten(query), lambda spark: spark.sql(query, args=_spark_params(params)))
         spark = self.spark
+        if self._flows is not None:
+            self._flows.show(query)
         with self._translated():  # planning a query runs nothing that would have to be stopped
             native = spark.sql(query, args=_spark_params(params))
         return self._wrapped(native)
@@ -286,6 +292,27 @@ class Session:
             lambda spark: spark.udf.register(name, function) if is_udf else spark.udf.register(name, function, returns),
         )
         return registered
+
+    # Flows
+
+    def flow(self, name: str = "flow", *, partitions: int | None = None, **options: Any) -> SessionFlow:
+        """The incremental flow of this name, made if there is none; a durable Session reopens it as it was.
+
+        Its views are tables for ``sql``, and what has no delta rule is recomputed by Spark and compared.
+
+        Args:
+            name: what the flow is called, and in a durable Session where it is kept.
+            partitions: over how many tasks of Spark it is spread; None runs it in this process.
+            options: those of ``IncrementalFlow``.
+        """
+        with self._lock:
+            if self._closed:
+                raise SessionClosed("This Session is closed.", hint="open another one")
+            if self._flows is None:
+                from weirflow.session.flows import Flows  # noqa: PLC0415 - imports the kernel
+
+                self._flows = Flows(self)
+            return self._flows.open(name, partitions=partitions, options=options)
 
     # Looking inside
 

@@ -251,6 +251,18 @@ class IncrementalFlow:
                 rows = consolidate(Batch.concat([rows, *undone]))
             return self._state.delta(view, rows).inserts()
 
+    def snapshots(self, names: Sequence[str]) -> tuple[int, dict[str, pa.Table]]:
+        """All rows of several views or sources, at the same epoch."""
+        with self._lock:
+            return self.epoch, {name: self.snapshot(name) for name in names}
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The sources and views whose rows are kept."""
+        with self._lock:
+            relations = self._state.program.relations
+            return tuple(name for name, relation in relations.items() if relation.store is not None)
+
     def sql(self, query: str) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed in this process."""
         with self._lock:
@@ -368,6 +380,11 @@ class IncrementalFlow:
             old = (self._state.sources, {**self._state.views, **self._state.waiting})
             new = (other._state.sources, {**other._state.views, **other._state.waiting})
             return plan_evolution(old, new, set(self._state.program.states()), self._engine)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the flow was closed."""
+        return self._closed
 
     def close(self) -> None:
         """End all watches and let go of the flow's path. What was ticked stays."""

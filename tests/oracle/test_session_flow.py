@@ -1,0 +1,87 @@
+"""Flows of a Session: Spark recomputes what has no delta rule, and its SQL reads the views."""
+
+from collections import Counter
+
+import pytest
+from support.maintained import comparable
+from support.view_corpus import SOURCES, VIEWS, RandomTables
+
+from weirflow import Session
+from weirflow.errors import UnsupportedError
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.delta import DeltaBatch
+
+
+def delta(name, changes):
+    schema = SOURCES[name]
+    rows = [{field.name: row[at] for at, field in enumerate(schema)} for row, _ in changes]
+    inserted = DeltaBatch.from_inserts(rows, schema=schema).batch if rows else Batch.empty(schema.types)
+    weights = [weight for _, weight in changes]
+    return DeltaBatch.of_batch(schema, Batch(inserted.columns, inserted.weights * weights))
+
+
+def weighted_rows(change):
+    batch = change.batch
+    columns = [[comparable(value) for value in column.to_pylist()] for column in batch.columns]
+    return Counter(dict(zip(zip(*columns, strict=True), batch.weights.tolist(), strict=True)))
+
+
+def test_diff_based_and_incremental_views_give_equal_deltas(session):
+    flow = session.flow("both ways")
+    for name, schema in SOURCES.items():
+        flow.register_source(name, schema)
+    for name, sql in VIEWS.items():
+        flow.register_view(name, sql, mode="incremental")
+    for name, sql in VIEWS.items():
+        flow.register_view(f"{name}_by_diff", sql, mode="diff")
+    tables = RandomTables(seed=2)
+    watches = {name: flow.watch_output(name) for name in flow.views}
+    for _ in range(2):
+        flow.tick({name: delta(name, rows) for name, rows in tables.changes(most=8).items()})
+        for name in VIEWS:
+            one, other = watches[name].get(0), watches[f"{name}_by_diff"].get(0)
+            assert (one is None) == (other is None), name
+            if one is not None:
+                assert weighted_rows(one[1]) == weighted_rows(other[1]), name
+    flow.close()
+
+
+def test_sql_outside_the_incremental_subset_runs_on_spark(session):
+    flow = session.flow("auto")
+    flow.register_source("orders", "customer STRING, amount BIGINT")
+    flow.register_view("loud", "SELECT soundex(customer) AS code, COUNT(*) AS n FROM orders GROUP BY 1")
+    flow.register_view("codes", "SELECT COUNT(*) AS n FROM loud")
+    assert "FUNCTION_NOT_PROVEN" in flow.explain("loud")
+    flow.tick("orders", [{"customer": "Robert", "amount": 1}, {"customer": "Rupert", "amount": 2}])
+    assert flow.snapshot("loud").to_pylist() == [{"code": "R163", "n": 2}]
+    assert flow.snapshot("codes").to_pylist() == [{"n": 1}]
+    flow.close()
+
+
+def test_views_are_tables_for_the_sessions_sql(session):
+    flow = session.flow("tables")
+    flow.register_source("orders", "customer STRING, amount BIGINT")
+    flow.register_view("flow_totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer")
+    session.register("names", [{"customer": "a", "name": "Ann"}])
+    query = "SELECT name, total FROM flow_totals JOIN names USING (customer)"
+    for amount, total in ((5, 5), (7, 12)):
+        flow.tick("orders", session.sql(f"SELECT 'a' AS customer, CAST({amount} AS BIGINT) AS amount"))
+        assert session.sql(query).to_arrow().to_pylist() == [{"name": "Ann", "total": total}]
+    assert flow.frame("flow_totals").count() == 1
+    flow.close()
+
+
+def test_a_flow_that_is_spread_is_refused_not_run_here(session):
+    with pytest.raises(UnsupportedError, match="executors"):
+        session.flow("spread", partitions=4)
+
+
+def test_a_durable_session_reopens_its_flows(tmp_path):
+    for expected in (1, 2):
+        with Session.single_node(tmp_path) as durable:
+            flow = durable.flow("shop")
+            flow.register_source("orders", "customer STRING, amount BIGINT")
+            flow.register_view("n", "SELECT COUNT(*) AS n FROM orders")
+            flow.tick("orders", [{"customer": "a", "amount": 1}])
+            assert flow.snapshot("n").to_pylist() == [{"n": expected}]
+            assert durable.flow("shop") is flow
