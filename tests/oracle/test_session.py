@@ -131,11 +131,9 @@ def test_a_python_function_in_sql(session):
 
 
 def test_a_function_hides_a_builtin_of_its_name(session):
-    session.udf("double", lambda x: 2 * x, "int")
-    try:
-        assert session.sql("SELECT double(21) AS n").to_arrow().to_pylist() == [{"n": 42}]
-    finally:
-        session.sql("DROP TEMPORARY FUNCTION double")
+    # One that no other test calls: Spark 4.1 does not take the name back.
+    session.udf("sentences", lambda text: f"said: {text}")
+    assert session.sql("SELECT sentences('It rains.') AS heard").to_arrow().to_pylist() == [{"heard": "said: It rains."}]
 
 
 def test_a_function_that_is_a_udf_brings_its_type(session):

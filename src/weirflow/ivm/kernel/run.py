@@ -130,18 +130,17 @@ def sorted_run(
     """
     if order is None:
         order = sort_order(codes)
-    codes, columns, values = codes[order], take_columns(columns, order), values[order]
-    regrouped, starts = group_sorted(codes, columns, equality)
+    codes, values = codes[order], values[order]
+    regrouped, starts = group_sorted(codes, columns, equality, order)
     if regrouped is not None:
-        columns, values = take_columns(columns, regrouped), values[regrouped]
+        order, values = order[regrouped], values[regrouped]
     if starts is not None and len(starts) < len(codes):
-        codes, values = codes[starts], add_segments(values, starts)
-        columns = take_columns(columns, starts)
+        order, codes, values = order[starts], codes[starts], add_segments(values, starts)
     nonzero = values[:, 0] != 0 if values.shape[1] == 1 else values.any(axis=1)
     if not nonzero.all():
         kept = np.flatnonzero(nonzero)
-        codes, columns, values = codes[kept], take_columns(columns, kept), values[kept]
-    return Run(codes, tuple(columns), values)
+        order, codes, values = order[kept], codes[kept], values[kept]
+    return Run(codes, take_columns(columns, order), values)
 
 
 def sort_order(codes: UInt64s) -> Int64s:

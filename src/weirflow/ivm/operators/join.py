@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.compile import Evaluator
     from weirflow.ivm.kernel.state import Matches
     from weirflow.ivm.operators.arrange import Arrange
+    from weirflow.ivm.zset.batch import Int64s
     from weirflow.sql.expr import Expr
 
 
@@ -63,17 +64,27 @@ class Join(Operator):
         return Batch.concat(present) if present else self.nothing
 
     def _joined(self, left: Batch, matches: Matches) -> Batch:
-        return self._combined(left.take(matches.probe_index), matches.batch)
+        return self._combined(left, matches.probe_index, matches.batch, None)
 
     def _joined_reversed(self, right: Batch, matches: Matches) -> Batch:
-        return self._combined(matches.batch, right.take(matches.probe_index))
+        return self._combined(matches.batch, None, right, matches.probe_index)
 
-    def _combined(self, left: Batch, right: Batch) -> Batch:
-        """Pairs of rows side by side: those that meet the residual condition, with the chosen columns."""
+    def _combined(self, left: Batch, left_at: Int64s | None, right: Batch, right_at: Int64s | None) -> Batch:
+        """Pairs of rows side by side, of each side those at the given places or all in order.
+
+        Only pairs that meet the residual condition are returned, with the chosen columns.
+        """
+        if self._residual is None:
+            left, right = left.select(self._left_columns), right.select(self._right_columns)
+        if left_at is not None:
+            left = left.take(left_at)
+        if right_at is not None:
+            right = right.take(right_at)
         weights = left.weights * right.weights
-        if self._residual is not None and len(left):
+        if self._residual is None:
+            return Batch((*left.columns, *right.columns), weights)
+        if len(weights):
             keep = np.flatnonzero(true_rows(self._residual((*left.columns, *right.columns), len(left))))
             left, right, weights = left.take(keep), right.take(keep), weights[keep]
-        columns = [left.columns[index] for index in self._left_columns]
-        columns += [right.columns[index] for index in self._right_columns]
-        return Batch(tuple(columns), weights)
+        columns = left.select(self._left_columns).columns + right.select(self._right_columns).columns
+        return Batch(columns, weights)
