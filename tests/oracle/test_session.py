@@ -133,7 +133,7 @@ def test_a_python_function_in_sql(session):
 def test_a_function_hides_a_builtin_of_its_name(session):
     # One that no other test calls: Spark 4.1 does not take the name back.
     session.udf("sentences", lambda text: f"said: {text}")
-    assert session.sql("SELECT sentences('It rains.') AS heard").to_arrow().to_pylist() == [{"heard": "said: It rains."}]
+    assert rows(session.sql("SELECT sentences('It rains.') AS heard")) == [{"heard": "said: It rains."}]
 
 
 def test_a_function_that_is_a_udf_brings_its_type(session):
