@@ -100,7 +100,7 @@ FRAMES = {
                ANY_VALUE(v) OVER (PARTITION BY k ORDER BY id) AS some,
                COLLECT_LIST(v) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS list,
                SIZE(COLLECT_SET(v) OVER (PARTITION BY k)) AS different,
-               PERCENTILE(v, 0.3) OVER (PARTITION BY k ORDER BY id) AS third,
+               PERCENTILE(v, 0.25) OVER (PARTITION BY k ORDER BY id) AS quarter,
                BOOL_OR(v > 2) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS big,
                PERCENT_RANK() OVER (PARTITION BY k ORDER BY v) AS place,
                CUME_DIST() OVER (PARTITION BY k ORDER BY v DESC) AS share
