@@ -18,8 +18,10 @@ from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.program import Engine, Mode, Program, View
 from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.durability.records import DropRelation
+from weirflow.ivm.flow.describe import FlowInfo
 from weirflow.ivm.flow.evolution import EvolutionPlan, plan_evolution, restore
 from weirflow.ivm.flow.explain import explain_view
+from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.history import History
 from weirflow.ivm.flow.persist import manifest_of, source_entry, tick_entry, view_entry
 from weirflow.ivm.flow.schema import read_schema
@@ -323,6 +325,22 @@ class IncrementalFlow:
         """
         with self._lock:
             self._callbacks.setdefault(self._output(view), []).append(callback)
+
+    def describe(self) -> FlowInfo:
+        """Where the flow runs and is kept, and what it is made of."""
+        with self._lock:
+            return FlowInfo(
+                name=self.name,
+                runs="in this process",
+                kept="in memory" if self._store is None else f"in {self._store.folder}",
+                epoch=self.epoch,
+                nbytes=self._state.nbytes,
+                relations=self._state.relations(),
+            )
+
+    def graph(self) -> FlowGraph:
+        """The flow as a graph, for a notebook or as Mermaid and SVG text."""
+        return FlowGraph(self.describe().relations)
 
     def explain(self, view: str) -> str:
         """How a view is maintained: its mode and why, and the operators with the rows and bytes they keep."""

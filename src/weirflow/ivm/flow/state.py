@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from weirflow.errors import ConfigError, TableNotFound, did_you_mean
 from weirflow.ivm.compiler.program import Engine, Program, View, in_order, tables
+from weirflow.ivm.flow.describe import RelationInfo
 from weirflow.ivm.flow.source import Change, Source, SourceInput
 from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -163,6 +164,27 @@ class FlowState:
     def delta(self, name: str, rows: Batch) -> DeltaBatch:
         """Weighted rows of a source or view, as users see them."""
         return DeltaBatch.of_batch(self.schema(name), rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all state."""
+        return sum(state.nbytes for node in self.program.circuit.nodes for state in node.operator.states)
+
+    def relations(self) -> tuple[RelationInfo, ...]:
+        """All sources and views, those that are read before those that read them."""
+        known = {name.casefold(): name for name in (*self.inputs, *self.views, *self.waiting)}
+        views = {**self.views, **self.waiting}
+        found = []
+        for name in (*self.inputs, *in_order({name: view.sql for name, view in views.items()})):
+            relation = self.program.relations.get(name)
+            kept = relation is not None and relation.store is not None
+            kind = "waiting" if relation is None else "source" if relation.mode is None else relation.mode.value
+            read = tables(views[name].sql) if name in views else set[str]()
+            reads = tuple(sorted(known[one] for one in read if one in known and known[one] != name))
+            runs = self.program.store(name).arrangement.runs if kept else ()
+            rows = sum(int(run.values[:, 0].sum()) for run in runs) if kept else None
+            found.append(RelationInfo(name, kind, rows, reads))
+        return tuple(found)
 
     def readers(self, name: str) -> list[str]:
         """The views that read a source or view directly."""

@@ -61,6 +61,11 @@ class FlowStore:
         self._saved: Manifest | None = None
         self._fence = 1
 
+    @property
+    def folder(self) -> Path:
+        """Where the flow is kept."""
+        return self._folder
+
     def open(self, engine: Engine | None, on_tick: Callable[[int, dict[str, Batch]], None]) -> FlowState:
         """The flow as it was: the newest checkpoint, then the ticks of the log, told to ``on_tick`` with what they did.
 

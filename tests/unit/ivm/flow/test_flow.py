@@ -1,5 +1,6 @@
 import asyncio
 import threading
+import xml.etree.ElementTree as ET
 
 import pyarrow as pa
 import pytest
@@ -387,3 +388,36 @@ def test_a_closed_flow_says_so(flow):
     flow.close()
     with pytest.raises(FlowError, match="closed"):
         flow.tick("orders", order("ann", 5))
+
+
+# Looking at it
+
+
+def test_describe_says_where_it_runs_and_what_it_holds(flow):
+    flow.register_view("top", TOP)
+    flow.register_view("lost", "SELECT * FROM nowhere")
+    flow.drop("lost")
+    flow.tick("orders", order("ann", 5) + order("ann", 5) + order("bob", 7))
+    lines = str(flow.describe()).splitlines()
+    assert lines[:3] == ["flow       flow, epoch 1", "runs       in this process", "kept       in memory"]
+    assert lines[4:] == [
+        "source       orders: 3 rows",
+        "incremental  totals: 2 rows, reads orders",
+        "incremental  top: 1 rows, reads totals",
+    ]
+
+
+def test_the_graph_as_mermaid_and_svg(flow):
+    flow.register_view("top", TOP)
+    flow.tick("orders", order("ann", 5))
+    assert flow.graph().mermaid.splitlines() == [
+        "flowchart LR",
+        '    orders[("orders<br/>source, 1 rows")]',
+        '    totals["totals<br/>incremental, 1 rows"]',
+        '    top["top<br/>incremental, 1 rows"]',
+        "    orders --> totals",
+        "    totals --> top",
+    ]
+    drawn = ET.fromstring(flow.graph().svg)
+    assert len(drawn.findall("{http://www.w3.org/2000/svg}rect")) == 3
+    assert len(drawn.findall("{http://www.w3.org/2000/svg}path")) == 2

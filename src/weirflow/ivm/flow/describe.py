@@ -1,0 +1,56 @@
+"""What a flow is, for people: where it runs and what it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class RelationInfo:
+    """A source or view.
+
+    Attributes:
+        kind: ``source``, ``incremental``, ``diff`` or, for a view whose inputs are not all there, ``waiting``.
+        rows: how many rows it holds; None where they are not kept.
+        reads: the sources and views that a view reads.
+    """
+
+    name: str
+    kind: str
+    rows: int | None
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlowInfo:
+    """A flow at an epoch.
+
+    Attributes:
+        runs: where its circuit runs.
+        kept: where it is kept.
+        nbytes: of all its state.
+    """
+
+    name: str
+    runs: str
+    kept: str
+    epoch: int
+    nbytes: int
+    relations: Sequence[RelationInfo]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'flow':<10} {self.name}, epoch {self.epoch}",
+            f"{'runs':<10} {self.runs}",
+            f"{'kept':<10} {self.kept}",
+            f"{'state':<10} {self.nbytes:,} bytes",
+        ]
+        for one in self.relations:
+            rows = "rows not kept" if one.rows is None else f"{one.rows:,} rows"
+            reads = f", reads {', '.join(one.reads)}" if one.reads else ""
+            lines.append(f"{one.kind:<12} {one.name}: {rows}{reads}")
+        return "\n".join(lines)
