@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -22,25 +21,24 @@ from weirflow.ivm.flow.describe import FlowInfo
 from weirflow.ivm.flow.evolution import EvolutionPlan, plan_evolution, restore
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.flow.graph import FlowGraph
-from weirflow.ivm.flow.history import History
+from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import manifest_of, source_entry, tick_entry, view_entry
 from weirflow.ivm.flow.schema import read_schema
 from weirflow.ivm.flow.source import Change, Lateness, Source
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.store import FlowStore
 from weirflow.ivm.flow.summary import StepSummary
-from weirflow.ivm.flow.watch import OverflowPolicy, Watch
+from weirflow.ivm.flow.watch import OverflowPolicy
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-_log = logging.getLogger(__name__)
+    from weirflow.ivm.flow.watch import Watch
 
 _HISTORY_BYTES = 64 << 20
-_ROOM_SECONDS = 30.0
 _LATE = ".late"
 
 
@@ -90,9 +88,7 @@ class IncrementalFlow:
         self.name = name
         self._lock = threading.RLock()
         self._engine = engine
-        self._history = History(epochs=history, nbytes=_HISTORY_BYTES)
-        self._watches: list[Watch] = []
-        self._callbacks: dict[str, list[Callable[[int, DeltaBatch], None]]] = {}
+        self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
         self._pending: _Pending | None = None
         self._saved_to: dict[str, Checkpoints] = {}
         self._checkpoint_every = checkpoint_every
@@ -101,7 +97,7 @@ class IncrementalFlow:
         self._state = FlowState(engine)
         if self._store is not None:
             try:
-                self._state = self._store.open(engine, self._history.append)
+                self._state = self._store.open(engine, self._outputs.history.append)
             except BaseException:
                 self._store.close()
                 raise
@@ -167,8 +163,7 @@ class IncrementalFlow:
             self._state.drop(name)
             if self._store is not None:
                 self._store.append(DropRelation(name))
-            for watch in [watch for watch in self._watches if watch.view.removesuffix(_LATE) == name]:
-                watch.close()
+            self._outputs.close(lambda view: view.removesuffix(_LATE) == name)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -249,7 +244,7 @@ class IncrementalFlow:
             if epoch is not None and epoch != self.epoch:
                 if epoch > self.epoch:
                     raise ConfigError(f"The flow is at epoch {self.epoch}; {epoch} is yet to come.")
-                undone = [delta.negate() for _, delta in self._history.since(epoch, view)]
+                undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, view)]
                 rows = consolidate(Batch.concat([rows, *undone]))
             return self._state.delta(view, rows).inserts()
 
@@ -308,15 +303,12 @@ class IncrementalFlow:
             self._require_open()
             self._state.ready()
             name = self._output(view)
-            watch = Watch(name, capacity=capacity, policy=OverflowPolicy(policy), detach=self._detach)
-            first: list[tuple[int, DeltaBatch]] = []
+            first: Iterable[tuple[int, Batch]] = ()
             if snapshot:
-                first = [(self.epoch, self._state.delta(name, self._state.rows(name)))]
+                first = [(self.epoch, self._state.rows(name))]
             elif from_epoch is not None:
-                first = [(number, self._delta(name, rows)) for number, rows in self._history.since(from_epoch, name)]
-            watch.begin(self.epoch, first)
-            self._watches.append(watch)
-            return watch
+                first = self._outputs.history.since(from_epoch, name)
+            return self._outputs.watch(name, self.epoch, first, capacity=capacity, policy=OverflowPolicy(policy))
 
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with ``(epoch, delta)`` after each tick that changes the view, in the tick's thread.
@@ -324,7 +316,7 @@ class IncrementalFlow:
         What it raises is logged; it cannot undo the tick.
         """
         with self._lock:
-            self._callbacks.setdefault(self._output(view), []).append(callback)
+            self._outputs.call(self._output(view), callback)
 
     def describe(self) -> FlowInfo:
         """Where the flow runs and is kept, and what it is made of."""
@@ -387,8 +379,10 @@ class IncrementalFlow:
             restored = restore(manifest, checkpoints.load(manifest), wanted if any(wanted) else None, self._engine)
             self._state = restored.state
             self._pending = None
-            self._history.forget(self.epoch)
-            self._after_restore(restored.differences, restored.reshaped)
+            self._outputs.history.forget(self.epoch)
+            known = self._state.program.relations.keys() - set(restored.reshaped)
+            self._outputs.close(lambda view: view.removesuffix(_LATE) not in known)
+            self._outputs.publish(self.epoch, restored.differences)
             return restored.plan
 
     def plan(self, other: IncrementalFlow) -> EvolutionPlan:
@@ -410,8 +404,7 @@ class IncrementalFlow:
             if self._closed:
                 return
             self._closed = True
-            for watch in list(self._watches):
-                watch.close()
+            self._outputs.close(lambda _: True)
             if self._store is not None:
                 self._store.close()
 
@@ -435,7 +428,7 @@ class IncrementalFlow:
         outputs = self._state.step(changes)
         try:
             outputs |= {f"{name}{_LATE}": one.late for name, one in changes.items() if len(one.late)}
-            self._await_room(outputs)
+            self._outputs.await_room(outputs)
             failpoint("tick.before_log")
             if self._store is not None:
                 self._store.append(tick_entry(self.epoch + 1, pending.token, changes))
@@ -445,9 +438,9 @@ class IncrementalFlow:
         failpoint("tick.before_commit")
         self._state.commit(changes, pending.token)
         self._pending = None
-        self._history.append(self.epoch, outputs | {name: one.rows for name, one in changes.items()})
+        self._outputs.history.append(self.epoch, outputs | {name: one.rows for name, one in changes.items()})
         failpoint("tick.before_publish")
-        self._publish(outputs)
+        self._outputs.publish(self.epoch, outputs)
         failpoint("tick.after_publish")
         if self._store is not None and 0 < self._checkpoint_every <= self._store.unsaved:
             self._store.checkpoint(self._state)
@@ -480,12 +473,6 @@ class IncrementalFlow:
             self._saved_to[where] = Checkpoints(open_checkpoint_storage(where))
         return self._saved_to[where]
 
-    def _after_restore(self, differences: Mapping[str, Batch], reshaped: Sequence[str]) -> None:
-        for watch in list(self._watches):
-            if watch.view in reshaped or watch.view.removesuffix(_LATE) not in self._state.program.relations:
-                watch.close()
-        self._publish(differences)
-
     def _log_definition(self, entry: Any, name: str) -> None:
         """Write a definition to the log; what cannot be written is taken back."""
         if self._store is None:
@@ -497,32 +484,6 @@ class IncrementalFlow:
             self._state.drop(name)
             raise
         failpoint("define.after_log")
-
-    def _await_room(self, outputs: Mapping[str, Batch]) -> None:
-        deadline = time.monotonic() + _ROOM_SECONDS
-        for watch in self._watches:
-            if watch.view in outputs:
-                watch.await_room(deadline)
-
-    def _publish(self, outputs: Mapping[str, Batch]) -> None:
-        for watch in self._watches:
-            if watch.view in outputs:
-                watch.put(self.epoch, self._delta(watch.view, outputs[watch.view]))
-        for name, callbacks in self._callbacks.items():
-            if name in outputs:
-                for callback in callbacks:
-                    self._call(callback, name, self._delta(name, outputs[name]))
-
-    def _call(self, callback: Callable[[int, DeltaBatch], None], name: str, delta: DeltaBatch) -> None:
-        try:
-            callback(self.epoch, delta)
-        except Exception:  # noqa: BLE001 - whatever a callback raises, the tick has happened
-            _log.exception("a callback for deltas of %s failed at epoch %d", name, self.epoch)
-
-    def _detach(self, watch: Watch) -> None:
-        with self._lock:
-            if watch in self._watches:
-                self._watches.remove(watch)
 
     def _delta(self, name: str, rows: Batch) -> DeltaBatch:
         return self._state.delta(name.removesuffix(_LATE), rows)
