@@ -94,6 +94,7 @@ def test_a_clone_carries_the_token(session):
         assert clone.range(1).collect() == [Row(id=0)]
     finally:
         clone.client.close()  # PySpark 4.1's clone has no working stop()
+        clone.client.close = lambda: None  # its finalizer would close again, in a thread that closing waits for
 
 
 def test_close_releases_the_session_and_leaves_no_thread(connect_server):
@@ -125,6 +126,14 @@ def test_a_closed_session_is_forgotten_before_the_process_ends(connect_server):
     del session
     gc.collect()
     assert client() is None
+
+
+def test_the_finalizer_of_a_closed_session_has_nothing_to_close(connect_server):
+    """It may run in a thread that closing waits for: the process would hang."""
+    session = connect(connect_server.url, connect_server.token)
+    close_connect(session)
+    session.client._channel = None
+    session.client.close()  # what the finalizer calls
 
 
 def test_a_wrong_token_is_refused(connect_server):

@@ -112,11 +112,10 @@ def close_connect(session: SparkSession) -> None:
     channel.close()
     _end_release_threads(client)
     if last:
-        client.close()
-    else:
-        # It would also wait for the threads of the other sessions, and so would the session's finalizer.
-        client._closed = True  # noqa: SLF001  as client.close() does
-        client.close = _nothing  # type: ignore[method-assign]  # as said above
+        client.close()  # otherwise it would wait for the threads of the other sessions
+    client._closed = True  # noqa: SLF001  as client.close() does
+    # The session's finalizer closes again. It may run in any thread, also in one that closing waits for.
+    client.close = _nothing  # type: ignore[method-assign]  # as said above
     # Not session.stop(): that has no deadline, and may stop an unrelated local Spark of this process.
     _forget_at_exit(client)
     if SparkSession._default_session is session:  # noqa: SLF001  as SparkSession.stop() does
