@@ -28,7 +28,7 @@ class Nursery:
             env={**os.environ, "PYTHONPATH": str(TESTS)},
         )
 
-    def live(self, path: Path, ticks: int, *, point: str = "", nth: int = 0, checkpoint_every: int = 3) -> bool:
+    def live(self, path: Path, ticks: int, *, point: str = "", nth: int = 0, checkpoint_every: int = 5) -> bool:
         """Run the shop's flow up to a number of ticks; whether it was killed on the way."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -18,7 +18,12 @@ from weirflow.errors import (
 
 CLASSES = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, WeirflowError)]
 # What constructors of some families ask for beyond the message.
-REQUIRED = {errors.OperationError: {"operation_id": "op-1"}, StorageError: {"uri": "s3://bucket/key"}}
+REQUIRED = {
+    errors.OperationError: {"operation_id": "op-1"},
+    errors.WatchOverflow: {"epoch": 7},
+    errors.HistoryGone: {"oldest": 3},
+    StorageError: {"uri": "s3://bucket/key"},
+}
 OPTIONAL = {
     PackageUnavailable: {"coordinates": ["g:a:1", "g:b:2"]},
     QueryError: {"position": SqlPosition(2, 5, "FORM"), "condition": "PARSE_SYNTAX_ERROR"},

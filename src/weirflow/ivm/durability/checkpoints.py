@@ -67,6 +67,7 @@ class Checkpoints:
 
     def read(self, name: str) -> Manifest:
         """A manifest by name; ``StorageError`` if it cannot be used."""
+        failpoint("restore.before_manifest")
         return decode_manifest(self._storage.get(name), name, self._storage.uri)
 
     def find(self, epoch: int | None) -> Manifest:
@@ -76,7 +77,6 @@ class Checkpoints:
             ObjectNotFound: there is none.
             StorageError: it is damaged.
         """
-        failpoint("restore.before_manifest")
         names = [name for name in self.manifests() if epoch is None or _epoch(name) == epoch]
         if not names:
             what = "no checkpoint" if epoch is None else f"no checkpoint of epoch {epoch}"
