@@ -4,10 +4,10 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench docs docs-sql lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-peers docs docs-sql lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  SPARK=4.3.0 behind any of them uses another Spark, in an environment of its own"
 
 setup: ## create the environment (packages, and Java if it is missing); the others do it by themselves
@@ -34,6 +34,15 @@ format: setup ## format the code and apply safe fixes
 
 bench: setup ## measure side by side with plain PySpark; writes benchmarks/results/*.json
 	@$(BIN)/python benchmarks/session.py
+
+bench-ticks: setup ## measure ticks of views side by side with other engines (bench-peers installs those)
+	@$(BIN)/python benchmarks/ticks.py --quick
+
+bench-flow: setup ## measure what durability costs a flow and how fast it comes back
+	@$(BIN)/python benchmarks/flow.py
+
+bench-peers: setup ## install the engines that bench-ticks compares with, each in an environment of its own
+	@$(BIN)/python benchmarks/peers.py
 
 docs: setup ## run every code block of README and docs
 	@$(BIN)/python -m pytest tests/docs
