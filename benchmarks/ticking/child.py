@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import traceback
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -60,6 +61,20 @@ class System(Protocol):
 
     def view(self) -> pa.Table:
         """The rows of the view as it is now."""
+
+
+class Recomputing(ABC):
+    """A system without deltas: a tick is the whole query. Applying the delta is not even charged."""
+
+    def tick(self, delta: pa.RecordBatch) -> Tick:  # noqa: ARG002 - as said above
+        """Recompute the view to Arrow."""
+        started = time.perf_counter()
+        self.view()
+        return Tick(time.perf_counter() - started)
+
+    @abstractmethod
+    def view(self) -> pa.Table:
+        """The query's rows."""
 
 
 def serve(start: Callable[[], System]) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
-from ticking.child import Scenario, Tick, serve
+from ticking.child import Recomputing, Scenario, serve
 
 datafusion: Any = import_module("datafusion")
 # As many partitions as DataFusion uses by itself on a machine of two cores.
 SLICE = 1 << 17
 
 
-class DataFusion:
+class DataFusion(Recomputing):
     """One session context; the base is loaded once for each size."""
 
     version = datafusion.__version__
@@ -34,12 +33,6 @@ class DataFusion:
                 halves = [batches[0::2], batches[1::2]]
                 self.context.register_record_batches(name, [half for half in halves if half])
             self.loaded = scenario.rows
-
-    def tick(self, delta: pa.RecordBatch) -> Tick:  # noqa: ARG002 - applying the delta is not even charged
-        """Recompute the view to Arrow."""
-        started = time.perf_counter()
-        self.view()
-        return Tick(time.perf_counter() - started)
 
     def view(self) -> pa.Table:
         """The query's rows."""

@@ -7,7 +7,7 @@ from support.maintained import comparable
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import Session
-from weirflow.errors import UnsupportedError
+from weirflow.errors import ConfigError, TableNotFound, UnsupportedError
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -85,3 +85,22 @@ def test_a_durable_session_reopens_its_flows(tmp_path):
             flow.tick("orders", [{"customer": "a", "amount": 1}])
             assert flow.snapshot("n").to_pylist() == [{"n": expected}]
             assert durable.flow("shop") is flow
+
+
+def test_a_table_of_the_sessions_own_is_not_hidden_by_a_view_of_its_name(session):
+    session.register("mine", [{"x": 1}])
+    flow = session.flow("names")
+    flow.register_source("mine", "x BIGINT")
+    flow.register_view("theirs", "SELECT COUNT(*) AS n FROM mine")
+    flow.tick("mine", [{"x": 7}, {"x": 8}])
+    assert session.sql("SELECT x, n FROM mine CROSS JOIN theirs").to_arrow().to_pylist() == [{"x": 1, "n": 2}]
+    assert session.table("theirs").count() == 1
+    flow.close()
+    with pytest.raises(TableNotFound):
+        session.sql("SELECT * FROM theirs").to_arrow()
+
+
+@pytest.mark.parametrize("name", ["../elsewhere", "a/b", "", ".."])
+def test_a_durable_flow_stays_in_the_sessions_folder(tmp_path, name):
+    with Session.single_node(tmp_path) as durable, pytest.raises(ConfigError, match="no name"):
+        durable.flow(name)

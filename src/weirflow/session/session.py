@@ -233,6 +233,8 @@ class Session:
 
     def read_table(self, name: str) -> DataFrame:
         """A registered table or view, or one in a catalog, by its name."""
+        if self._flows is not None:
+            self._flows.show(name)
         return self._frame(f"read {name}", lambda spark: spark.table(_quoted(name)))
 
     table = read_table

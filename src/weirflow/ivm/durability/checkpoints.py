@@ -65,6 +65,10 @@ class Checkpoints:
         """The names of all manifests, oldest first."""
         return [info.name for info in self._storage.list(_MANIFESTS)]
 
+    def next_number(self, epoch: int) -> int:
+        """What tells another checkpoint of an epoch from those that are there."""
+        return sum(_epoch(name) == epoch for name in self.manifests())
+
     def read(self, name: str) -> Manifest:
         """A manifest by name; ``StorageError`` if it cannot be used."""
         failpoint("restore.before_manifest")

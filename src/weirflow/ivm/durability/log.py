@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from weirflow.checkpoint.local_errors import os_errors
 from weirflow.errors import ConfigError, StorageError
 from weirflow.failpoints import failpoint
 
@@ -87,7 +88,8 @@ class Log:
         failpoint("log.before_append")
         number = self.last + 1
         if self._file is None:
-            self._create(number)
+            with os_errors("write", self._folder):
+                self._create(number)
         assert self._file is not None
         assert self._tail is not None
         record = _RECORD.pack(number, len(payload), _checksum(number, payload)) + payload

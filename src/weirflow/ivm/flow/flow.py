@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -9,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import pyarrow as pa
-
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.errors import ConfigError, FlowError, TickPending
+from weirflow.errors import ConfigError, FlowError, StorageError, TickPending
 from weirflow.failpoints import failpoint
-from weirflow.ivm.compiler.program import Engine, Mode, Program, View
+from weirflow.ivm.compiler.program import Engine, Mode, View
 from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.durability.records import DropRelation
 from weirflow.ivm.flow.describe import FlowInfo
@@ -23,6 +22,7 @@ from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import manifest_of, source_entry, tick_entry, view_entry
+from weirflow.ivm.flow.query import run_query
 from weirflow.ivm.flow.schema import read_schema
 from weirflow.ivm.flow.source import Change, Lateness, Source
 from weirflow.ivm.flow.state import FlowState
@@ -30,13 +30,17 @@ from weirflow.ivm.flow.store import FlowStore
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.watch import OverflowPolicy
 from weirflow.ivm.zset.batch import Batch
-from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pyarrow as pa
+
     from weirflow.ivm.flow.watch import Watch
+    from weirflow.ivm.zset.delta import DeltaBatch
+
+_log = logging.getLogger(__name__)
 
 _HISTORY_BYTES = 64 << 20
 _LATE = ".late"
@@ -160,9 +164,12 @@ class IncrementalFlow:
         """Remove a source or view that no view reads, with its state; its watches end."""
         with self._lock:
             self._require_open()
-            self._state.drop(name)
+            if self._pending is not None and name in self._pending.changes:
+                raise TickPending(f"A tick that failed waits to change {name!r}.", hint="discard() it first")
+            self._state.check_drop(name)
             if self._store is not None:
                 self._store.append(DropRelation(name))
+            self._state.drop(name)
             self._outputs.close(lambda view: view.removesuffix(_LATE) == name)
 
     @property
@@ -264,18 +271,7 @@ class IncrementalFlow:
         """The rows that a query returns for the sources and views as they are now, computed in this process."""
         with self._lock:
             self._state.ready()
-            program = Program()
-            for name, relation in self._state.program.relations.items():
-                if relation.store is not None:
-                    program.add_source(name, self._state.schema(name), stored=False)
-            program.add_views({"result": View(query, Mode.INCREMENTAL, stored=False)})
-            read = program.circuit.ancestors([program.relations["result"].node])
-            sources = {name: number for name, number in program.circuit.sources.items() if number in read}
-            begun = program.circuit.start()["result"]
-            made = program.circuit.step({name: self._state.rows(name) for name in sources})
-            schema = pa.schema([(field.name, field.type) for field in program.relations["result"].fields])
-            rows = consolidate(Batch.concat([begun, *made.values()]))
-            return DeltaBatch.of_batch(schema, rows).inserts()
+            return run_query(self._state, query)
 
     def watch_output(
         self,
@@ -442,8 +438,7 @@ class IncrementalFlow:
         failpoint("tick.before_publish")
         self._outputs.publish(self.epoch, outputs)
         failpoint("tick.after_publish")
-        if self._store is not None and 0 < self._checkpoint_every <= self._store.unsaved:
-            self._store.checkpoint(self._state)
+        self._checkpoint_in_time()
         views = {name: len(delta) for name, delta in outputs.items() if not name.endswith(_LATE)}
         return StepSummary(
             epoch=self.epoch,
@@ -455,6 +450,15 @@ class IncrementalFlow:
             dropped=sum(one.rows_in for one in changes.values() if one.dropped),
         )
 
+    def _checkpoint_in_time(self) -> None:
+        """Replace a long log by a checkpoint. The tick has happened: that this fails must not look as if it had not."""
+        if self._store is None or not 0 < self._checkpoint_every <= self._store.unsaved:
+            return
+        try:
+            self._store.checkpoint(self._state)
+        except StorageError as error:
+            _log.warning("the flow %s goes on without a checkpoint: %s", self.name, error.message)
+
     def _checkpoint(self, uri: str | Path | None, *, full: bool) -> str:
         with self._lock:
             self._require_open()
@@ -464,7 +468,8 @@ class IncrementalFlow:
                     raise ConfigError("Where shall the checkpoint go?", hint="pass a folder or URI")
                 return self._store.checkpoint(self._state).name
             checkpoints = self._checkpoints(uri)
-            manifest = manifest_of(self._state, flow=self.name, identity="", record=0, fence=0)
+            number = checkpoints.next_number(self.epoch)
+            manifest = manifest_of(self._state, flow=self.name, identity="", record=number, fence=0)
             return checkpoints.save(self._state.program.states(), manifest, full=full).name
 
     def _checkpoints(self, uri: str | Path) -> Checkpoints:

@@ -76,10 +76,9 @@ class FlowState:
             self.waiting.pop(name, None)
             raise
 
-    def drop(self, name: str) -> None:
-        """Remove a source or view; ``ConfigError`` if a view reads it."""
+    def check_drop(self, name: str) -> None:
+        """``ConfigError`` if a view reads the source or view, ``TableNotFound`` if there is none of this name."""
         if name in self.waiting:
-            del self.waiting[name]
             return
         self.relation(name)
         readers = self.readers(name)
@@ -87,6 +86,12 @@ class FlowState:
             raise ConfigError(
                 f"{name!r} cannot be dropped: {', '.join(sorted(readers))} reads it.", hint="drop what reads it first"
             )
+
+    def drop(self, name: str) -> None:
+        """Remove a source or view that nothing reads."""
+        self.check_drop(name)
+        if self.waiting.pop(name, None) is not None:
+            return
         self.fill()
         self.program.drop(name)
         self.inputs.pop(name, None)

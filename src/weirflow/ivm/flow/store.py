@@ -9,6 +9,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.checkpoint.local_errors import os_errors
 from weirflow.errors import FlowError, ObjectExists, StorageError, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkpoints import Checkpoints
@@ -52,8 +53,9 @@ class FlowStore:
     def __init__(self, folder: Path, flow: str, *, fsync: int) -> None:
         self._folder = folder
         self._flow = flow
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = self._take_lock()
+        with os_errors("open", folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = self._take_lock()
         self._storage = open_checkpoint_storage(str(folder))
         self._checkpoints = Checkpoints(self._storage)
         self._identity = self._read_identity()

@@ -238,3 +238,31 @@ def test_a_source_of_another_shape_is_refused_with_the_choices(tmp_path):
     with pytest.raises(ConfigError, match="amount was bigint, is string") as error:
         changed.restore(tmp_path)
     assert "another name" in error.value.hint
+
+
+def test_an_epoch_may_have_several_checkpoints(tmp_path):
+    flow = five()
+    flow.tick("orders", orders(("ann", 5)))
+    flow.checkpoint(tmp_path)
+    flow.register_view("f", "SELECT COUNT(*) AS n FROM orders")
+    flow.checkpoint(tmp_path)
+    flow.checkpoint_full(tmp_path)
+    restored = IncrementalFlow()
+    restored.restore(tmp_path)
+    assert restored.snapshot("f").to_pylist() == [{"n": 1}]
+
+
+def test_a_checkpoint_that_fails_does_not_fail_the_tick(tmp_path, monkeypatch, caplog):
+    with shop(3, path=tmp_path / "flow", checkpoint_every=100) as flow:
+        monkeypatch.setattr(flow, "_checkpoint_every", 1)
+        (tmp_path / "flow" / "packs").write_text("in the way of a folder")
+        assert flow.tick(shop_flow.delta(4)).epoch == 4
+        assert "goes on without a checkpoint" in caplog.text
+    with IncrementalFlow("shop", path=tmp_path / "flow") as flow:
+        assert flow.epoch == 4
+
+
+def test_a_path_that_cannot_be_used_is_a_typed_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="file"):
+        IncrementalFlow(path=tmp_path / "file" / "flow")

@@ -421,3 +421,21 @@ def test_the_graph_as_mermaid_and_svg(flow):
     drawn = ET.fromstring(flow.graph().svg)
     assert len(drawn.findall("{http://www.w3.org/2000/svg}rect")) == 3
     assert len(drawn.findall("{http://www.w3.org/2000/svg}path")) == 2
+
+
+def test_ad_hoc_sql_does_not_mind_what_views_are_called(flow):
+    flow.register_view("result", "SELECT COUNT(*) AS n FROM orders")
+    flow.tick("orders", order("ann", 5))
+    assert flow.sql("SELECT n + 1 AS m FROM result").to_pylist() == [{"m": 2}]
+
+
+def test_a_source_that_a_failed_tick_waits_for_is_not_dropped():
+    flow = IncrementalFlow()
+    flow.register_source("orders", ORDERS)
+    flow.register_view("ratio", "SELECT 100 DIV amount AS r FROM orders")
+    with pytest.raises(DataError):
+        flow.tick("orders", order("bob", 0))
+    flow.drop("ratio")
+    with pytest.raises(TickPending, match="orders"):
+        flow.drop("orders")
+    assert flow.retry().epoch == 1
