@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from weirflow import Session
+from weirflow.ivm import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +16,12 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--campaign", action="store_true", help="also run the long versions of the tests")
+
+
+def pytest_configure() -> None:
+    """Circuits of tests step too seldom to load the compiled kernels by themselves."""
+    if os.environ.get("WEIRFLOW_COMPILED") != "off":
+        compiled.load()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,6 +45,13 @@ class SharedSession:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def either_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs twice: with the compiled kernels and without."""
+    if request.param == "numpy":
+        monkeypatch.setattr(compiled, "kernels", None)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import pyarrow as pa
 import weirflow
 from ticking.child import Scenario, Tick, serve
 from ticking.data import DIMS, FACTS, WEIGHT, weighted
+from weirflow.ivm import compiled
 from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.zset.batch import Batch
 
@@ -19,6 +20,9 @@ class Weirflow:
     """The incremental kernel in this process."""
 
     version = weirflow.__version__
+
+    def __init__(self) -> None:
+        compiled.load()
 
     def open(self, scenario: Scenario) -> None:
         """Compile the view and load both tables as one first tick."""

@@ -10,6 +10,7 @@ from weirflow.errors import DataError
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spined
+from weirflow.ivm.zset.batch import add_rows
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ class AdditiveArrangement(Spined):
         needles = Needles(keys, codes, _EXACT, Equality.GROUPING)
         for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
-            total[probe] += run.values[position]
-        if length and max(int(total.max(initial=0)), -int(total.min(initial=0))) > _LIMIT:
+            add_rows(total, probe, run.values, position)
+        if length and max(int(total.max()), -int(total.min())) > _LIMIT:
             raise DataError(
                 "A sum does not fit its 64-bit accumulator any more.", hint="fewer rows to a group, or smaller values"
             )

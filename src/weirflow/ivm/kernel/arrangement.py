@@ -67,7 +67,7 @@ class Arrangement(Spined):
         if len(batch) == 0:
             return
         codes = self._codes(batch.columns, len(batch))
-        self._spine.insert(codes, batch.columns, batch.weights.reshape(-1, 1))
+        self._spine.insert(codes, batch.columns, np.ascontiguousarray(batch.weights).reshape(-1, 1))
 
     def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False, count: int | None = None) -> Matches:
         """All stored rows whose key equals that of a probe row. The order of matches is unspecified.

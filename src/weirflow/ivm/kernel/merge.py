@@ -112,9 +112,7 @@ class CodeOrder:
         """One run of all rows, of which only the first part is sorted."""
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
-        # A stable sort of few sorted stretches takes linear time.
-        order = np.argsort(codes, kind="stable")
-        return sorted_run(codes, concat_columns([part.columns for part in parts]), values, self._equality, order)
+        return sorted_run(codes, concat_columns([part.columns for part in parts]), values, self._equality)
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
         """Behind the last row with the pivot's code."""

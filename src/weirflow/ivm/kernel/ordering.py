@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from weirflow.ivm.kernel.run import sort_order
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.buffers import (
     bits,
@@ -27,6 +26,7 @@ from weirflow.ivm.zset.buffers import (
     value_offsets,
 )
 from weirflow.ivm.zset.hashing import Equality, has_floats
+from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

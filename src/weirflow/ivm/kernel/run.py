@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import StorageError
-from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
+from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.rows import group_sorted
+from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 _FORMAT = {b"weirflow.run": b"1"}
 _CODE, _VALUES = "_code", "_values"
 _SAMPLED_ROWS = 1 << 19
-_BLOCK = 64
-_FEW_NEEDLES = 4096
+BLOCK = 64
+"""Rows for each code of a run's sample."""
+FEW_NEEDLES = 4096
 """More needles than that come so close to each other that a plain search finds most of its way in the cache."""
 
 
@@ -55,18 +57,24 @@ class Run:
         """All rows, with the first value as the weight."""
         return Batch(self.columns, self.values[:, 0])
 
+    @property
+    def sample(self) -> UInt64s:
+        """The first code of each whole block: small enough to stay in the processor's cache."""
+        if self._sample is None:
+            self._sample = self.codes[: len(self) // BLOCK * BLOCK : BLOCK].copy()
+        return self._sample
+
     def search(self, low: UInt64s) -> Int64s:
         """The first position whose code is not below each of ``low``, which is in ascending order."""
-        if len(self) < _SAMPLED_ROWS or len(low) > _FEW_NEEDLES:
+        if len(self) < _SAMPLED_ROWS or len(low) > FEW_NEEDLES:
             return self.codes.searchsorted(low)
         # A binary search of a large run waits for memory at almost every step. A sample that stays in the cache tells
         # the block to look into, and the blocks of all needles are compared at once.
-        if self._sample is None:
-            self._sample = self.codes[: len(self) // _BLOCK * _BLOCK : _BLOCK].copy()
-        block = np.maximum(self._sample.searchsorted(low) - 1, 0)
-        blocks = self.codes[: len(self._sample) * _BLOCK].reshape(-1, _BLOCK)
-        first: Int64s = block * _BLOCK + np.count_nonzero(blocks[block] < low[:, np.newaxis], axis=1)
-        if len(block) and block[-1] == len(self._sample) - 1:
+        sample = self.sample
+        block = np.maximum(sample.searchsorted(low) - 1, 0)
+        blocks = self.codes[: len(sample) * BLOCK].reshape(-1, BLOCK)
+        first: Int64s = block * BLOCK + np.count_nonzero(blocks[block] < low[:, np.newaxis], axis=1)
+        if len(block) and block[-1] == len(sample) - 1:
             last = block == block[-1]
             first[last] = self.codes.searchsorted(low[last])
         return first
@@ -121,60 +129,18 @@ def _unreadable(origin: str, error: Exception) -> StorageError:
     return StorageError(f"The run {origin} cannot be read: {error}", uri=origin, hint="restore from another checkpoint")
 
 
-def sorted_run(
-    codes: UInt64s, columns: Sequence[pa.Array], values: Int64s, equality: Equality, order: Int64s | None = None
-) -> Run:
-    """A run of any rows: sorted, equal rows (by ``equality``) added up, rows of zeros dropped.
-
-    ``order`` is one that sorts the codes, where the caller knows it.
-    """
-    if order is None:
-        order = sort_order(codes)
-    codes, values = codes[order], values[order]
-    regrouped, starts = group_sorted(codes, columns, equality, order)
+def sorted_run(codes: UInt64s, columns: Sequence[pa.Array], values: Int64s, equality: Equality) -> Run:
+    """A run of any rows: sorted, equal rows (by ``equality``) added up, rows of zeros dropped."""
+    order, codes, repeated = sorted_codes(codes)
+    regrouped, starts = group_sorted(codes, repeated, columns, equality, order)
     if regrouped is not None:
-        order, values = order[regrouped], values[regrouped]
-    if starts is not None and len(starts) < len(codes):
-        order, codes, values = order[starts], codes[starts], add_segments(values, starts)
+        order = order[regrouped]
+    if starts is None or len(starts) == len(codes):
+        values = values[order]
+    else:
+        values, order, codes = sum_groups(values, order, starts), order[starts], codes[starts]
     nonzero = values[:, 0] != 0 if values.shape[1] == 1 else values.any(axis=1)
     if not nonzero.all():
         kept = np.flatnonzero(nonzero)
         order, codes, values = order[kept], codes[kept], values[kept]
     return Run(codes, take_columns(columns, order), values)
-
-
-def sort_order(codes: UInt64s) -> Int64s:
-    """The stable order that sorts the codes; fastest for codes that are spread evenly over 64 bits."""
-    if len(codes) <= _CHUNK:
-        return np.argsort(codes, kind="stable")
-    # Radix sort by the upper 16 bits, then chunks that fit the processor's cache by the next 16 bits, then what is
-    # still equal by comparison: hashes are spread evenly, so that is little unless one key has many rows.
-    bucket = (codes >> np.uint64(48)).astype(np.uint16)
-    order = np.argsort(bucket, kind="stable")
-    edges = np.cumsum(np.bincount(bucket, minlength=1 << 16))
-    cuts = edges[np.unique(edges.searchsorted(np.arange(_CHUNK, len(codes) + _CHUNK, _CHUNK)).clip(max=(1 << 16) - 1))]
-    start = 0
-    for cut in cuts.tolist():
-        part = order[start:cut]
-        order[start:cut] = part[_chunk_order(codes[part])]
-        start = cut
-    return order
-
-
-_CHUNK = 1 << 16
-
-
-def _chunk_order(codes: UInt64s) -> Int64s:
-    upper = (codes >> np.uint64(32)).astype(np.uint32)
-    order = np.argsort(upper.astype(np.uint16), kind="stable")
-    order = order[np.argsort((upper >> np.uint32(16)).astype(np.uint16)[order], kind="stable")]
-    codes = codes[order]
-    if (codes[1:] >= codes[:-1]).all():
-        return order
-    upper = upper[order]
-    tied = np.zeros(len(codes), np.bool_)
-    np.equal(upper[1:], upper[:-1], out=tied[1:])
-    tied[:-1] |= tied[1:]
-    rows = np.flatnonzero(tied)
-    order[rows] = order[rows][np.argsort(codes[rows], kind="stable")]
-    return order

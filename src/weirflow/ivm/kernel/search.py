@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from weirflow.ivm.kernel.run import sort_order
+from weirflow.ivm import compiled
+from weirflow.ivm.kernel.run import BLOCK, FEW_NEEDLES
 from weirflow.ivm.zset.batch import take_array
 from weirflow.ivm.zset.buffers import is_fixed_width, raw_values
-from weirflow.ivm.zset.rows import equal_arrays, equal_values, expand_ranges
+from weirflow.ivm.zset.rows import equal_arrays, equal_rows_at, equal_values, expand_ranges
+from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,6 +51,9 @@ class Needles:
         Keys are not compared; probe rows without such a row are left out.
         """
         codes, (low, order) = run.codes, self._for(run)
+        if compiled.kernels is not None:
+            hit, first, length = compiled.kernels.find_ranges(codes, run.sample, BLOCK, low, self._span)
+            return hit if order is None else order[hit], first, length
         first = run.search(low)
         # The code at the first position that is not below the range; past the end it is one below, which never fits.
         hit = (self._upper(codes.take(first, mode="clip")) == low).nonzero()[0]
@@ -64,7 +69,9 @@ class Needles:
 
     def _for(self, run: Run) -> tuple[UInt64s, Int64s | None]:
         """The needles in the best order for a search in the run, and that order; None for the order they came in."""
-        if len(run) <= _SMALL_RUN and len(self._unsorted) > len(run):
+        if (len(run) <= _SMALL_RUN and len(self._unsorted) > len(run)) or (
+            compiled.kernels is not None and len(self._unsorted) <= FEW_NEEDLES
+        ):
             return self._unsorted, None
         if self._order is None:
             # Ascending needles: the search in a large run touches each part of it once.
@@ -111,7 +118,13 @@ class Needles:
 
     def _equal(self, hits: Hits) -> Bools:
         """Which pairs have equal keys: the keys of all runs are gathered first, to compare them once."""
-        probe = hits[0][1] if len(hits) == 1 else np.concatenate([probe for _, probe, _ in hits])
+        if len(hits) == 1 or compiled.kernels is not None:
+            parts = [
+                equal_rows_at(run.columns[: len(self._keys)], at, self._keys, probe, self._equality)
+                for run, probe, at in hits
+            ]
+            return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        probe = np.concatenate([probe for _, probe, _ in hits])
         equal = np.ones(len(probe), np.bool_)
         for index, key in enumerate(self._keys):
             stored = [run.columns[index] for run, _, _ in hits]

@@ -11,8 +11,11 @@ fixed-point window (2**-128 to 2**128); the rare values outside it, infinities a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+
+from weirflow.ivm import compiled
 
 LIMB_BITS = 32
 _MASK = np.int64(0xFFFFFFFF)
@@ -89,6 +92,27 @@ def split_doubles(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
     return limbs
 
 
+def encode_doubles(values: np.ndarray, weights: np.ndarray, into: np.ndarray, window: Window = VALUES) -> bool:
+    """Write the limbs of doubles, times their weights; zeros for those not ``in_window``. Whether all are in it."""
+    if compiled.kernels is not None:
+        bits = np.ascontiguousarray(values).view(np.int64)
+        inside: bool = compiled.kernels.encode_doubles(bits, weights, *_bounds(window), window.lowest_bit, into)
+        return inside
+    held = in_window(values, window)
+    into[:] = split_doubles(np.where(held, values, 0.0), window)
+    into *= weights[:, None]
+    return bool(held.all())
+
+
+@cache
+def _bounds(window: Window) -> tuple[int, int]:
+    """The bits of the least and of the first too great magnitude that ``in_window`` allows."""
+    lowest = 2.0 ** (window.lowest_bit + _MANTISSA_BITS - 1)
+    highest = 2.0 ** (window.lowest_bit + LIMB_BITS * (window.limbs - 1))
+    low, high = np.array([lowest, highest]).view(np.int64).tolist()
+    return low, high
+
+
 def integer_totals(limbs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The int64 totals of (n, 2) limbs, and which of them do not fit into int64."""
     carry = limbs[:, 0] >> LIMB_BITS
@@ -110,6 +134,9 @@ def wide_totals(limbs: np.ndarray) -> list[int]:
 
 def double_totals(limbs: np.ndarray, window: Window = VALUES) -> np.ndarray:
     """The totals of ``split_doubles`` limbs, each rounded once, half to even."""
+    if compiled.kernels is not None:
+        rounded: np.ndarray = compiled.kernels.double_totals(limbs, window.lowest_bit)
+        return rounded
     digits, negative = _magnitudes(limbs)
     top = _top_limb(digits)
     rows = np.arange(len(digits))

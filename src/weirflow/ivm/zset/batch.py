@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weirflow.errors import DataError
+from weirflow.ivm import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,6 +66,23 @@ def add_segments(values: Int64s, starts: Int64s) -> Int64s:
                 hint="look for a change that is applied again and again: no table holds a row 2^63 times",
             )
     return total
+
+
+def sum_groups(rows: Int64s, order: Int64s, starts: Int64s) -> Int64s:
+    """``add_segments`` of two-dimensional ``rows`` taken in ``order``."""
+    if compiled.kernels is None:
+        return add_segments(rows[order], starts)
+    totals, fits = compiled.kernels.sum_groups(np.ascontiguousarray(rows), order, starts)
+    # A sum may leave int64 on its way and come back: the careful way decides.
+    return totals if fits else add_segments(rows[order], starts)
+
+
+def add_rows(totals: Int64s, into: Int64s, rows: Int64s, at: Int64s) -> None:
+    """Add ``rows`` at some places to the rows of ``totals`` at others, none of which is named twice."""
+    if compiled.kernels is not None:
+        compiled.kernels.add_rows(totals, into, rows, at)
+    else:
+        totals[into] += rows[at]
 
 
 _INT64_MAX = 2**63 - 1

@@ -40,6 +40,7 @@ _DTYPES = {
 }
 _WIDE = {pa.decimal128(1).id, pa.decimal256(1).id, pa.month_day_nano_interval().id, pa.binary(1).id}
 _BYTES = {pa.string().id, pa.binary().id, pa.large_string().id, pa.large_binary().id}
+_SHORT_BYTES = {pa.string().id, pa.binary().id}
 
 
 def raw_dtype(type_: pa.DataType) -> np.dtype[Any] | None:
@@ -62,7 +63,7 @@ def raw_values(array: pa.Array) -> npt.NDArray[Any]:
 
     What stands where a value is NULL has no meaning. Booleans are not fixed-width in this sense: see ``bits``.
     """
-    dtype = raw_dtype(array.type)
+    dtype = _DTYPES.get(array.type.id)
     data = array.buffers()[1]
     if dtype is not None:
         if data is None:
@@ -104,6 +105,16 @@ def value_offsets(array: pa.Array) -> Int64s:
     if buffer is None or buffer.size == 0:
         return np.zeros(len(array) + 1, np.int64)
     return np.frombuffer(buffer, dtype, len(array) + 1, array.offset * dtype.itemsize).astype(np.int64)
+
+
+def byte_strings(array: pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]] | None:
+    """Offsets and bytes of a string or binary array that has such buffers with 32-bit offsets; else None."""
+    if array.type.id not in _SHORT_BYTES:
+        return None
+    _, offsets, data = array.buffers()
+    if data is None or offsets is None or offsets.size == 0:
+        return None
+    return np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4), np.frombuffer(data, np.uint8)
 
 
 def struct_fields(array: pa.Array) -> list[pa.Array]:

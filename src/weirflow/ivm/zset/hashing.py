@@ -12,7 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from weirflow.ivm.zset.buffers import bits, is_bytes, is_fixed_width, raw_values, struct_fields, validity, value_offsets
+from weirflow.ivm import compiled
+from weirflow.ivm.zset.buffers import (
+    bits,
+    byte_strings,
+    is_bytes,
+    is_fixed_width,
+    raw_values,
+    struct_fields,
+    validity,
+    value_offsets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +132,9 @@ def _words(array: pa.Array, equality: Equality) -> UInt64s:
 
 
 def _hash_words(words: UInt64s) -> UInt64s:
+    if compiled.kernels is not None and words.shape[1] == 1:
+        hashes: UInt64s = compiled.kernels.hash_integers(words.view(np.int64)[:, 0])
+        return hashes
     hashes = words[:, 0] if words.shape[1] == 1 else np.ascontiguousarray(words[:, 0])
     hashes += np.uint64(_STEP)
     _mix(hashes)
@@ -133,6 +146,9 @@ def _hash_words(words: UInt64s) -> UInt64s:
 
 def _hash_bytes(array: pa.Array) -> UInt64s:
     """A sum over 8-byte words of the mixed word and its position, so that words may be added in any order."""
+    if compiled.kernels is not None and (strings := byte_strings(array)) is not None:
+        fast: UInt64s = compiled.kernels.hash_bytes(*strings)
+        return fast
     offsets, data = value_offsets(array), array.buffers()[2]
     first, last = int(offsets[0]), int(offsets[-1])
     # A padded copy of just these values: reading a whole word at the last byte stays inside.

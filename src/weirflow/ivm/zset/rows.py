@@ -10,9 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from weirflow.ivm import compiled
 from weirflow.ivm.zset.batch import Batch, add_segments, take_array, take_columns
-from weirflow.ivm.zset.buffers import bits, is_bytes, is_fixed_width, raw_values, struct_fields, validity, value_offsets
+from weirflow.ivm.zset.buffers import (
+    bits,
+    byte_strings,
+    is_bytes,
+    is_fixed_width,
+    raw_dtype,
+    raw_values,
+    struct_fields,
+    validity,
+    value_offsets,
+)
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
+from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -36,12 +48,27 @@ def equal_rows_at(
     """Whether the left rows at ``left_at`` equal the right rows at ``right_at``, pair by pair."""
     equal = np.ones(len(left_at), np.bool_)
     for one, other in zip(left, right, strict=True):
-        if one.null_count == 0 and other.null_count == 0 and is_fixed_width(one.type):
-            # The common case of numeric keys: two gathers and a comparison, nothing is built.
-            equal &= equal_values(raw_values(one)[left_at], raw_values(other)[right_at], equality)
-        else:
-            equal &= equal_arrays(take_array(one, left_at), take_array(other, right_at), equality)
+        if one.null_count == 0 and other.null_count == 0:
+            # The common case of plain keys: they are compared where they are, or gathered; nothing is built.
+            if compiled.kernels is not None and _cleared(equal, one, left_at, other, right_at):
+                continue
+            if is_fixed_width(one.type):
+                equal &= equal_values(raw_values(one)[left_at], raw_values(other)[right_at], equality)
+                continue
+        equal &= equal_arrays(take_array(one, left_at), take_array(other, right_at), equality)
     return equal
+
+
+def _cleared(equal: Bools, left: pa.Array, left_at: Int64s, right: pa.Array, right_at: Int64s) -> bool:
+    """Clear ``equal`` where values differ, if there is a compiled way to compare them; whether there is."""
+    if raw_dtype(left.type) == np.int64:
+        compiled.kernels.equal_integers(raw_values(left), left_at, raw_values(right), right_at, equal)
+        return True
+    one, other = byte_strings(left), byte_strings(right)
+    if one is None or other is None:
+        return False
+    compiled.kernels.equal_bytes(*one, left_at, *other, right_at, equal)
+    return True
 
 
 def equal_arrays(left: pa.Array, right: pa.Array, equality: Equality) -> Bools:
@@ -164,33 +191,32 @@ def canonical_rows(columns: Sequence[pa.Array], length: int, equality: Equality)
 
 
 def group_sorted(
-    codes: UInt64s, columns: Sequence[pa.Array], equality: Equality, at: Int64s | None = None
+    codes: UInt64s, repeated: Int64s, columns: Sequence[pa.Array], equality: Equality, at: Int64s
 ) -> tuple[Int64s | None, Int64s | None]:
     """Group equal rows of ``columns``, whose ``codes`` are sorted and equal for equal rows.
 
-    Row i is that of the columns at ``at[i]``; without ``at``, at i.
+    Row i is that of the columns at ``at[i]``; at the places ``repeated`` the code is that of the place before.
 
     Returns (order, starts): the rows taken in ``order`` (None: as they are) have equal rows side by side, and each
     group begins at one of ``starts`` (None: every row is a group of its own). Codes stay sorted in that order.
     """
-    length = len(codes)
-    fresh = np.ones(length, np.bool_)
-    np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
-    repeated = np.flatnonzero(~fresh)
     if len(repeated) == 0:
         return None, None
-    one, other = (repeated, repeated - 1) if at is None else (at[repeated], at[repeated - 1])
-    differs = repeated[~equal_rows_at(columns, one, columns, other, equality)]
-    if len(differs) == 0:
-        return None, np.flatnonzero(fresh)
-    starts = np.flatnonzero(fresh)
+    length = len(codes)
+    fresh = np.ones(length, np.bool_)
+    fresh[repeated] = False
+    starts = fresh.nonzero()[0]
+    equal = equal_rows_at(columns, at[repeated], columns, at[repeated - 1], equality)
+    if equal.all():
+        return None, starts
+    differs = repeated[~equal]
     stretch = np.unique(np.searchsorted(starts, differs, side="right") - 1)
     first, sizes = starts[stretch], np.diff(starts, append=length)[stretch]
     fresh[differs] = True
     # Two rows that differ are two groups; of three or more, the first may equal the last.
     longer = sizes > 2  # noqa: PLR2004
     collided = expand_ranges(first[longer], sizes[longer])
-    values = take_columns(columns, collided if at is None else at[collided])
+    values = take_columns(columns, at[collided])
     order = _group_collided(values, collided, fresh, equality)
     return order, np.flatnonzero(fresh)
 
@@ -227,10 +253,8 @@ def group_rows(
     columns: Sequence[pa.Array], length: int, equality: Equality = Equality.IDENTITY, *, row_hash: RowHash = hash_rows
 ) -> Grouping:
     """Group equal rows. Exact whatever the hash; rows of a group keep their order, groups are sorted by hash."""
-    codes = row_hash(columns, length, equality)
-    order = np.argsort(codes, kind="stable")
-    codes = codes[order]
-    regrouped, starts = group_sorted(codes, columns, equality, order)
+    order, codes, repeated = sorted_codes(row_hash(columns, length, equality))
+    regrouped, starts = group_sorted(codes, repeated, columns, equality, order)
     if starts is None:
         return Grouping(order, np.arange(length), codes)
     return Grouping(order if regrouped is None else order[regrouped], starts, codes[starts])

@@ -11,6 +11,8 @@ from weirflow.errors import DataError
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.zset.hashing import hash_rows
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 every_hash = pytest.mark.parametrize("row_hash", [hash_rows, coarse_hash, colliding_hash])
 
 

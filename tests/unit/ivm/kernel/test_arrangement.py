@@ -24,6 +24,8 @@ from weirflow.ivm.kernel.run import Run
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import hash_rows
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 HASHES = {"hash_rows": hash_rows, "coarse": coarse_hash, "colliding": colliding_hash}
 every_hash = pytest.mark.parametrize("row_hash", HASHES.values(), ids=HASHES)
 

@@ -12,6 +12,8 @@ from weirflow.ivm.kernel.merge import CodeOrder, Merge, can_merge
 from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 ORDER = CodeOrder(Equality.IDENTITY)
 
 

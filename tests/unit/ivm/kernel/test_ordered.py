@@ -12,6 +12,8 @@ from weirflow.ivm.kernel.ordering import SortColumn
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import hash_rows
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 TYPES = [pa.string(), pa.int64()]
 DESCENDING = [SortColumn(1, descending=True, nulls_first=False)]
 every_hash = pytest.mark.parametrize("row_hash", [hash_rows, coarse_hash, colliding_hash])

@@ -10,8 +10,10 @@ import pytest
 from support.rows import VALUES, coarse_hash, colliding_hash, count_rows, sliced
 
 from weirflow.errors import StorageError
-from weirflow.ivm.kernel.run import Run, sort_order, sorted_run
+from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.zset.hashing import Equality, hash_rows
+
+pytestmark = pytest.mark.usefixtures("either_kernel")
 
 
 def make_run(columns: list[pa.Array], values: np.ndarray, row_hash=hash_rows) -> Run:
@@ -105,15 +107,3 @@ def test_the_search_in_a_large_run(length):
     assert run.search(needles).tolist() == codes.searchsorted(needles).tolist()
     assert run.search(needles[-1:]).tolist() == [length]
     assert run.search(needles[:0]).tolist() == []
-
-
-@pytest.mark.parametrize("length", [0, 1, 1000, 65_536, 65_537, 300_000])
-@pytest.mark.parametrize("bits", [64, 33, 8, 0], ids=lambda bits: f"{bits} random bits")
-def test_sort_order(length, bits):
-    high = 2**bits if bits < 64 else 2**63
-    codes = np.random.default_rng(length).integers(0, high, length, dtype=np.uint64) << np.uint64(
-        64 - bits if bits else 0
-    )
-    order = sort_order(codes)
-    assert np.array_equal(codes[order], np.sort(codes))
-    assert np.array_equal(np.sort(order), np.arange(length))

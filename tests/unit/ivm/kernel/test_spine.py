@@ -12,6 +12,8 @@ from weirflow.ivm.kernel.spine import HEAD_ROWS, Spine
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 FUEL = 12
 
 

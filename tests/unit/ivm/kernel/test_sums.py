@@ -3,10 +3,13 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from weirflow.ivm.kernel import sums
+
+pytestmark = pytest.mark.usefixtures("either_kernel")
 
 int64 = st.integers(-(2**63), 2**63 - 1)
 inside = st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: bool(sums.in_window(np.array([x]))[0]))

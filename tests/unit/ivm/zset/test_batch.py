@@ -9,6 +9,8 @@ from support.rows import VALUES, batch, count_rows, sliced
 
 from weirflow.ivm.zset.batch import Batch, add_segments, one_array
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 TYPES = [pa.string(), pa.int64()]
 ROWS = [("a", 1), ("b", None), (None, 3)]
 

@@ -12,6 +12,8 @@ from support.rows import MINUS_ZERO, NAN, OTHER_NAN, VALUES, ZERO, sliced
 
 from weirflow.ivm.zset.hashing import Equality, has_floats, hash_rows
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 BOTH = list(Equality)
 
 

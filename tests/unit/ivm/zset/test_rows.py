@@ -23,6 +23,8 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.rows import consolidate, equal_rows_at, expand_ranges, group_rows
 
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
 HASHES = {"hash_rows": hash_rows, "coarse": coarse_hash, "colliding": colliding_hash}
 every_hash = pytest.mark.parametrize("row_hash", HASHES.values(), ids=HASHES)
 

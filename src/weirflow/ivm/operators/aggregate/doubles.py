@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double, present_rows
+from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double
+from weirflow.ivm.zset.buffers import raw_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +41,18 @@ class Escapes(NamedTuple):
 class DoubleFunction(LinearFunction):
     """A linear function whose rows may escape."""
 
-    def escapes(self, argument: pa.Array, counted: np.ndarray) -> Escapes | None:
-        """What does not fit the limbs, or None."""
+    def escapes(self, argument: pa.Array, weights: np.ndarray) -> Escapes:
+        """What does not fit the limbs, of rows with these weights."""
         values = _doubles(argument)
-        outside = present_rows(argument, counted) & ~sums.in_window(values)
-        return _escape(np.flatnonzero(outside), values, power=1, base=0) if outside.any() else None
+        outside = np.flatnonzero((weights != 0) & ~self.fits(values))
+        return _weighted(self._escape(outside, values), weights)
+
+    def fits(self, values: np.ndarray) -> np.ndarray:
+        """Which values the limbs hold."""
+        return sums.in_window(values)
+
+    def _escape(self, rows: np.ndarray, values: np.ndarray) -> Escapes:
+        return _escape(rows, values, power=1, base=0)
 
 
 class DoubleSum(DoubleFunction):
@@ -53,13 +61,11 @@ class DoubleSum(DoubleFunction):
     width = 1 + sums.VALUES.limbs
     summand = "double"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
+    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
         """See ``LinearFunction``."""
         assert argument is not None
-        present = present_rows(argument, counted)
-        values = _doubles(argument)
-        into[:, 0] = present
-        into[:, 1:] = sums.split_doubles(np.where(present & sums.in_window(values), values, 0.0))
+        into[:, 0] = weights
+        return sums.encode_doubles(_doubles(argument), weights, into[:, 1:])
 
     def read(self, totals: np.ndarray, escaped: Escaped) -> np.ndarray:
         """See ``LinearFunction``: the totals, each rounded once."""
@@ -93,24 +99,23 @@ class Moment(DoubleFunction):
         self._sample = call.function.endswith("_samp")
         self._root = call.function.startswith("stddev")
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
+    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
         """See ``LinearFunction``."""
         assert argument is not None
-        present = present_rows(argument, counted)
         values = _doubles(argument)
-        inside = np.where(present & self._fits(values), values, 0.0)
+        fits = self.fits(values)
+        inside = np.where(fits, values, 0.0)
         square, error = _exact_squares(inside)
         split = 1 + sums.VALUES.limbs
-        into[:, 0] = present
-        into[:, 1:split] = sums.split_doubles(inside)
-        into[:, split:] = sums.split_doubles(square, sums.SQUARES) + sums.split_doubles(error, sums.SQUARES)
+        errors = np.empty((len(values), sums.SQUARES.limbs), np.int64)
+        into[:, 0] = weights
+        sums.encode_doubles(inside, weights, into[:, 1:split])
+        sums.encode_doubles(square, weights, into[:, split:], sums.SQUARES)
+        sums.encode_doubles(error, weights, errors, sums.SQUARES)
+        into[:, split:] += errors
+        return bool(fits.all())
 
-    def escapes(self, argument: pa.Array, counted: np.ndarray) -> Escapes | None:
-        """See ``DoubleFunction``."""
-        values = _doubles(argument)
-        rows = np.flatnonzero(present_rows(argument, counted) & ~self._fits(values))
-        if not len(rows):
-            return None
+    def _escape(self, rows: np.ndarray, values: np.ndarray) -> Escapes:
         parts = (_escape(rows, values, power=1, base=0), _escape(rows, values, power=2, base=_SQUARES))
         return Escapes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
@@ -138,17 +143,17 @@ class Moment(DoubleFunction):
         variance = exact_double((second - first * first / count) / (count - self._sample))
         return math.sqrt(variance) if self._root else variance
 
-    @staticmethod
-    def _fits(values: np.ndarray) -> np.ndarray:
-        """Squares have twice the exponent, and their rounding error lies 53 bits below."""
+    def fits(self, values: np.ndarray) -> np.ndarray:
+        """Squares have twice the exponent, and the last bit of their rounding error lies 104 bits below."""
         magnitude = np.abs(values)
-        fits: np.ndarray = (values == 0) | ((magnitude > 2.0**-70) & (magnitude < 2.0**60))
+        fits: np.ndarray = (values == 0) | ((magnitude >= 2.0**-50) & (magnitude < 2.0**60))
         return fits
 
 
 def _doubles(argument: pa.Array) -> np.ndarray:
+    """The doubles, 0.0 where they are NULL."""
     filled = pc.fill_null(argument, 0.0) if argument.null_count else argument
-    values: np.ndarray = filled.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    values: np.ndarray = raw_values(filled).astype(np.float64, copy=False)
     return values
 
 
@@ -159,6 +164,10 @@ def _exact_squares(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     high = shifted - (shifted - values)
     low = values - high
     return square, ((high * high - square) + 2.0 * high * low) + low * low
+
+
+def _weighted(escapes: Escapes, weights: np.ndarray) -> Escapes:
+    return escapes._replace(amounts=escapes.amounts * weights[escapes.rows])
 
 
 def _escape(rows: np.ndarray, values: np.ndarray, *, power: int, base: int) -> Escapes:

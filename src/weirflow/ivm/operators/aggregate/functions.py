@@ -57,23 +57,21 @@ class LinearCall:
     ) -> Escapes | None:
         """Write the integers that each row of the delta adds; returns what escapes them."""
         arguments = [evaluated[index] for index in self._arguments]
-        counted = np.ones(len(weights), np.bool_)
-        if self._filter is not None:
-            counted = true_rows(evaluated[self._filter])
+        counted = None if self._filter is None else true_rows(evaluated[self._filter])
         for argument in arguments:
-            counted = linear.present_rows(argument, counted)
+            if argument.null_count:
+                valid = argument.is_valid().to_numpy(zero_copy_only=False)
+                counted = valid if counted is None else counted & valid
         if self._seen is not None:
             values = (*(evaluated[index] for index in range(self._key_count)), *arguments)
             weights = self._first_and_last(self._seen, values, weights, counted, stage)
+        elif counted is not None:
+            weights = weights * counted
         argument = arguments[0] if len(arguments) == 1 else None
-        self._function.encode(argument, counted, into)
-        into *= weights[:, None]
-        if not isinstance(self._function, DoubleFunction) or argument is None:
+        if self._function.encode(argument, weights, into) or argument is None:
             return None
-        escapes = self._function.escapes(argument, counted)
-        if escapes is None:
-            return None
-        return Escapes(escapes.rows, escapes.slots, escapes.amounts * weights[escapes.rows])
+        assert isinstance(self._function, DoubleFunction)
+        return self._function.escapes(argument, weights)
 
     def read(self, totals: np.ndarray, escaped: linear.Escaped) -> Any:
         """What calls with the same summand read alike from the totals."""
@@ -85,10 +83,14 @@ class LinearCall:
 
     @staticmethod
     def _first_and_last(
-        seen: AdditiveArrangement, values: Sequence[pa.Array], weights: np.ndarray, counted: np.ndarray, stage: Stage
+        seen: AdditiveArrangement,
+        values: Sequence[pa.Array],
+        weights: np.ndarray,
+        counted: np.ndarray | None,
+        stage: Stage,
     ) -> np.ndarray:
         """Weights under DISTINCT: +1 where a value appears in its group, -1 where it disappears, 0 elsewhere."""
-        rows = np.flatnonzero(counted)
+        rows = np.arange(len(weights)) if counted is None else np.flatnonzero(counted)
         distinct = np.zeros(len(weights), np.int64)
         if not len(rows):
             return distinct

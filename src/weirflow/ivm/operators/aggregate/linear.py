@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel import sums
@@ -44,8 +43,11 @@ class LinearFunction(ABC):
         self.position: SqlPosition | None = call.position
 
     @abstractmethod
-    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
-        """Write the (rows, width) integers of single rows; zero in rows that are not ``counted``."""
+    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
+        """Write the (rows, width) integers of single rows, times their weights; whether that is all they add.
+
+        The weight of a row that does not count, because its argument is NULL or for another reason, is zero.
+        """
 
     def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
         """What functions with the same summand read alike from (groups, width) totals; nothing for most."""
@@ -62,9 +64,11 @@ class Count(LinearFunction):
     width = 1
     summand = "row"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
+    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
         """See ``LinearFunction``."""
-        into[:, 0] = present_rows(argument, counted)
+        del argument
+        into[:, 0] = weights
+        return True
 
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
@@ -78,12 +82,12 @@ class IntegerSum(LinearFunction):
     width = 1 + sums.INTEGER_LIMBS
     summand = "integer"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
+    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
         """See ``LinearFunction``."""
         assert argument is not None
-        present = present_rows(argument, counted)
-        into[:, 0] = present
-        into[:, 1:] = sums.split_integers(np.where(present, _int64_values(argument), 0))
+        into[:, 0] = weights
+        np.multiply(sums.split_integers(_int64_values(argument)), weights[:, None], out=into[:, 1:])
+        return True
 
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
@@ -109,13 +113,14 @@ class DecimalSum(LinearFunction):
         self.width = 1 + (sums.INTEGER_LIMBS if self._narrow else sums.WIDE_LIMBS)
         self.summand = "narrow decimal" if self._narrow else "wide decimal"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
+    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
         """See ``LinearFunction``."""
         assert argument is not None
-        present = present_rows(argument, counted)
-        words = np.where(present[:, None], decimal_words(argument), 0)
-        into[:, 0] = present
-        into[:, 1:] = sums.split_integers(words[:, 0]) if self._narrow else sums.split_wide(words)
+        words = decimal_words(argument)
+        limbs = sums.split_integers(words[:, 0]) if self._narrow else sums.split_wide(words)
+        into[:, 0] = weights
+        np.multiply(limbs, weights[:, None], out=into[:, 1:])
+        return True
 
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
@@ -168,13 +173,13 @@ class BooleanFold(LinearFunction):
         super().__init__(call)
         self._all = call.function == "bool_and"
 
-    def encode(self, argument: pa.Array | None, counted: np.ndarray, into: np.ndarray) -> None:
+    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
         """See ``LinearFunction``."""
         assert argument is not None
-        present = present_rows(argument, counted)
         true = true_rows(argument)
-        into[:, 0] = present & true
-        into[:, 1] = present & ~true
+        into[:, 0] = weights * true
+        into[:, 1] = weights * ~true
+        return True
 
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         """See ``LinearFunction``."""
@@ -193,8 +198,8 @@ def present_rows(argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
 
 
 def _int64_values(argument: pa.Array) -> np.ndarray:
-    filled = pc.fill_null(argument, 0) if argument.null_count else argument
-    values: np.ndarray = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    """The integers, with anything where they are NULL."""
+    values: np.ndarray = raw_values(argument).astype(np.int64, copy=False)
     return values
 
 

@@ -17,7 +17,7 @@ from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.zset.batch import Batch, take_columns
+from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
@@ -55,8 +55,7 @@ class Groups:
 
     def sums(self, rows: np.ndarray) -> np.ndarray:
         """(rows, width) integers added up within each group."""
-        totals: np.ndarray = np.add.reduceat(rows[self.order], self.starts, axis=0)
-        return totals
+        return sum_groups(rows, self.order, self.starts)
 
     def blocks(self, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
         """Up to ``size`` rows in group order at a time: the rows, their first group, and where groups begin in them."""
@@ -215,23 +214,22 @@ class Aggregate(Operator):
         touched: Sequence[tuple[pa.Array, pa.Array]],
     ) -> Batch:
         """The old rows of the touched groups taken back, the new ones given, where they differ."""
-        before, after = (np.flatnonzero(mask) for mask in alive)
-        both = np.concatenate([before, after])
-        keys = take_columns(groups.keys, both)
+        before, after = (mask.nonzero()[0] for mask in alive)
+        stays = alive[0] & alive[1]
+        keys = take_columns(groups.keys, np.concatenate([before, after]))
         stacked = np.concatenate([totals[0][before], totals[1][after]])
         escaped = self._escapes.read(groups, before, after)
         others = [pa.concat_arrays([old.take(pa.array(before)), new.take(pa.array(after))]) for old, new in touched]
-        weights = np.ones(len(both), np.int64)
+        weights = np.ones(len(stacked), np.int64)
         weights[: len(before)] = -1
         rows = Batch(self._columns(keys, stacked, escaped, others), weights)
         # Where a group's old row and new row are, of the groups that have both.
-        stays = alive[0] & alive[1]
-        old, new = np.flatnonzero(stays[before]), len(before) + np.flatnonzero(stays[after])
+        old, new = stays[before].nonzero()[0], len(before) + stays[after].nonzero()[0]
         values = rows.columns[self._key_count :]
         same = equal_rows_at(values, old, values, new, Equality.IDENTITY)
         if not same.any():
             return rows
-        changed = np.ones(len(both), np.bool_)
+        changed = np.ones(len(weights), np.bool_)
         changed[old[same]] = changed[new[same]] = False
         return rows.filter(changed)
 

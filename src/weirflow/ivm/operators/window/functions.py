@@ -117,17 +117,17 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     counted = np.ones(rows.count, np.bool_)
     for each in arguments:
         counted = present_rows(each, counted)
+    weights = counted.astype(np.int64)
     argument = arguments[0] if len(arguments) == 1 else None
     running = np.zeros((rows.count + 1, function.width), np.int64)
-    function.encode(argument, counted, running[1:])
+    held = function.encode(argument, weights, running[1:])
     np.cumsum(running, axis=0, out=running)
     low, high = rows.frame(call)
     totals = running[high] - running[low]
-    escapes = None
-    if isinstance(function, DoubleFunction) and argument is not None:
-        escapes = function.escapes(argument, counted)
-    if escapes is None:
+    if held or argument is None:
         return function.decode(totals, function.read(totals, {}))
+    assert isinstance(function, DoubleFunction)
+    escapes = function.escapes(argument, weights)
     far: dict[int, dict[int, int]] = {}
     for row, slot, amount in zip(*(column.tolist() for column in escapes), strict=True):
         for frame in np.flatnonzero((low <= row) & (row < high)).tolist():

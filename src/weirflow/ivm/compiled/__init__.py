@@ -1,0 +1,60 @@
+"""The compiled twin of the kernel's inner loops: used where numba is installed, once it is loaded.
+
+``kernels`` is None until then, and everything runs on NumPy with the same results. A circuit asks for it after a few
+ticks, so that short programs do not pay for the import; the first load on a machine compiles for a few seconds, in the
+background, and later ones read numba's cache. ``WEIRFLOW_COMPILED=off`` never loads it, ``on`` loads it at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from weirflow.errors import ConfigError, DependencyMissing
+
+_log = logging.getLogger(__name__)
+_VARIABLE = "WEIRFLOW_COMPILED"
+_MODES = ("auto", "on", "off")
+
+kernels: Any = None
+"""The module ``weirflow.ivm.compiled.kernels`` once it is loaded."""
+
+PATIENCE = 20
+"""A circuit that steps so often shall be fast; before, loading takes longer than it saves."""
+_begun = threading.Lock()
+
+
+def offer(steps: int) -> None:
+    """Load the compiled kernels if it is worth it for a circuit that makes its ``steps``-th step; at most once."""
+    mode = os.environ.get(_VARIABLE, "auto")
+    if mode not in _MODES:
+        raise ConfigError(f"{_VARIABLE} is {mode!r}.", hint=f"set it to one of {', '.join(_MODES)}")
+    if mode == "off" or (mode == "auto" and steps < PATIENCE) or not _begun.acquire(blocking=False):
+        return
+    if mode == "on":
+        load()
+    elif find_spec("numba") is not None:
+        threading.Thread(target=_load_quietly, name="weirflow-compile").start()
+
+
+def load() -> None:
+    """Load the compiled kernels now.
+
+    Raises:
+        DependencyMissing: numba is not installed.
+    """
+    global kernels  # noqa: PLW0603 - a process has one
+    if find_spec("numba") is None:
+        raise DependencyMissing.extra("compiled", needed_for=f"{_VARIABLE}=on")  # noqa: S610 - no Django
+    kernels = import_module("weirflow.ivm.compiled.kernels")
+
+
+def _load_quietly() -> None:
+    try:
+        load()
+    except Exception:  # noqa: BLE001 - whatever numba raises, NumPy goes on
+        _log.warning("compiled kernels are not available, NumPy goes on alone", exc_info=True)

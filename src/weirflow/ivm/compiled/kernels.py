@@ -1,0 +1,24 @@
+"""The loops of the kernel, compiled by numba: what NumPy does in several passes, done in one.
+
+Every function has a twin in NumPy that returns the same bits; tests compare them. Importing this module compiles them,
+or loads them from numba's cache.
+"""
+
+from weirflow.ivm.compiled.hashes import hash_bytes, hash_integers
+from weirflow.ivm.compiled.keys import equal_bytes, equal_integers, find_ranges
+from weirflow.ivm.compiled.orders import bulk_order, in_order
+from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles, sum_groups
+
+__all__ = [
+    "add_rows",
+    "bulk_order",
+    "double_totals",
+    "encode_doubles",
+    "equal_bytes",
+    "equal_integers",
+    "find_ranges",
+    "hash_bytes",
+    "hash_integers",
+    "in_order",
+    "sum_groups",
+]
