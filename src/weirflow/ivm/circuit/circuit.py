@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.frontier import Frontier
+
 # Merging has to keep up with what arrives: each row is merged about twelve times on its way down the runs.
 _FUEL_PER_ROW = 12
 _LEAST_FUEL = 8192
@@ -171,6 +173,13 @@ class Circuit:
         for node in self.nodes:
             for state in node.operator.states:
                 state.maintain(fuel)
+
+    def advance(self, sources: Mapping[str, Frontier]) -> None:
+        """Between ticks: time has come so far at the sources; state that cannot change any more goes."""
+        at: dict[int, Frontier] = {self.sources[name]: frontier for name, frontier in sources.items()}
+        for number, node in enumerate(self.nodes):
+            if any(at.get(one) for one in node.inputs):
+                at[number] = node.operator.advance([at.get(one, {}) for one in node.inputs])
 
     def discard(self) -> None:
         """Forget the tick: the circuit is as it was before ``step``."""

@@ -17,7 +17,7 @@ from weirflow.ivm.zset.sorting import sorted_codes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weirflow.ivm.zset.batch import Int64s, UInt64s
+    from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
     from weirflow.ivm.zset.hashing import Equality
 
 _FORMAT = {b"weirflow.run": b"1"}
@@ -127,6 +127,12 @@ class Run:
 
 def _unreadable(origin: str, error: Exception) -> StorageError:
     return StorageError(f"The run {origin} cannot be read: {error}", uri=origin, hint="restore from another checkpoint")
+
+
+def kept_rows(run: Run, kept: Bools) -> Run:
+    """The run with just the rows that are ``kept``."""
+    at = np.flatnonzero(kept)
+    return run if len(at) == len(run) else Run(run.codes[at], take_columns(run.columns, at), run.values[at])
 
 
 def sorted_run(codes: UInt64s, columns: Sequence[pa.Array], values: Int64s, equality: Equality) -> Run:

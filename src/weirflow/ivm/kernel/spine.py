@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError
+from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
 from weirflow.ivm.kernel.merge import Merge, can_merge, copied
-from weirflow.ivm.kernel.run import Run
+from weirflow.ivm.kernel.run import Run, kept_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +23,8 @@ HEAD_ROWS = 2048
 """Inserted rows are merged at once into the newest run up to this size: it is as fast as adding another run."""
 _LARGE = 1 << 40
 """Once there was a greater value than this, sums may leave int64: they are added up at once, to find out."""
+LEAST_TO_RELEASE = 4096
+"""Smaller states are not worth looking for rows to let go."""
 FAN_IN = 3
 """How many runs of similar size are merged into one, and so the factor between the sizes of levels."""
 
@@ -157,6 +160,7 @@ class Spined:
         self._spine = Spine(order, runs, spill=spill)
         self._spine_order = order
         self._spill = spill
+        self._released = 0  # rows left when the last were let go
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -183,6 +187,15 @@ class Spined:
     def adopt(self, runs: Iterable[Run]) -> None:
         """Be the state whose ``runs`` these were; nothing is read until it is looked into."""
         self._spine = Spine(self._spine_order, runs, spill=self._spill)
+        self._released = 0
+
+    def release(self, column: int, bound: pa.Scalar) -> None:
+        """Let go of rows whose ``column`` is below the bound, once there are twice as many rows as last time."""
+        if self.row_count < max(2 * self._released, LEAST_TO_RELEASE):
+            return
+        kept = [kept_rows(run, may_change(run.columns[column], bound)) for run in self.runs]
+        self._spine = Spine(self._spine_order, kept, spill=self._spill)
+        self._released = self.row_count
 
 
 def _level(rows: int) -> int:

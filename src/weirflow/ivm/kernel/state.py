@@ -46,6 +46,9 @@ class State(Protocol):
     def adopt(self, runs: Iterable[Run]) -> None:
         """Be the state whose ``runs`` these were."""
 
+    def release(self, column: int, bound: pa.Scalar) -> None:
+        """Let go of rows whose ``column`` is below the bound, some time; they are not asked for any more."""
+
 
 class RowState(State, Protocol):
     """Weighted rows by key. Keys compare as GROUP BY does, and NULL equals NULL."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.zset.batch import Batch
 
@@ -41,6 +42,10 @@ class Arrange(Operator):
             yield
         finally:
             self.arrangement = kept
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """As the input. Nothing goes: rows are probed by others, and new views are filled from them."""
+        return inputs[0]
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
 
 
@@ -32,6 +33,12 @@ class Distinct(Operator):
     def states(self) -> Sequence[State]:
         """How often each row occurs."""
         return (self._counts,)
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``."""
+        for column, bound in inputs[0].items():
+            self._counts.release(column, bound)
+        return inputs[0]
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

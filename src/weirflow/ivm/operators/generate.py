@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from weirflow.ivm.kernel.expressions.generators import compile_generator
+from weirflow.ivm.kernel.expressions.monotone import monotone
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
+from weirflow.sql.expr import Column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
-
+    from weirflow.ivm.kernel.expressions.generators import Generator
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.sql.expr import Call
 
 
@@ -22,6 +27,19 @@ class Generate(Operator):
     def __init__(self, types: Sequence[pa.DataType], generator: Call, *, outer: bool) -> None:
         super().__init__(types)
         self._generate = compile_generator(generator, outer=outer)
+        # Sliding windows of a time: the first one that holds the bound is the first that may still change.
+        self._time = monotone(generator.arguments[0]) if generator.function == "hop" else None
+        self._windows = _hop(generator) if generator.function == "hop" else None
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``."""
+        (frontier,) = inputs
+        bound = None if self._time is None else self._time.bound(frontier)
+        if bound is None or self._windows is None:
+            return frontier
+        _, (windows,) = self._windows([pa.repeat(bound, 1)], 1)
+        first = min(range(len(windows)), key=lambda at: windows[at][0].value)
+        return {**frontier, len(self.types) - 1: windows[first]}
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
@@ -29,3 +47,9 @@ class Generate(Operator):
         owners, made = self._generate(delta.columns, len(delta))
         rows = delta.take(owners.to_numpy())
         return Batch((*rows.columns, *made), rows.weights)
+
+
+def _hop(generator: Call) -> Generator:
+    """The same windows of a time that is given by itself."""
+    time, *lengths = generator.arguments
+    return compile_generator(replace(generator, arguments=(Column(0, "time", time.type), *lengths)), outer=False)

@@ -8,6 +8,7 @@ import numpy as np
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression
+from weirflow.ivm.kernel.frontier import least
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weirflow.ivm.kernel.expressions.compile import Evaluator
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import Matches
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.ivm.zset.batch import Int64s
@@ -44,6 +46,13 @@ class Join(Operator):
         self._left_columns = tuple(left_columns)
         self._right_columns = tuple(right_columns)
         self._residual: Evaluator | None = compile_expression(residual) if residual is not None else None
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``: rows that meet have equal keys, so a key that has a bound on both sides keeps one."""
+        keys = range(self._left.key_count)
+        bounds = {column: bound for column, bound in least(inputs).items() if column in keys}
+        columns = (*self._left_columns, *self._right_columns)
+        return {at: bounds[column] for at, column in enumerate(columns) if column in bounds}
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
+from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.sql.expr import Expr
 
 
@@ -24,6 +26,10 @@ class Filter(Operator):
     def __init__(self, types: Sequence[pa.DataType], predicate: Expr) -> None:
         super().__init__(types)
         self._predicate = compile_expression(predicate)
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``."""
+        return inputs[0]
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
@@ -38,6 +44,11 @@ class Project(Operator):
     def __init__(self, expressions: Sequence[Expr]) -> None:
         super().__init__([expression.type for expression in expressions])
         self._evaluate = compile_expressions(expressions)
+        self._monotone = [monotone(expression) for expression in expressions]
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``."""
+        return advanced(self._monotone, inputs[0])
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
@@ -51,6 +62,10 @@ class Normalize(Operator):
     def __init__(self, types: Sequence[pa.DataType], columns: Sequence[int]) -> None:
         super().__init__(types)
         self._columns = frozenset(columns)
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``."""
+        return inputs[0]
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
 
 
@@ -50,6 +51,13 @@ class Operator(ABC):
     @abstractmethod
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """This tick's output delta. Reads old state only, stages changes, may raise ``DataError``."""
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:  # noqa: ARG002 - what most operators know
+        """Between ticks: time has come so far at the inputs. State that cannot change any more may go.
+
+        Returns how far time has come at the output.
+        """
+        return {}
 
     def commit(self) -> None:
         """Apply what ``step`` staged. Does not fail."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
+from weirflow.ivm.kernel.frontier import least
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import group_rows
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
 
 
@@ -35,6 +37,13 @@ class SetOperation(Operator):
     def states(self) -> Sequence[State]:
         """How often each row occurs on the left and on the right."""
         return (self._counts,)
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``."""
+        frontier = least(inputs)
+        for column, bound in frontier.items():
+            self._counts.release(column, bound)
+        return frontier
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.kernel.frontier import least
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from weirflow.ivm.kernel.frontier import Frontier
+
 
 class Union(Operator):
     """All rows of all inputs."""
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``."""
+        return least(inputs)
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

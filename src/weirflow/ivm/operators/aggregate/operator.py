@@ -11,6 +11,7 @@ import pyarrow as pa
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
+from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.aggregate.dispatch import make_call
 from weirflow.ivm.operators.aggregate.escapes import EscapeTable
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
@@ -24,6 +25,7 @@ from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
@@ -93,6 +95,7 @@ class Aggregate(Operator):
         expressions = list(keys)
         self._calls = [make_call(call, self.types[: self._key_count], expressions) for call in calls]
         self._evaluate = compile_expressions(expressions)
+        self._monotone_keys = [monotone(key) for key in keys]
         self._touched = [call for call in self._calls if isinstance(call, TouchedCall)]
         # Calls that add up the same numbers, as SUM and AVG of one column do, share a slot of the totals.
         self._slots: dict[Hashable, Slot] = {}
@@ -129,6 +132,14 @@ class Aggregate(Operator):
         nothing = np.zeros((1, self._totals.width), np.int64)
         columns = self._columns((), nothing, None, [call.of_nothing() for call in self._touched])
         return Batch(columns, np.ones(1, np.int64))
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """See ``Operator``: groups whose key lies below a bound stay as they are."""
+        frontier = advanced(self._monotone_keys, inputs[0])
+        for column, bound in frontier.items():
+            for state in self.states:
+                state.release(column, bound)
+        return frontier
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
