@@ -4,7 +4,7 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-peers docs docs-sql lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-peers docs docs-sql lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,7 +13,7 @@ help: ## show this list
 setup: ## create the environment (packages, and Java if it is missing); the others do it by themselves
 	@scripts/setup.sh $(VENV) $(SPARK)
 
-demo: setup ## run the main job end to end on this machine
+demo: setup ## a stream into views into files, killed on the way, in under a minute
 	@$(BIN)/python examples/demo.py
 
 test: setup ## run the tests (ARGS="-k name" to choose)
@@ -40,6 +40,9 @@ bench-ticks: setup ## measure ticks of views side by side with other engines (be
 
 bench-flow: setup ## measure what durability costs a flow and how fast it comes back
 	@$(BIN)/python benchmarks/flow.py
+
+bench-tpch: setup ## measure refreshes of the 22 TPC-H queries side by side with Spark
+	@$(BIN)/python benchmarks/tpch.py
 
 bench-peers: setup ## install the engines that bench-ticks compares with, each in an environment of its own
 	@$(BIN)/python benchmarks/peers.py

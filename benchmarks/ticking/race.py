@@ -26,17 +26,17 @@ RECOMPUTE = ("duckdb", "datafusion", "spark")
 class Plan:
     """A view, the rows of its base, the rows of a delta, and how many ticks are run, in how many turns.
 
-    A sustained plan is a long run of Weirflow alone.
+    Plans that are for Weirflow ``alone`` ask how it scales.
     """
 
     view: str
     rows: int
     delta: int
-    ticks: int = 24
+    ticks: int = 66
     warm_up: int = 6
     turns: int = 3
     budget_s: float = 15  # of one system: a slow one does fewer ticks
-    sustained: bool = False
+    alone: bool = False
 
     @property
     def title(self) -> str:

@@ -23,6 +23,40 @@ def test_a_seed_is_always_the_same_case():
     assert str(make_case(11)) != str(make_case(12))
 
 
+FORMS = (
+    *(" JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "SEMI JOIN", "ANTI JOIN", "USING ("),
+    *(" IN (SELECT", "NOT IN (SELECT", "EXISTS (SELECT", "NOT EXISTS (SELECT", "(SELECT MAX(", "(VALUES "),
+    *("GROUPING SETS", "ROLLUP", "CUBE", "FILTER (WHERE", " HAVING ", "COUNT(DISTINCT", "SELECT DISTINCT"),
+    *("min_by(", "max_by(", "stddev(", "var_pop(", "bool_and(", "bool_or(", "collect_set(", "collect_list("),
+    *("percentile(", "median(", ") INTERSECT (", ") INTERSECT ALL (", ") EXCEPT (", ") EXCEPT ALL (", ") UNION ("),
+    *("LIMIT 2 OFFSET 1", "RANK()", "LAG(", "NTH_VALUE(", "ROWS BETWEEN 1"),
+    *("RANGE BETWEEN 1", "RANGE BETWEEN INTERVAL", "RANGE BETWEEN UNBOUNDED"),
+    *("explode(", "LATERAL VIEW", "WITH w1 AS", "WITH RECURSIVE", " UNION SELECT", " UNION ALL SELECT", "FROM v0"),
+    *(" window(", "'10 minutes', '4 minutes')", "session_window("),
+)
+
+
+def missing(forms, texts):
+    return [form for form in forms if not any(form in text for text in texts)]
+
+
+def test_every_form_of_query_comes_up():
+    assert missing(FORMS, [view.text.spark for seed in range(800) for view in make_case(seed).views]) == []
+
+
+def test_windows_of_time_and_recursions_are_compared_with_duckdb():
+    views = [view.text for seed in range(250) for view in make_case(seed).views]
+    compared = [text.spark for text in views if isinstance(text.duck, str)]
+    assert missing((" window(", "session_window(", " UNION SELECT", " UNION ALL SELECT"), compared) == []
+
+
+def test_a_filter_is_in_both_dialects():
+    texts = [view.text for seed in range(800) for view in make_case(seed).views if isinstance(view.text.duck, str)]
+    filtered = [text for text in texts if "FILTER (WHERE" in text.spark]
+    assert any("count_if" in text.spark for text in filtered)
+    assert [one for one in filtered if one.spark.count("FILTER (WHERE") != one.duck.count("FILTER (WHERE")] == []
+
+
 def test_random_views(model):
     assert failures(model, seeds(250)) == []
     assert model.tally.refusals.total() < model.tally.cases / 20

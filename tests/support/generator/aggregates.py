@@ -116,3 +116,27 @@ PEER_FRAMES = (
     "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
     "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
 )
+_DISTANCES = {
+    K.INT: ("1", "2", None),
+    K.BIGINT: ("1", "3", None),
+    K.DATE: ("1", "30", "INTERVAL {} DAY"),
+    K.TIMESTAMP: ("INTERVAL '1' MINUTE", "INTERVAL '90' MINUTE", None),
+    K.NTZ: ("INTERVAL '1' HOUR", "INTERVAL '24' HOUR", None),
+}
+"""A short and a long distance of values, of one unit as Spark wants it, and how DuckDB writes them."""
+
+
+def _value_frames(short: str, long: str, duck: str | None) -> tuple[Sql, ...]:
+    frames = (
+        "RANGE BETWEEN {0} PRECEDING AND {1} FOLLOWING",
+        "RANGE BETWEEN {1} PRECEDING AND CURRENT ROW",
+        "RANGE BETWEEN UNBOUNDED PRECEDING AND {0} PRECEDING",
+        "RANGE BETWEEN {0} FOLLOWING AND UNBOUNDED FOLLOWING",
+        "RANGE BETWEEN {1} PRECEDING AND {0} PRECEDING",
+    )
+    theirs = [(duck or "{}").format(distance) for distance in (short, long)]
+    return tuple(Sql(frame.format(short, long), frame.format(*theirs)) for frame in frames)
+
+
+VALUE_FRAMES = {kind: _value_frames(*distances) for kind, distances in _DISTANCES.items()}
+"""Frames of values near the current one: there is one column to order by, of such a kind."""

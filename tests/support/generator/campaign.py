@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pytest
     from support.generator.case import Case
-    from support.generator.model import Mismatch, Tally
+    from support.generator.replay import Mismatch, Tally
 
 SEEDS = "CAMPAIGN_SEEDS"
 """The environment variable with the seeds to run, as ``first:last``, the last one excluded."""

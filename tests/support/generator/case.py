@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from support.generator.deltas import random_ticks
+from support.generator.grammar import GRAMMAR
 from support.generator.queries import Queries
 from support.generator.relations import Relation
 from support.generator.text import Sql
@@ -64,7 +65,7 @@ def make_case(seed: int) -> Case:
     ]
     views: list[View] = []
     for number in range(dice.choices((1, 2, 3, 4), (40, 35, 15, 10))[0]):
-        query = Queries(dice, tuple(relations)).query()
+        query = Queries(dice, tuple(relations), GRAMMAR).query()
         views.append(View(f"v{number}", query.text, query.kinds))
         name = views[-1].name
         # A view that DuckDB cannot compute, nothing can that reads it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from support.generator.kinds import SCALAR, Kind
+from support.generator.kinds import SCALAR, UNREAD, Kind
 from support.generator.scalars import LITERALS, SCALARS, constant, typed_null
 from support.generator.text import Sql, sql
 
@@ -55,7 +55,7 @@ class Expressions:
 
     def any(self, depth: int = 2) -> Column:
         """An expression of any kind, those of the columns in scope first."""
-        kinds = [column.kind for column in self.columns if column.kind is not Kind.INEXACT]
+        kinds = [column.kind for column in self.columns if column.kind not in UNREAD]
         kind = self.dice.choice(kinds) if kinds and self.dice.random() < 0.75 else self.dice.choice(SCALAR)
         return Column(self.of(kind, depth), kind)
 

@@ -31,9 +31,12 @@ class Kind(StrEnum):
     STRINGS = "strings"
     STRUCT = "struct"
     MAP = "map"
+    WINDOW = "window"
+    """What window() and session_window() make. Nothing reads it."""
 
 
-NESTED = frozenset({Kind.INTS, Kind.STRINGS, Kind.STRUCT, Kind.MAP})
+NESTED = frozenset({Kind.INTS, Kind.STRINGS, Kind.STRUCT, Kind.MAP, Kind.WINDOW})
+UNREAD = frozenset({Kind.INEXACT, Kind.WINDOW})
 SCALAR = tuple(kind for kind in Kind if kind not in NESTED and kind is not Kind.INEXACT)
 KEYS = (*SCALAR, Kind.INTS, Kind.STRINGS, Kind.STRUCT)
 """What can be grouped, joined and ordered by."""

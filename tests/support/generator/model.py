@@ -2,63 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
-from support.generator.deltas import Tables
+from support.generator.replay import Mismatch, Tally, Ticked, replay
 from support.generator.scratch import Scratch
-from support.maintained import Maintained, duckdb_rows
+from support.maintained import duckdb_rows
 
 from weirflow.errors import DataError
-from weirflow.sql.refusal import NotIncremental
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Mapping, Sequence
 
     from support.generator.case import Case, View
+    from support.generator.deltas import Tables
     from support.generator.values import Row
 
     Multisets = Mapping[str, Counter[Row]]
 
 _NARROW = (pa.int8(), pa.int16(), pa.int32())
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """Where a view is not what it should be."""
-
-    tick: int
-    view: str
-    against: str
-    detail: str
-
-    def __str__(self) -> str:
-        return f"after tick {self.tick} {self.view} differs from {self.against}: {self.detail}"
-
-
-@dataclass
-class Tally:
-    """What a run of cases went through, so that it can be seen to have looked at something."""
-
-    cases: int = 0
-    ticks: int = 0
-    failed_ticks: int = 0
-    by_duckdb: int = 0
-    unanswered: int = 0
-    by_scratch: int = 0
-    filled: int = 0
-    refusals: Counter[str] = field(default_factory=Counter)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.cases} cases ({self.refusals.total()} refused), "
-            f"{self.ticks} ticks ({self.failed_ticks} with data errors), "
-            f"{self.by_duckdb} comparisons with DuckDB, {self.unanswered} that the other engine could not answer, "
-            f"{self.by_scratch} with a circuit from scratch, {self.filled} views that were not empty"
-        )
 
 
 class Model:
@@ -78,37 +42,27 @@ class Model:
 
         A tick that fails with a data error must fail from scratch too; it is discarded and the case goes on.
         """
-        self.tally.cases += 1
-        try:
-            maintained = Maintained(case.sources, {view.name: view.text.spark for view in case.views})
-        except NotIncremental as error:
-            self.tally.refusals[error.message] += 1
-            return None
-        scratch, tables = Scratch(case), Tables(list(case.sources))
-        for number, tick in enumerate(case.ticks):
-            self.tally.ticks += 1
-            possible, after = tables.after(tick)
-            try:
-                maintained.tick(possible)
-            except DataError as error:
-                maintained.circuit.discard()
-                self.tally.failed_ticks += 1
-                if not isinstance(_attempt(scratch, after), DataError):
-                    return Mismatch(number, "the tick", "a circuit from scratch", f"which does not raise {error}")
-                continue
-            tables = after
-            self.tally.filled += sum(bool(rows) for rows in maintained.views.values())
-            expected = self._duckdb(case, tables)
-            found = _difference(number, "DuckDB", maintained.views, expected)
-            if found is None and (len(expected) < len(case.views) or number == len(case.ticks) - 1):
-                again = _attempt(scratch, tables)
-                if isinstance(again, DataError):
-                    return Mismatch(number, "the tick", "a circuit from scratch", f"which raises {again}")
-                self.tally.by_scratch += len(again)
-                found = _difference(number, "a circuit from scratch", maintained.views, again)
+        scratch = Scratch(case)
+        for ticked in replay(case, self.tally):
+            failed = ticked.error is not None
+            found = _not_raised(ticked, scratch) if failed else self._compared(case, ticked, scratch)
             if found is not None:
                 return found
         return None
+
+    def _compared(self, case: Case, ticked: Ticked, scratch: Scratch) -> Mismatch | None:
+        """Against DuckDB what it can compute, and against a circuit from scratch the rest, and all at the end."""
+        views = ticked.maintained.views
+        self.tally.filled += sum(bool(rows) for rows in views.values())
+        expected = self._duckdb(case, ticked.tables)
+        found = _difference(ticked.number, "DuckDB", views, expected)
+        if found is None and (len(expected) < len(case.views) or ticked.number == len(case.ticks) - 1):
+            again = _attempt(scratch, ticked.tables)
+            if isinstance(again, DataError):
+                return Mismatch(ticked.number, "the tick", "a circuit from scratch", f"which raises {again}")
+            self.tally.by_scratch += len(again)
+            found = _difference(ticked.number, "a circuit from scratch", views, again)
+        return found
 
     def _duckdb(self, case: Case, tables: Tables) -> Multisets:
         """The views that DuckDB can compute: those with a text, unless it raises where Spark need not."""
@@ -136,6 +90,14 @@ def arrow_table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
     """Rows as an Arrow table."""
     columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(schema.types)]
     return pa.table(columns, schema=schema)
+
+
+def _not_raised(ticked: Ticked, scratch: Scratch) -> Mismatch | None:
+    """A tick that failed, if it does not fail from scratch."""
+    assert ticked.attempted is not None
+    if isinstance(_attempt(scratch, ticked.attempted), DataError):
+        return None
+    return Mismatch(ticked.number, "the tick", "a circuit from scratch", f"which does not raise {ticked.error}")
 
 
 def _attempt(scratch: Scratch, tables: Tables) -> Multisets | DataError:

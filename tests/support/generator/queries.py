@@ -1,14 +1,12 @@
-"""Random queries of the whole incremental grammar.
-
-A query has a shape; ``SHAPES`` and ``AROUND`` are where one more is added.
-"""
+"""Random queries: the writer that takes shapes from a grammar, and the shapes that plain SELECTs have."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from support.generator.aggregates import AGGREGATES, PEER_FRAMES, ROW_FRAMES, WINDOW_FUNCTIONS, Aggregate, narrowed
+from support.generator.aggregates import AGGREGATES, PEER_FRAMES, ROW_FRAMES, VALUE_FRAMES, WINDOW_FUNCTIONS, narrowed
+from support.generator.clauses import aggregate, fitting, group_keys, having, select, select_list
 from support.generator.expressions import Column, Expressions, no_subquery
 from support.generator.kinds import KEYS, NESTED, Kind
 from support.generator.relations import From, Query, Relation, Relations
@@ -23,32 +21,53 @@ _MOST_COLUMNS = 4
 
 
 @dataclass(frozen=True)
+class Grammar:
+    """Shapes of queries: those of one SELECT with their weights, and those around others with their shares."""
+
+    shapes: tuple[tuple[Callable[[Queries], Query], int], ...]
+    around: tuple[tuple[float, Callable[[Queries], Query]], ...]
+
+
+@dataclass(frozen=True)
 class Queries:
     """Writes queries over some relations, nested up to a depth."""
 
     dice: random.Random
     relations: tuple[Relation, ...]
+    grammar: Grammar
     depth: int = 1
 
     def query(self) -> Query:
         """A query of any shape."""
         around = self.dice.random()
         if self.depth > 0:
-            for share, make in AROUND:
+            for share, make in self.grammar.around:
                 if around < share:
                     return make(self)
                 around -= share
-        return self.dice.choices([make for make, _ in SHAPES], [weight for _, weight in SHAPES])[0](self)
+        makers, weights = zip(*self.grammar.shapes, strict=True)
+        return self.dice.choices(makers, weights)[0](self)
 
     def inner(self) -> Queries:
         """The writer of queries inside this one."""
-        return Queries(self.dice, self.relations, self.depth - 1)
+        return Queries(self.dice, self.relations, self.grammar, self.depth - 1)
+
+    def reading(self, relation: Relation) -> Queries:
+        """The writer of a query without others inside that mostly reads a relation, maybe twice."""
+        often = (relation,) * (len(self.relations) + 1)
+        return Queries(self.dice, (*often, *self.relations), self.grammar, 0)
 
     def source(self) -> tuple[Relations, From, Sql]:
         """FROM and WHERE."""
         writer = Relations.over(self.dice, self.relations, lambda: self.inner().query() if self.depth > 0 else None)
         clause = writer.clause()
         return writer, clause, writer.where(clause.columns)
+
+    def single(self) -> tuple[From, Sql]:
+        """FROM one relation, which is called r0, and WHERE."""
+        writer = Relations.over(self.dice, self.relations, lambda: self.inner().query() if self.depth > 0 else None)
+        item = writer.item()
+        return item, writer.where(item.columns)
 
 
 def plain(queries: Queries, kinds: Sequence[Kind] | None = None) -> Query:
@@ -61,15 +80,15 @@ def plain(queries: Queries, kinds: Sequence[Kind] | None = None) -> Query:
         items = [inside.any() for _ in range(dice.randint(1, _MOST_COLUMNS))]
     else:
         items = [Column(inside.of(kind), kind) for kind in kinds]
-    return _select("SELECT {} FROM {}{}", items, clause, where)
+    return select("SELECT {} FROM {}{}", items, clause, where)
 
 
 def distinct(queries: Queries) -> Query:
     """SELECT DISTINCT."""
     _, clause, where = queries.source()
     inside = Expressions(queries.dice, clause.columns)
-    items = _keys(inside, queries.dice.randint(1, 3)) or [Column(inside.of(Kind.INT), Kind.INT)]
-    return _select("SELECT DISTINCT {} FROM {}{}", items, clause, where)
+    items = group_keys(inside, queries.dice.randint(1, 3)) or [Column(inside.of(Kind.INT), Kind.INT)]
+    return select("SELECT DISTINCT {} FROM {}{}", items, clause, where)
 
 
 def grouped(queries: Queries) -> Query:
@@ -77,18 +96,14 @@ def grouped(queries: Queries) -> Query:
     dice = queries.dice
     _, clause, where = queries.source()
     inside = Expressions(dice, clause.columns)
-    keys = _keys(inside, dice.choice((0, 1, 1, 1, 2, 2, 3)))
-    items = [*keys, *(_aggregate(inside) for _ in range(dice.randint(1, 3)))]
+    keys = group_keys(inside, dice.choice((0, 1, 1, 1, 2, 2, 3)))
+    items = [*keys, *(aggregate(inside) for _ in range(dice.randint(1, 3)))]
     group = sql("")
     if keys:
         ordinals = dice.random() < 0.2
         names = [sql(str(place + 1)) for place in range(len(keys))] if ordinals else [key.text for key in keys]
         group = sql(" GROUP BY {}", joined(", ", names))
-    having = sql("")
-    if dice.random() < 0.3:
-        call = _aggregate(inside, exact=True)
-        having = sql(" HAVING {}", Expressions(dice, [call]).predicate(depth=1))
-    return _select("SELECT {} FROM {}{}{}{}", items, clause, where, group, having)
+    return select("SELECT {} FROM {}{}{}{}", items, clause, where, group, having(inside))
 
 
 def grouping_sets(queries: Queries) -> Query:
@@ -103,14 +118,13 @@ def grouping_sets(queries: Queries) -> Query:
     forms = ("ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), {}, ())")
     form = dice.choice(forms if len(keys) > 1 else forms[:2])
     sets = sql(form, joined(", ", names), *([dice.choice(names)] if "SETS" in form else []))
-    aggregates = [_aggregate(inside) for _ in range(dice.randint(1, 2))]
+    aggregates = [aggregate(inside) for _ in range(dice.randint(1, 2))]
     if dice.random() < 0.4:
         aggregates.append(Column(sql("grouping({})", dice.choice(names)), Kind.INT))
     items = [*keys, *aggregates]
-    select = joined(", ", [sql("{} AS c{}", item.text, str(place)) for place, item in enumerate(items)])
     text = sql(
         "SELECT {} FROM {}{} GROUP BY {}",
-        select,
+        select_list(items),
         clause.text,
         where,
         sets,
@@ -126,7 +140,7 @@ def exploded(queries: Queries) -> Query:
     kind, item = queries.dice.choice(((Kind.INTS, Kind.INT), (Kind.STRINGS, Kind.STRING)))
     array = inside.of(kind, depth=1)
     items = [inside.any(depth=1), Column(sql("explode({})", array, duck="UNNEST({})"), item)]
-    query = _select("SELECT {} FROM {}{}", items, clause, where)
+    query = select("SELECT {} FROM {}{}", items, clause, where)
     return Query(query.text, query.kinds, query.size * 2)
 
 
@@ -143,7 +157,7 @@ def windowed(queries: Queries) -> Query:
     total = [sql(f"{{}} {_direction(dice)}", column.text) for column in dice.sample(usable, len(usable))]
     partition = sql("PARTITION BY {}", dice.choice(usable).text) if dice.random() < 0.7 else sql("")
     items = [*items, *(_over(inside, usable, partition, total) for _ in range(dice.randint(1, 2)))]
-    return _select("SELECT {} FROM {}{}", items, clause, where)
+    return select("SELECT {} FROM {}{}", items, clause, where)
 
 
 def set_operation(queries: Queries) -> Query:
@@ -184,65 +198,8 @@ def with_cte(queries: Queries) -> Query:
     first = inner.query()
     name = f"w{queries.depth}"
     relation = Relation(Sql(name, name), first.columns, first.size)
-    reader = Queries(queries.dice, (relation, relation, *queries.relations), 0)
-    second = reader.query()
+    second = queries.reading(relation).query()
     return Query(sql("WITH {} AS ({}) {}", name, first.text, second.text), second.kinds, second.size)
-
-
-SHAPES: tuple[tuple[Callable[[Queries], Query], int], ...] = (
-    (plain, 30),
-    (distinct, 8),
-    (grouped, 34),
-    (grouping_sets, 8),
-    (windowed, 14),
-    (exploded, 4),
-)
-"""Queries of one SELECT, and how often each is taken."""
-AROUND: tuple[tuple[float, Callable[[Queries], Query]], ...] = (
-    (0.12, set_operation),
-    (0.12, first_rows),
-    (0.08, with_cte),
-)
-"""Queries around others, and the share of each."""
-
-
-def _select(template: str, items: Sequence[Column], clause: From, *rest: Sql) -> Query:
-    select = joined(", ", [sql("{} AS c{}", item.text, str(place)) for place, item in enumerate(items)])
-    return Query(sql(template, select, clause.text, *rest), tuple(item.kind for item in items), clause.size)
-
-
-def _keys(inside: Expressions, most: int) -> list[Column]:
-    """Columns or expressions to group by, each once."""
-    keys: dict[str, Column] = {}
-    for _ in range(most):
-        found = inside.readable(KEYS)
-        key = inside.dice.choice(found) if found and inside.dice.random() < 0.75 else inside.any(depth=1)
-        # A constant in GROUP BY would be read as a position.
-        if key.kind in KEYS and "." in key.text.spark:
-            keys[key.text.spark] = key
-    return list(keys.values())
-
-
-def _aggregate(inside: Expressions, *, exact: bool = False) -> Column:
-    """An aggregate call, sometimes DISTINCT or with a FILTER."""
-    dice = inside.dice
-    call = _chosen(inside, [call for call in AGGREGATES if not exact or call.kind is not Kind.INEXACT])
-    template, duck = call.template, call.duck
-    if call.distinct and dice.random() < 0.3:
-        template = template.replace("({", "(DISTINCT {", 1)
-    filtered = dice.random() < 0.15 and "collect_" not in template
-    parts = [inside.of(hole, depth=1) for hole in call.holes]
-    if filtered:
-        template += f" FILTER (WHERE {{{len(parts)}}})" if "{0}" in template else " FILTER (WHERE {})"
-        parts.append(inside.predicate(depth=1))
-    return Column(narrowed(sql(template, *parts, duck=duck), call.kind), call.kind)
-
-
-def _chosen(inside: Expressions, calls: list[Aggregate]) -> Aggregate:
-    """A call that has columns to work on, if there is one."""
-    here = {column.kind for column in inside.columns}
-    fitting = [call for call in calls if not call.holes or here.intersection(call.holes)]
-    return inside.dice.choice(fitting if fitting and inside.dice.random() < 0.9 else calls)
 
 
 def _direction(dice: random.Random) -> str:
@@ -256,20 +213,25 @@ def _over(inside: Expressions, usable: Sequence[Column], partition: Sql, total: 
     if dice.random() < 0.5:
         call = dice.choice(WINDOW_FUNCTIONS)
         order = total if call.total else total[: dice.randint(1, len(total))]
-        frame = dice.choice((*ROW_FRAMES, *PEER_FRAMES)) if call.framed else ""
+        frame = sql(dice.choice((*ROW_FRAMES, *PEER_FRAMES)) if call.framed else "")
         value = sql(call.template, *(inside.of(hole, depth=1) for hole in call.holes))
         kind = call.kind
     else:
-        aggregate = _chosen(inside, [call for call in AGGREGATES if call.windowed])
+        over = fitting(inside, [call for call in AGGREGATES if call.windowed])
+        near = [column for column in usable if column.kind in VALUE_FRAMES]
         rows = dice.random() < 0.4
-        order = total if rows else total[: dice.choice((0, 1, 1, 2))]
-        frame = dice.choice(ROW_FRAMES if rows else PEER_FRAMES) if order else ""
-        value = sql(aggregate.template, *(inside.of(hole, depth=1) for hole in aggregate.holes), duck=aggregate.duck)
-        kind = aggregate.kind
+        if near and not rows and dice.random() < 0.4:
+            column = dice.choice(near)
+            order, frame = [sql(f"{{}} {_direction(dice)}", column.text)], dice.choice(VALUE_FRAMES[column.kind])
+        else:
+            order = total if rows else total[: dice.choice((0, 1, 1, 2))]
+            frame = sql(dice.choice(ROW_FRAMES if rows else PEER_FRAMES) if order else "")
+        value = sql(over.template, *(inside.of(hole, depth=1) for hole in over.holes), duck=over.duck)
+        kind = over.kind
     clause = sql("ORDER BY {}", joined(", ", order)) if order else sql("")
     duck = Differs.NESTED_ORDER if nested else None
-    over = sql(f"{{}} OVER ({{}} {{}} {frame})", value, partition, clause, duck=duck)
-    return Column(narrowed(over, kind), kind)
+    text = sql("{} OVER ({} {} {})", value, partition, clause, frame, duck=duck)
+    return Column(narrowed(text, kind), kind)
 
 
 def _comparable(query: Query) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from support.generator.kinds import COMPARED, KEYS, SCALAR, Kind
+from support.generator.kinds import COMPARED, KEYS, SCALAR, UNREAD, Kind
 from support.generator.text import Differs, Sql, sql
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _logic() -> list[Production]:
             _p(kind, "least({}, {})", kind, kind),
         ]
     for kind in Kind:
-        if kind is not K.INEXACT:
+        if kind not in UNREAD:
             productions += [
                 _p(kind, "COALESCE({}, {})", kind, kind),
                 _p(kind, "CASE WHEN {} THEN {} ELSE {} END", K.BOOL, kind, kind),
@@ -299,6 +299,11 @@ def _collections() -> list[Production]:
 def typed_null(kind: Kind) -> Sql:
     """NULL of a kind."""
     return sql(f"CAST(NULL AS {_TYPES[kind]})", duck=f"CAST(NULL AS {_DUCK_TYPES[kind]})")
+
+
+def cast(kind: Kind, value: Sql) -> Sql:
+    """A value as the one type that stands for its kind."""
+    return sql(f"CAST({{}} AS {_TYPES[kind]})", value, duck=f"CAST({{}} AS {_DUCK_TYPES[kind]})")
 
 
 def constant(kind: Kind, dice: random.Random) -> Sql:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,19 +21,26 @@ if TYPE_CHECKING:
     from support.generator.deltas import Tables
     from support.generator.values import Row
 
+    from weirflow.sql.plan import Plan
+
 
 class Scratch:
-    """The plans of a case's views, which are made once and run often."""
+    """The plans of a case's views, which are made once, when first asked for, and run often."""
 
     def __init__(self, case: Case) -> None:
+        self._case = case
         self._sources = case.sources
+
+    @cached_property
+    def _plans(self) -> dict[str, Plan]:
         catalog = {
-            name: tuple(Field(field.name, field.type) for field in schema) for name, schema in case.sources.items()
+            name: tuple(Field(field.name, field.type) for field in schema) for name, schema in self._sources.items()
         }
-        self._plans = {}
-        for view in case.views:
-            self._plans[view.name] = logical_plan(view.text.spark, catalog)
-            catalog[view.name] = self._plans[view.name].fields
+        plans = {}
+        for view in self._case.views:
+            plans[view.name] = logical_plan(view.text.spark, catalog)
+            catalog[view.name] = plans[view.name].fields
+        return plans
 
     def views(self, tables: Tables) -> dict[str, Counter[Row]]:
         """All views over these tables; raises what the circuit raises."""

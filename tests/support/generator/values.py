@@ -44,6 +44,12 @@ def _times(zone: dt.tzinfo | None) -> tuple[dt.datetime, ...]:
     return tuple(moment.replace(tzinfo=zone) for moment in (*near, *far))
 
 
+def _minutes(zone: dt.tzinfo | None) -> tuple[dt.datetime, ...]:
+    """Times near each other, some of them just as far as windows and sessions reach."""
+    first = _NOON.replace(second=0, microsecond=0, tzinfo=zone)
+    return tuple(first + dt.timedelta(minutes=shift) for shift in (0, 1, 5, 10, 12, 16, 60, -3))
+
+
 POOLS = (
     Pool(Kind.BOOL, pa.bool_(), (True, False)),
     Pool(Kind.INT, pa.int8(), (0, 1, 2, -3, 5)),
@@ -71,6 +77,8 @@ POOLS = (
     Pool(Kind.DATE, pa.date32(), (_DAY, dt.date(1970, 1, 1), dt.date(100, 1, 1), dt.date(9000, 12, 31))),
     Pool(Kind.TIMESTAMP, pa.timestamp("us", tz="UTC"), _times(dt.UTC)),
     Pool(Kind.NTZ, pa.timestamp("us"), _times(None)),
+    Pool(Kind.TIMESTAMP, pa.timestamp("us", tz="UTC"), _minutes(dt.UTC)),
+    Pool(Kind.NTZ, pa.timestamp("us"), _minutes(None)),
     Pool(Kind.INTS, _INTS, ((), (1,), (1, 2), (2, None, 1), (None,), (3, 3))),
     Pool(Kind.STRINGS, _STRINGS, ((), ("a",), ("", "b"), ("a", None))),
     Pool(Kind.STRUCT, _STRUCT, ((1, "a"), (1, None), (None, "a"), (2, ""), (None, None))),
