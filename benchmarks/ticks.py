@@ -66,7 +66,7 @@ class Pool:
 
 
 def quick(views: Sequence[str]) -> Iterator[Plan]:
-    """All that has a limit: one base and delta for all systems, a smaller and a larger base and a longer run of ours."""
+    """All that has a limit: one base and delta for all systems; other bases and a longer run for ours."""
     yield from (Plan(view, 1_000_000, SMALL_DELTA) for view in views)
     yield from (Plan(view, rows, SMALL_DELTA, alone=True) for view in views for rows in (BASES[0], BASES[-1]))
     yield SUSTAINED

@@ -144,10 +144,15 @@ def test_they_are_loaded_by_circuits_that_step_often(ticks, mode, printed):
     assert run(PROGRAM.format(ticks=ticks), WEIRFLOW_COMPILED=mode) == printed
 
 
+def test_they_are_loaded_by_a_large_step():
+    program = PROGRAM.format(ticks=1).replace('[{"x": x}]', '[{"x": n} for n in range(100_000)]')
+    assert run(program, WEIRFLOW_COMPILED="auto") == "True True [{'total': 4999950000}]"
+
+
 def test_an_unknown_mode_and_a_missing_numba_are_typed_errors(monkeypatch):
     monkeypatch.setenv("WEIRFLOW_COMPILED", "yes")
     with pytest.raises(ConfigError, match="WEIRFLOW_COMPILED is 'yes'"):
-        compiled.offer(1)
+        compiled.offer(1, 1)
     monkeypatch.setitem(sys.modules, "numba", None)
     with pytest.raises(DependencyMissing, match="compiled"):
         compiled.load()

@@ -141,9 +141,9 @@ class Circuit:
 
         An operator none of whose inputs change is not run.
         """
-        self._steps += 1
-        if self._steps <= compiled.PATIENCE:
-            compiled.offer(self._steps)
+        if not compiled.decided:
+            self._steps += 1
+            compiled.offer(self._steps, sum(map(len, deltas.values())))
         given = {self.sources[name]: delta for name, delta in deltas.items()}
         outputs: dict[int, Batch] = {}
         for number, node in enumerate(self.nodes):

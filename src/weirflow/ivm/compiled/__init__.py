@@ -1,8 +1,9 @@
 """The compiled twin of the kernel's inner loops: used where numba is installed, once it is loaded.
 
-``kernels`` is None until then, and everything runs on NumPy with the same results. A circuit asks for it after a few
-ticks, so that short programs do not pay for the import; the first load on a machine compiles for a few seconds, in the
-background, and later ones read numba's cache. ``WEIRFLOW_COMPILED=off`` never loads it, ``on`` loads it at once.
+``kernels`` is None until then, and everything runs on NumPy with the same results. A circuit asks for it after some
+steps or in a large one, so that short programs do not pay for the import; the first load on a machine compiles for a
+few seconds, in the background, and later ones read numba's cache. ``WEIRFLOW_COMPILED=off`` never loads it, ``on``
+loads it at once.
 """
 
 from __future__ import annotations
@@ -23,17 +24,24 @@ _MODES = ("auto", "on", "off")
 kernels: Any = None
 """The module ``weirflow.ivm.compiled.kernels`` once it is loaded."""
 
-PATIENCE = 20
-"""A circuit that steps so often shall be fast; before, loading takes longer than it saves."""
+decided = False
+"""Whether there is nothing more to offer: they are loaded, on their way, or switched off."""
+
+_STEPS, _ROWS = 20, 100_000
+"""A circuit that steps so often, or so far at once, shall be fast; before, loading takes longer than it saves."""
 _begun = threading.Lock()
 
 
-def offer(steps: int) -> None:
-    """Load the compiled kernels if it is worth it for a circuit that makes its ``steps``-th step; at most once."""
+def offer(steps: int, rows: int) -> None:
+    """Load the compiled kernels if it is worth it for a circuit whose ``steps``-th step brings so many rows."""
+    global decided  # noqa: PLW0603 - a process has one
     mode = os.environ.get(_VARIABLE, "auto")
     if mode not in _MODES:
         raise ConfigError(f"{_VARIABLE} is {mode!r}.", hint=f"set it to one of {', '.join(_MODES)}")
-    if mode == "off" or (mode == "auto" and steps < PATIENCE) or not _begun.acquire(blocking=False):
+    if mode == "auto" and steps < _STEPS and rows < _ROWS:
+        return
+    decided = True
+    if mode == "off" or not _begun.acquire(blocking=False):
         return
     if mode == "on":
         load()
@@ -47,10 +55,10 @@ def load() -> None:
     Raises:
         DependencyMissing: numba is not installed.
     """
-    global kernels  # noqa: PLW0603 - a process has one
+    global kernels, decided
     if find_spec("numba") is None:
         raise DependencyMissing.extra("compiled", needed_for=f"{_VARIABLE}=on")  # noqa: S610 - no Django
-    kernels = import_module("weirflow.ivm.compiled.kernels")
+    kernels, decided = import_module("weirflow.ivm.compiled.kernels"), True
 
 
 def _load_quietly() -> None:
