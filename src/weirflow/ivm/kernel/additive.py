@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,9 +46,9 @@ class AdditiveArrangement(Spined):
     ) -> None:
         self.key_types = tuple(key_types)
         self.width = width
-        self._hash = row_hash
         self._order = CodeOrder(Equality.GROUPING)
-        super().__init__(self._order, runs, spill)
+        self._codes = partial(_key_codes, row_hash)
+        super().__init__(self._order, runs, spill, self._codes)
 
     def add(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
         """Add each row of ``values`` (rows, width) to the accumulators of its key; keys may repeat.
@@ -59,9 +60,7 @@ class AdditiveArrangement(Spined):
         """
         if len(values) == 0:
             return
-        if codes is None:
-            codes = self._hash(keys, len(values), Equality.GROUPING)
-        self._spine.insert(codes, keys, values)
+        self._spine.insert(keys, values, codes)
 
     def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None) -> Int64s:
         """The accumulators (rows, width) of each key, zeros where it is absent; ``codes`` as in ``add``.
@@ -72,7 +71,7 @@ class AdditiveArrangement(Spined):
         length = len(keys[0]) if keys else 1
         total = np.zeros((length, self.width), np.int64)
         if codes is None:
-            codes = self._hash(keys, length, Equality.GROUPING)
+            codes = self._codes(keys, length)
         needles = Needles(keys, codes, _EXACT, Equality.GROUPING)
         for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
@@ -90,3 +89,7 @@ class AdditiveArrangement(Spined):
             run = merge.advance(_ROWS_PER_BATCH)
             if len(run):
                 yield run.columns, run.values
+
+
+def _key_codes(row_hash: RowHash, keys: Sequence[pa.Array], length: int) -> UInt64s:
+    return row_hash(keys, length, Equality.GROUPING)

@@ -54,10 +54,9 @@ class Arrangement(Spined):
         self.key_count = key_count
         self._hash = row_hash
         self._order = CodeOrder(Equality.IDENTITY)
-        super().__init__(self._order, runs, spill)
-        # Which bits of a code tell nothing about the key.
-        self._span = _EVERYTHING if key_count == 0 else _NOTHING if key_count == len(self.types) else _LOW
-        self._float_keys = any(has_floats(type_) for type_ in self.types[:key_count])
+        self._codes = _RowCodes(self.types, key_count, row_hash)
+        self._span = self._codes.span
+        super().__init__(self._order, runs, spill, self._codes)
 
     def insert(self, batch: Batch) -> None:
         """Add the rows' weights to the stored ones: positive to insert, negative to retract.
@@ -66,8 +65,7 @@ class Arrangement(Spined):
         """
         if len(batch) == 0:
             return
-        codes = self._codes(batch.columns, len(batch))
-        self._spine.insert(codes, batch.columns, np.ascontiguousarray(batch.weights).reshape(-1, 1))
+        self._spine.insert(batch.columns, np.ascontiguousarray(batch.weights).reshape(-1, 1))
 
     def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False, count: int | None = None) -> Matches:
         """All stored rows whose key equals that of a probe row. The order of matches is unspecified.
@@ -108,27 +106,37 @@ class Arrangement(Spined):
             if len(batch):
                 yield batch
 
-    def _codes(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
-        keys = columns[: self.key_count]
-        if self._span == _EVERYTHING:
-            return self._hash(columns, length, Equality.IDENTITY)
-        codes = self._hash(keys, length, Equality.GROUPING)
-        if self._span == _NOTHING:
-            return codes
-        rest = columns if self._float_keys else columns[self.key_count :]
-        # In place: for a bulk load, the fresh memory of temporaries costs more than the arithmetic.
-        codes &= _HIGH
-        lower = self._hash(rest, length, Equality.IDENTITY)
-        lower &= _LOW
-        codes |= lower
-        return codes
-
     def _needles(self, keys: Sequence[pa.Array], length: int) -> Needles:
         assert len(keys) == self.key_count
         if self._span == _EVERYTHING:
             return Needles(keys, np.zeros(length, np.uint64), self._span, Equality.GROUPING)
         codes = self._hash(keys, length, Equality.GROUPING)
         return Needles(keys, codes & ~self._span, self._span, Equality.GROUPING)
+
+
+class _RowCodes:
+    """The codes of whole rows; ``span`` are the bits of a code that tell nothing about the key."""
+
+    def __init__(self, types: Sequence[pa.DataType], key_count: int, row_hash: RowHash) -> None:
+        self.span = _EVERYTHING if key_count == 0 else _NOTHING if key_count == len(types) else _LOW
+        self._key_count = key_count
+        self._hash = row_hash
+        self._float_keys = any(has_floats(type_) for type_ in types[:key_count])
+
+    def __call__(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
+        keys = columns[: self._key_count]
+        if self.span == _EVERYTHING:
+            return self._hash(columns, length, Equality.IDENTITY)
+        codes = self._hash(keys, length, Equality.GROUPING)
+        if self.span == _NOTHING:
+            return codes
+        rest = columns if self._float_keys else columns[self._key_count :]
+        # In place: for a bulk load, the fresh memory of temporaries costs more than the arithmetic.
+        codes &= _HIGH
+        lower = self._hash(rest, length, Equality.IDENTITY)
+        lower &= _LOW
+        codes |= lower
+        return codes
 
 
 def _consolidated(found: Matches, row_hash: RowHash) -> Matches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,16 +56,15 @@ class OrderedArrangement(Spined):
         self.order = tuple(order)
         self._hash = row_hash
         self._run_order = _OrderedRuns(self.order)
-        super().__init__(self._run_order, runs, spill)
+        super().__init__(self._run_order, runs, spill, partial(_key_codes, row_hash, key_count))
 
     def insert(self, batch: Batch) -> None:
         """Add the rows' weights to the stored ones: positive to insert, negative to retract."""
         if len(batch) == 0:
             return
-        codes = self._hash(batch.columns[: self.key_count], len(batch), Equality.GROUPING)
         prefix = prefixes(batch.columns, self.order, len(batch))
         columns = (*batch.columns, pa.array(prefix))
-        self._spine.insert(codes, columns, batch.weights.reshape(-1, 1))
+        self._spine.insert(columns, batch.weights.reshape(-1, 1))
 
     def first(self, keys: Sequence[pa.Array], count: int) -> Matches:
         """The first ``count`` rows of each probe row's key, by probe row and then in order.
@@ -146,6 +146,10 @@ class OrderedArrangement(Spined):
         enough = (total >= count) | ~cut_off
         kept = np.flatnonzero((weights > 0) & enough[probe])
         return Matches(probe[kept], Batch(take_columns(columns[:-1], rows[kept]), weights[kept])), enough
+
+
+def _key_codes(row_hash: RowHash, key_count: int, columns: Sequence[pa.Array], length: int) -> UInt64s:
+    return row_hash(columns[:key_count], length, Equality.GROUPING)
 
 
 class _OrderedRuns:

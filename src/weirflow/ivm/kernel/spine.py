@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
 from weirflow.ivm.kernel.merge import Merge, can_merge, copied
 from weirflow.ivm.kernel.run import Run, kept_rows
+from weirflow.ivm.zset.batch import concat_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from weirflow.ivm.kernel.merge import RunOrder
     from weirflow.ivm.zset.batch import Int64s, UInt64s
+
+    Codes = Callable[[Sequence[pa.Array], int], UInt64s]
+    """Columns of rows and how many these are to the rows' codes."""
 
 HEAD_ROWS = 2048
 """Inserted rows are merged at once into the newest run up to this size: it is as fast as adding another run."""
@@ -29,6 +35,14 @@ FAN_IN = 3
 """How many runs of similar size are merged into one, and so the factor between the sizes of levels."""
 
 
+class _Inserted(NamedTuple):
+    """Rows that wait for their place."""
+
+    columns: tuple[pa.Array, ...]
+    values: Int64s
+    codes: UInt64s | None
+
+
 class Spine:
     """The runs of one arrangement. Runs may be merged in any order, since adding weights is commutative.
 
@@ -37,13 +51,17 @@ class Spine:
     large runs lie in files there instead of in memory.
     """
 
-    def __init__(self, order: RunOrder, runs: Iterable[Run] = (), *, spill: Path | None = None) -> None:
+    def __init__(
+        self, order: RunOrder, runs: Iterable[Run] = (), *, codes: Codes | None = None, spill: Path | None = None
+    ) -> None:
         self._order = order
+        self._codes = codes
         self._spill = spill
         self._allocate = allocator(spill)
         self._runs: list[Run] = [run for run in runs if len(run)]
         self._head: Run | None = None
-        self._inserted: list[Run] = []  # unsorted; they go into the head when it is looked at, or when they are many
+        # Unsorted; they go into the head when it is looked at, or when they are many.
+        self._inserted: list[_Inserted] = []
         self._inserted_rows = 0
         self._large = False
         self._merges: list[Merge] = []
@@ -65,16 +83,16 @@ class Spine:
         """Bytes of all runs, without merges under way."""
         return sum(run.nbytes for run in self.runs)
 
-    def insert(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> None:
-        """Add rows, in any order. On an error nothing has changed."""
-        if len(codes) > HEAD_ROWS // 2:
-            run = self._order.sort(codes, columns, values)
+    def insert(self, columns: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
+        """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
+        if len(values) > HEAD_ROWS // 2:
+            run = self._order.sort(self._coded(columns, len(values), codes), columns, values)
             if len(run):
                 self._runs.append(run if self._spill is None else copied(run, self._allocate))
                 self._settled = False
             return
-        self._inserted.append(Run(codes, tuple(columns), values))
-        self._inserted_rows += len(codes)
+        self._inserted.append(_Inserted(tuple(columns), values, codes))
+        self._inserted_rows += len(values)
         if self._inserted_rows > HEAD_ROWS // 2:
             self._tidy()
             return
@@ -83,15 +101,28 @@ class Spine:
             try:
                 self._tidy()
             except DataError:
-                self._inserted_rows -= len(self._inserted.pop())
+                self._inserted_rows -= len(self._inserted.pop().values)
                 raise
+
+    def _coded(self, columns: Sequence[pa.Array], length: int, codes: UInt64s | None) -> UInt64s:
+        if codes is not None:
+            return codes
+        assert self._codes is not None
+        return self._codes(columns, length)
 
     def _tidy(self) -> None:
         """Put what was inserted into the head."""
         if not self._inserted:
             return
         newest = [] if self._head is None else [self._head]
-        head = self._order.merge_unsorted([*newest, *self._inserted])
+        # Those without codes get them together: hashing costs little for each row and much for each call.
+        waiting = [one for one in self._inserted if one.codes is None]
+        if waiting:
+            columns, values = concat_columns([one.columns for one in waiting]), [one.values for one in waiting]
+            summed = values[0] if len(values) == 1 else np.concatenate(values)
+            newest.append(Run(self._coded(columns, len(summed), None), columns, summed))
+        newest += [Run(one.codes, one.columns, one.values) for one in self._inserted if one.codes is not None]
+        head = self._order.merge_unsorted(newest)
         self._inserted, self._inserted_rows = [], 0
         if len(head) > HEAD_ROWS:
             self._runs.append(head)
@@ -156,8 +187,9 @@ class Spine:
 class Spined:
     """What all states made of one spine have in common."""
 
-    def __init__(self, order: RunOrder, runs: Iterable[Run], spill: Path | None) -> None:
-        self._spine = Spine(order, runs, spill=spill)
+    def __init__(self, order: RunOrder, runs: Iterable[Run], spill: Path | None, codes: Codes | None = None) -> None:
+        self._spine = Spine(order, runs, codes=codes, spill=spill)
+        self._find_codes = codes
         self._spine_order = order
         self._spill = spill
         self._released = 0  # rows left when the last were let go
@@ -186,7 +218,7 @@ class Spined:
 
     def adopt(self, runs: Iterable[Run]) -> None:
         """Be the state whose ``runs`` these were; nothing is read until it is looked into."""
-        self._spine = Spine(self._spine_order, runs, spill=self._spill)
+        self._spine = Spine(self._spine_order, runs, codes=self._find_codes, spill=self._spill)
         self._released = 0
 
     def release(self, column: int, bound: pa.Scalar) -> None:
@@ -194,7 +226,7 @@ class Spined:
         if self.row_count < max(2 * self._released, LEAST_TO_RELEASE):
             return
         kept = [kept_rows(run, may_change(run.columns[column], bound)) for run in self.runs]
-        self._spine = Spine(self._spine_order, kept, spill=self._spill)
+        self._spine = Spine(self._spine_order, kept, codes=self._find_codes, spill=self._spill)
         self._released = self.row_count
 
 

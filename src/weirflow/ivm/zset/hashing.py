@@ -62,6 +62,8 @@ _BLOCK = 1 << 15
 _SHORT_WORDS = 8
 """Strings up to this many 8-byte words are hashed word by word across rows, the rest of longer ones row by row."""
 _SEGMENT_WORDS = 1 << 17
+_PLAIN = {pa.int64().id, pa.timestamp("us").id}
+"""Types whose values are hashed as they are."""
 
 
 def hash_rows(columns: Sequence[pa.Array], length: int, equality: Equality) -> UInt64s:
@@ -91,6 +93,8 @@ def _hash_array(array: pa.Array, equality: Equality) -> UInt64s:
     type_ = array.type
     if is_bytes(type_):
         hashes = _hash_bytes(array)
+    elif compiled.kernels is not None and type_.id in _PLAIN:
+        hashes = compiled.kernels.hash_integers(raw_values(array))
     elif is_fixed_width(type_) or pt.is_boolean(type_):
         hashes = _hash_words(_words(array, equality))
     elif pt.is_null(type_):

@@ -20,7 +20,7 @@ FUEL = 12
 def add(spine: Spine, values: np.ndarray, weight: int = 1) -> None:
     column = pa.array(values)
     codes = hash_rows([column], len(values), Equality.IDENTITY)
-    spine.insert(codes, [column], np.full((len(values), 1), weight))
+    spine.insert([column], np.full((len(values), 1), weight), codes)
 
 
 def test_the_number_of_runs_grows_with_the_logarithm_of_the_rows():

@@ -123,7 +123,8 @@ def test_rows_without_keys_share_their_sessions():
 
 def test_collisions_of_hashes_do_not_matter():
     sessions = Sessions()
-    sessions.operator._rows._hash = colliding_hash
+    rows = sessions.operator._rows
+    sessions.operator._rows = session_window.Arrangement(rows.types, rows.key_count, row_hash=colliding_hash)
     sessions.tick(at(0, 30) + at(5, key="b") + at(7, key=None))
     sessions.tick(at(9) + at(12, key="b"))
     assert sorted((row[0] or b"", *row[-2:]) for row in sessions.rows) == [
