@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 import time
@@ -19,8 +18,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from prometheus_client import CollectorRegistry
+from soak import soak
 
 from weirflow import IncrementalFlow
+from weirflow.observability.metrics import FlowMetrics
 
 RESULTS = Path(__file__).parent / "results" / "flow.json"
 KEYS = 10_000
@@ -30,8 +32,11 @@ WARM_UP = 100
 LIMITS = {
     "durable tick, synced once in 10 / in memory": 3.0,
     "reopening, seconds": 2.0,
+    "metrics, microseconds a tick": 10.0,
     "soak: last / first tenth, median tick": 1.5,
     "soak: last / first tenth, memory": 1.2,
+    "soak: last / first tenth, disk": 1.5,
+    "soak: 1,000 / ticks a second at full speed": 0.9,
 }
 
 
@@ -93,47 +98,13 @@ def reopening(folder: Path, count: int) -> dict[str, float]:
     return {"load M rows/s": count / (loaded - started) / 1e6, "checkpoint s": saved - loaded, "reopening s": opened}
 
 
-def soak(folder: Path, minutes: float, per_second: int = 1000) -> dict[str, float]:
-    """Small deltas at a steady rate: medians and memory of the first tenth against the last."""
-    random = np.random.default_rng(3)
-    flow = new_flow(path=folder, fsync=1000, checkpoint_every=10_000, history=100)
-    deltas = [rows(random, 2) for _ in range(5000)]
-    total = int(minutes * 60 * per_second)
-    times = np.empty(total)
-    samples: list[tuple[int, int, int]] = []
-    begun = time.perf_counter()
-    for number in range(total):
-        started = time.perf_counter()
-        if number % 2:
-            flow.tick("numbers", deltas[number % len(deltas)])
-        else:
-            flow.tick("numbers", deltas[number % len(deltas)].slice(0, 1))
-        times[number] = time.perf_counter() - started
-        if number % max(1, total // 100) == 0:
-            files = sum(len(names) for _, _, names in os.walk(folder))
-            samples.append((_resident(), len(list(Path("/proc/self/fd").iterdir())), files))
-        ahead = begun + (number + 1) / per_second - time.perf_counter()
-        if ahead > 0:
-            time.sleep(ahead)
-    reached = total / (time.perf_counter() - begun)
-    check(flow)
-    flow.close()
-    tenth = total // 10
-    first, last = samples[5:15], samples[-10:]
-    return {
-        "ticks/s": reached,
-        "first tenth ms": float(np.median(times[:tenth])) * 1000,
-        "last tenth ms": float(np.median(times[-tenth:])) * 1000,
-        "p99 ms": float(np.percentile(times, 99)) * 1000,
-        "memory ratio": statistics.median(one[0] for one in last) / statistics.median(one[0] for one in first),
-        "open files": max(one[1] for one in last),
-        "files": max(one[2] for one in last),
-    }
-
-
-def _resident() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+def metrics_cost(count: int = 100_000) -> float:
+    """Microseconds that a tick spends on being counted."""
+    metrics = FlowMetrics("bench", CollectorRegistry())
+    started = time.perf_counter()
+    for _ in range(count):
+        metrics.tick(0.001, rows_in=2, rows_out=4, late=1, dropped=1)
+    return (time.perf_counter() - started) / count * 1e6
 
 
 def main() -> None:
@@ -156,10 +127,13 @@ def main() -> None:
     ratios = {
         "durable tick, synced once in 10 / in memory": ticks["synced once in 10"] / ticks["in memory"],
         "reopening, seconds": opened["reopening s"],
+        "metrics, microseconds a tick": metrics_cost(),
     }
     if soaked:
         ratios["soak: last / first tenth, median tick"] = soaked["last tenth ms"] / soaked["first tenth ms"]
         ratios["soak: last / first tenth, memory"] = soaked["memory ratio"]
+        ratios["soak: last / first tenth, disk"] = soaked["disk ratio"]
+        ratios["soak: 1,000 / ticks a second at full speed"] = 1000 / soaked["at full speed, ticks/s"]
     for title, figures in (("tick of 100 rows, ms", ticks), (f"{arguments.rows:,} rows", opened), ("soak", soaked)):
         for what, figure in figures.items():
             print(f"{title:24}{what:24}{figure:>10.2f}")

@@ -13,7 +13,7 @@ from weirflow.types import ExplainMode, OperationState, Placement, Profile, Save
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
     from weirflow.config import Settings
-    from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy, StepSummary, Watch
+    from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy, Sink, StepSummary, Watch
     from weirflow.ivm.zset import DeltaBatch
     from weirflow.session import Operation, Session
     from weirflow.spark.frame import DataFrame
@@ -33,6 +33,7 @@ __all__ = [
     "SaveMode",
     "Session",
     "Settings",
+    "Sink",
     "StepSummary",
     "Watch",
     "WeirflowError",
@@ -50,6 +51,7 @@ _LATE = {
     "OverflowPolicy": "weirflow.ivm.flow",
     "Session": "weirflow.session",
     "Settings": "weirflow.config",
+    "Sink": "weirflow.ivm.flow",
     "StepSummary": "weirflow.ivm.flow",
     "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",

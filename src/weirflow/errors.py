@@ -4,7 +4,8 @@ Each class has a stable ``code`` to match on; each message says what happened, t
 
     WeirflowError
     ├── ConfigError                 CONFIG_INVALID           a setting or argument cannot be used
-    │   └── ProfileError            PROFILE_REFUSED          a durability profile could not keep its promise
+    │   ├── ProfileError            PROFILE_REFUSED          a durability profile could not keep its promise
+    │   └── EngineMissing           ENGINE_MISSING           a view is to be recomputed, and the flow has no Session
     ├── DependencyMissing           DEPENDENCY_MISSING       an extra, or Java, is not installed
     ├── PackageUnavailable          PACKAGE_UNAVAILABLE      connector jars could not be fetched
     ├── UnsupportedError            UNSUPPORTED              this placement, store or Spark cannot do it
@@ -31,7 +32,15 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     ├── FlowError                   FLOW_FAILED              a flow cannot do what it was asked now
     │   ├── TickPending             TICK_PENDING             a failed tick waits to be retried or discarded
     │   ├── WatchOverflow           WATCH_OVERFLOW           a reader of deltas fell too far behind
-    │   └── HistoryGone             HISTORY_GONE             deltas of an epoch are not kept any more
+    │   ├── HistoryGone             HISTORY_GONE             deltas of an epoch are not kept any more
+    │   ├── SinkFailed              SINK_FAILED              a sink could not write; its deltas are kept
+    │   ├── SinkConflict            SINK_CONFLICT            a sink's target does not fit the flow
+    │   └── StreamConflict          STREAM_CONFLICT          an attached stream is not where the flow left it
+    ├── StateError                  STATE_FAILED             keyed state cannot do what it was asked
+    │   ├── StateTypeError          STATE_TYPE               a key or value is not of its slot's type
+    │   ├── StateMismatch           STATE_MISMATCH           a slot is stored as something else than is declared
+    │   ├── StateDamaged            STATE_DAMAGED            stored bytes are no key or value of their slot
+    │   └── MigrationMissing        MIGRATION_MISSING        no step leads from a stored version to the declared one
     └── StorageError                STORAGE_FAILED           checkpoint storage failed
         ├── ObjectNotFound          OBJECT_NOT_FOUND
         ├── ObjectExists            OBJECT_EXISTS            put-if-absent lost to an earlier writer
@@ -90,6 +99,12 @@ class ProfileError(ConfigError):
     """The durability profile could not keep its promise with these stores or this placement."""
 
     code = "PROFILE_REFUSED"
+
+
+class EngineMissing(ConfigError):
+    """A view is to be recomputed by Spark, and the flow was made without a Session; nothing has changed."""
+
+    code = "ENGINE_MISSING"
 
 
 class DependencyMissing(WeirflowError):
@@ -322,6 +337,76 @@ class HistoryGone(FlowError):
     def __init__(self, message: str, *, oldest: int, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.oldest = oldest
+
+
+class SinkFailed(FlowError):
+    """A sink could not write its target. No tick is undone, and the deltas are kept until they are written."""
+
+    code = "SINK_FAILED"
+
+
+class SinkConflict(FlowError):
+    """A sink's target was written by another flow or view, or does not reach up to the deltas that are kept."""
+
+    code = "SINK_CONFLICT"
+
+
+class StreamConflict(FlowError):
+    """What is attached to a flow is another stream or table than before, or has gone back; no row was taken."""
+
+    code = "STREAM_CONFLICT"
+
+
+class StateError(WeirflowError):
+    """Keyed state cannot do what it was asked; what is stored is as it was."""
+
+    code = "STATE_FAILED"
+
+
+class StateTypeError(StateError):
+    """A key or value is not of the type its slot declares; nothing of it was written.
+
+    Attributes:
+        slot: the name of the slot.
+        key: the key it was for, as text.
+    """
+
+    code = "STATE_TYPE"
+
+    def __init__(self, message: str, *, slot: str, key: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.slot = slot
+        self.key = key
+
+
+class StateMismatch(StateError):
+    """A slot is stored with another kind, key type, time to live or number of key groups than it is declared with."""
+
+    code = "STATE_MISMATCH"
+
+
+class StateDamaged(StateError):
+    """Stored bytes are not a key or value of their slot."""
+
+    code = "STATE_DAMAGED"
+
+
+class MigrationMissing(StateError):
+    """A stored value has another version than its slot declares, and no step leads there.
+
+    Attributes:
+        slot: the name of the slot.
+        from_version: where the missing step begins.
+        to_version: the version that is to be reached.
+    """
+
+    code = "MIGRATION_MISSING"
+
+    def __init__(self, message: str, *, slot: str, from_version: int, to_version: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.slot = slot
+        self.from_version = from_version
+        self.to_version = to_version
 
 
 class StorageError(WeirflowError):

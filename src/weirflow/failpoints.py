@@ -22,6 +22,9 @@ POINTS = (
     "log.before_truncate",
     "checkpoint.before_pack",
     "checkpoint.in_pack",
+    "compact.before_pack",
+    "compact.in_pack",
+    "compact.after_pack",
     "checkpoint.before_manifest_put",
     "checkpoint.after_manifest_put",
     "collect.before_manifest_delete",
@@ -33,6 +36,13 @@ POINTS = (
     "restore.in_replay",
     "define.before_log",
     "define.after_log",
+    "feed.before_tick",
+    "feed.after_tick",
+    "sink.before_write",
+    "sink.before_file",
+    "sink.before_position",
+    "sink.before_replace",
+    "sink.after_write",
 )
 """All there are, in no particular order."""
 

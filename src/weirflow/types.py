@@ -60,3 +60,12 @@ class SaveMode(StrEnum):
     """Replace what is there."""
     IGNORE = "ignore"
     """Leave what is there and write nothing."""
+
+
+class SinkMode(StrEnum):
+    """What a sink does with the deltas of a view."""
+
+    CHANGELOG = "changelog"
+    """Append them, each row with its weight and epoch."""
+    UPSERT = "upsert"
+    """Merge them by key, so that the table always equals the view."""

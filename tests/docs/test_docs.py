@@ -56,4 +56,6 @@ def test_the_demo_runs(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "Checked: all 50 totals equal" in done.stdout
+    assert "tick 2: order_totals   -1  ann   30" in done.stdout
+    assert "kill -9" in done.stdout
+    assert "Checked: a batch query of Spark" in done.stdout

@@ -23,17 +23,20 @@ def nursery():
 
 
 @pytest.fixture(scope="module")
-def undisturbed():
-    flow = IncrementalFlow("shop")
-    shop_flow.declare(flow)
-    shop_flow.run(flow, TICKS)
-    return shop_flow.contents(flow)
+def undisturbed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("undisturbed") / "shop"
+    with IncrementalFlow("shop") as flow:
+        shop_flow.declare(flow)
+        shop_flow.open_sinks(flow, path)
+        shop_flow.run(flow, TICKS)
+        contents = shop_flow.contents(flow)
+    return contents, shop_flow.sunk(path)
 
 
 def check(path, undisturbed):
     with IncrementalFlow("shop", path=path) as flow:
         assert flow.epoch == TICKS
-        assert shop_flow.contents(flow) == undisturbed
+        assert (shop_flow.contents(flow), shop_flow.sunk(path)) == undisturbed
 
 
 @pytest.mark.parametrize("nth", [1, 2])

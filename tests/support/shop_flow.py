@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 from support.maintained import comparable
 
 from weirflow import DeltaBatch
+from weirflow.ivm.flow.position import Position
 from weirflow.sql.types import parse_ddl
 
 if TYPE_CHECKING:
@@ -54,9 +58,17 @@ def delta(number: int) -> dict[str, Any]:
 
 
 def run(flow: IncrementalFlow, ticks: int) -> None:
-    """Bring the flow to this number of ticks; a tick that was done before the process died is not done again."""
+    """Bring the flow to this number of ticks; a tick that was done before the process died is not done again.
+
+    Every third one comes from a stream, which begins again with the last that the flow has.
+    """
     for number in range(1, ticks + 1):
-        flow.tick(delta(number), token=f"tick {number}")
+        if number % 3:
+            flow.tick(delta(number), token=f"tick {number}")
+        else:
+            last = flow.position("thirds")
+            if last is None or number >= int(last.at):
+                flow.feed(delta(number), position=Position("thirds", "shop", str(number)))
 
 
 def contents(flow: IncrementalFlow) -> dict[str, Counter[Any]]:
@@ -67,6 +79,31 @@ def contents(flow: IncrementalFlow) -> dict[str, Counter[Any]]:
         columns = [[comparable(value) for value in column.to_pylist()] for column in table.columns]
         found[name] = Counter(zip(*columns, strict=True))
     return found
+
+
+def open_sinks(flow: IncrementalFlow, path: Path | str) -> None:
+    """Sinks of three kinds beside the flow's folder: files, files that each life begins anew, and a function."""
+
+    def note(epoch: int, delta: DeltaBatch) -> None:
+        with Path(f"{path}-calls").open("a") as calls:
+            calls.write(json.dumps([epoch, sorted(map(str, delta.to_arrow().to_pylist()))]) + "\n")
+
+    flow.sink("totals", f"{path}-totals", every=3)
+    flow.sink("top", f"{path}-top", every=4, resync=True)
+    flow.sink("by_city", note, every=4)
+
+
+def sunk(path: Path | str) -> dict[str, Any]:
+    """What the sinks have written: every row with its epoch, the sum of all rows, and the function's calls by epoch."""
+    calls = Path(f"{path}-calls").read_text().splitlines() if Path(f"{path}-calls").exists() else []
+    by_epoch: dict[int, list[str]] = {}
+    for epoch, rows in map(json.loads, calls):
+        assert by_epoch.setdefault(epoch, rows) == rows, "a repeated call has other rows"
+    totals = pq.read_table(f"{path}-totals").to_pylist()
+    top: Counter[Any] = Counter()
+    for row in pq.read_table(f"{path}-top").to_pylist():
+        top[row["customer"], row["total"]] += row["_weight"]
+    return {"totals": Counter(map(str, totals)), "top": {row: n for row, n in top.items() if n}, "calls": by_epoch}
 
 
 def _order(number: int, place: int) -> dict[str, Any]:

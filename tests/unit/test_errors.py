@@ -22,6 +22,8 @@ REQUIRED = {
     errors.OperationError: {"operation_id": "op-1"},
     errors.WatchOverflow: {"epoch": 7},
     errors.HistoryGone: {"oldest": 3},
+    errors.StateTypeError: {"slot": "count", "key": "'ann'"},
+    errors.MigrationMissing: {"slot": "count", "from_version": 1, "to_version": 2},
     StorageError: {"uri": "s3://bucket/key"},
 }
 OPTIONAL = {

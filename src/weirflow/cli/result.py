@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from weirflow.cli.values import json_values
 from weirflow.errors import ConfigError
+from weirflow.sql.statements import is_query, split_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,11 +84,17 @@ class Result:
 
 @contextlib.contextmanager
 def queried(session: Session, sql: str, params: Mapping[str, Any] | None, limit: int | None) -> Iterator[Result]:
-    """The result of a query. Commands run at once, queries while the rows are read; leaving the block stops them."""
+    """The result of a query. Commands run at once, queries while the rows are read; leaving the block stops them.
+
+    Of several statements with semicolons between them, all but the last must be commands.
+    """
     # Deferred: it imports pyspark, whose start is already paid for by now.
     from weirflow.spark.arrow import frame_schema  # noqa: PLC0415
 
-    frame = session.sql(sql, params)
+    *commands, last = _statements(sql)
+    for command in commands:
+        session.sql(command, params)
+    frame = session.sql(last, params)
     columns = tuple(Column(name, kind) for name, kind in frame.dtypes)
     if limit is not None:
         frame = frame.limit(limit + 1)
@@ -100,6 +107,17 @@ def queried(session: Session, sql: str, params: Mapping[str, Any] | None, limit:
         yield Result(columns, schema, (batch.rename_columns(names) for batch in batches), limit)
     finally:
         batches.close()  # type: ignore[attr-defined]  # a generator, which stops Spark when it is closed
+
+
+def _statements(sql: str) -> list[str]:
+    """The statements in a text, each with blanks where the others are, so that errors point to the right place."""
+    places = split_statements(sql) or [(0, len(sql))]
+    found = [re.sub(r"[^\n]", " ", sql[:start]) + sql[start:end] for start, end in places]
+    if any(is_query(one) for one in found[:-1]):
+        raise ConfigError(
+            "A query stands before the last statement, and nobody would see its rows.", hint="run it by itself"
+        )
+    return found
 
 
 def _for_arrow(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:

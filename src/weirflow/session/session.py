@@ -15,7 +15,7 @@ from weirflow.observability.progress import make_display
 from weirflow.session.operations import Operations, Submitted
 from weirflow.session.profiles import Stores, resolve_stores
 from weirflow.spark.endpoint import parse_endpoint
-from weirflow.sql.statements import is_query, refuse_commands
+from weirflow.sql.statements import is_about_flows, is_query, may_be_about_flows, reads_tables, refuse_commands
 from weirflow.types import ExplainMode, Placement, Profile
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.session.flows import Flows, SessionFlow
+    from weirflow.session.flow_sql import FlowSql
+    from weirflow.session.flows import SessionFlow
     from weirflow.spark.engine import Engine
     from weirflow.spark.frame import DataFrame
     from weirflow.spark.stages import Stage
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION_LENGTH = 60
 _STOP_SECONDS = 5.0
+_INNER_TABLE = "_weirflow_"
 _VIEWS = frozenset({"TEMPORARY", "VIEW"})
 
 
@@ -89,7 +91,7 @@ class Session:
             display=self._display,
         )
         """Everything that runs in this Session now; see ``Operations``."""
-        self._flows: Flows | None = None
+        self._flow_sql: FlowSql | None = None
         _open_sessions.add(self)
 
     # Opening and closing
@@ -130,15 +132,23 @@ class Session:
         """Stop what runs, and Spark with it. Waits until no process, thread or temporary file is left.
 
         Closing twice does nothing.
+
+        Raises:
+            SinkFailed: a sink of a flow could not write what it still had; the Session is closed all the same.
         """
+        try:
+            if self._flow_sql is not None:
+                self._flow_sql.flows.close()  # whose sinks may have something to write, with Spark
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             engine, self._engine = self._engine, None
         _open_sessions.discard(self)
-        if self._flows is not None:
-            self._flows.close()
         self.operations.stop_all(timeout=_STOP_SECONDS)
         self._display.close()
         if engine is not None:
@@ -149,18 +159,26 @@ class Session:
     def sql(self, query: str, params: Params | None = None) -> DataFrame:
         """The result of a SQL query, computed when it is asked for. Commands (CREATE, INSERT, ...) run at once.
 
+        Beside Spark's statements there are those about incremental flows; see ``flow``.
+
         Args:
             query: Spark SQL.
             params: values for ``:name`` markers (a mapping) or ``?`` markers (a sequence).
         """
-        if not is_query(query):
-            return self._frame(_shorten(query), lambda spark: spark.sql(query, args=_spark_params(params)))
-        spark = self.spark
-        if self._flows is not None:
-            self._flows.show(query)
-        with self._translated():  # planning a query runs nothing that would have to be stopped
-            native = spark.sql(query, args=_spark_params(params))
-        return self._wrapped(native)
+        if is_about_flows(query) or (may_be_about_flows(query) and self._has_flows()):
+            done = self._flows_sql().run(query, params)
+            if done is not None:
+                return self.from_arrow(done)
+
+        def run(text: str) -> DataFrame:
+            if not is_query(query):
+                return self._frame(_shorten(query), lambda spark: spark.sql(text, args=_spark_params(params)))
+            spark = self.spark
+            with self._translated():  # planning a query runs nothing that would have to be stopped
+                native = spark.sql(text, args=_spark_params(params))
+            return self._wrapped(native)
+
+        return self._flows_sql().reading(query, run) if reads_tables(query) and self._has_flows() else run(query)
 
     def sql_with_timeout(self, query: str, timeout_ms: float, params: Params | None = None) -> DataFrame:
         """Run a query now and return its rows; at the deadline stop its Spark jobs and raise ``OperationTimeout``."""
@@ -233,9 +251,11 @@ class Session:
 
     def read_table(self, name: str) -> DataFrame:
         """A registered table or view, or one in a catalog, by its name."""
-        if self._flows is not None:
-            self._flows.show(name)
-        return self._frame(f"read {name}", lambda spark: spark.table(_quoted(name)))
+
+        def read(_: str) -> DataFrame:
+            return self._frame(f"read {name}", lambda spark: spark.table(_quoted(name)))
+
+        return self._flows_sql().reading(name, read) if self._has_flows() else read(name)
 
     table = read_table
 
@@ -307,16 +327,18 @@ class Session:
             partitions: over how many tasks of Spark it is spread; None runs it in this process.
             options: those of ``IncrementalFlow``.
         """
-        with self._lock:
-            if self._closed:
-                raise SessionClosed("This Session is closed.", hint="open another one")
-            if self._flows is None:
-                from weirflow.session.flows import Flows  # noqa: PLC0415 - imports the kernel
-
-                self._flows = Flows(self)
-            return self._flows.open(name, partitions=partitions, options=options)
+        return self._flows_sql().flows.open(name, partitions=partitions, options=options)
 
     # Looking inside
+
+    def metrics(self) -> str:
+        """What the flows of this process have done and hold, in Prometheus' text format; starts nothing.
+
+        A flow that was given a registry of its own is measured there.
+        """
+        from weirflow.observability.metrics import metrics_text  # noqa: PLC0415 - imports an HTTP server
+
+        return metrics_text()
 
     @property
     def spark(self) -> Any:
@@ -345,6 +367,21 @@ class Session:
         return f"<Session {self._settings.placement} {self._stores.profile} {state}>"
 
     # Inner workings
+
+    def _has_flows(self) -> bool:
+        """Whether flows are open, or kept and not open yet."""
+        path = self._settings.path
+        return self._flow_sql is not None or (path is not None and (path / "flows").is_dir())
+
+    def _flows_sql(self) -> FlowSql:
+        with self._lock:
+            if self._closed:
+                raise SessionClosed("This Session is closed.", hint="open another one")
+            if self._flow_sql is None:
+                from weirflow.session.flow_sql import FlowSql  # noqa: PLC0415 - imports the kernel
+
+                self._flow_sql = FlowSql(self)
+            return self._flow_sql
 
     def _started(self) -> Engine:
         with self._lock:
@@ -392,7 +429,8 @@ class Session:
         )
 
     def _table_names(self) -> list[str]:
-        return [table.name for table in self.spark.catalog.listTables()]
+        names = [table.name for table in self.spark.catalog.listTables()]
+        return [name for name in names if not name.startswith(_INNER_TABLE)]
 
     def _is_frame(self, data: Any) -> bool:
         self._started()  # a frame implies Spark, and the module below needs pyspark

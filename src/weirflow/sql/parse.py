@@ -15,6 +15,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlPosition, SqlSyntaxError
+from weirflow.sql.composed import position_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,6 +104,23 @@ def parse_query(sql: str) -> exp.Query:
     return tree
 
 
+def parse_any(sql: str) -> list[exp.Expr]:
+    """The syntax trees of whatever statements are in ``sql``; none if it cannot be read as SQL."""
+    try:
+        trees = _DIALECT.parser().parse(_readable(_DIALECT.tokenize(sql)), sql)
+    except (SqlglotError, RecursionError):
+        return []
+    return [tree for tree in trees if tree is not None]
+
+
+def tokenize(sql: str) -> list[Token]:
+    """The tokens of any SQL text; ``SqlSyntaxError`` if it cannot be cut into tokens."""
+    try:
+        return _DIALECT.tokenize(sql)
+    except SqlglotError as error:
+        raise SqlSyntaxError(f"The text cannot be read as SQL: {_first_line(str(error))}") from None
+
+
 def parse_type(text: str) -> exp.DataType:
     """The syntax tree of a Spark type such as ``STRUCT<a: INT>``; ``SqlSyntaxError`` if it is none."""
     try:
@@ -130,12 +148,7 @@ def position(node: exp.Expr | None, sql: str) -> SqlPosition | None:
         return None
     start = min(span[0] for span in spans)
     end = min(span[1] for span in spans if span[0] == start)
-    return _at(sql, start, sql[start : end + 1])
-
-
-def _at(sql: str, offset: int, fragment: str) -> SqlPosition:
-    before = sql[:offset]
-    return SqlPosition(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1, fragment)
+    return position_at(sql, start, sql[start : end + 1])
 
 
 def _readable(tokens: list[Token]) -> list[Token]:
@@ -157,7 +170,7 @@ def _syntax_error(error: ParseError, sql: str) -> SqlSyntaxError:
     offset = sql.find(context + fragment) if context or fragment else -1
     if offset < 0:
         return SqlSyntaxError(message)
-    return SqlSyntaxError(message, position=_at(sql, offset + len(context), fragment))
+    return SqlSyntaxError(message, position=position_at(sql, offset + len(context), fragment))
 
 
 def _first_line(text: str) -> str:

@@ -176,7 +176,8 @@ def _logic() -> list[Production]:
                 _p(kind, "if({}, {}, {})", K.BOOL, kind, kind, duck="CASE WHEN {} THEN {} ELSE {} END"),
                 _p(kind, "nvl2({}, {}, {})", K.INT, kind, kind, duck="CASE WHEN {} IS NOT NULL THEN {} ELSE {} END"),
             ]
-    productions += [_p(kind, "NULLIF({}, {})", kind, kind) for kind in SCALAR]
+    productions += [_p(kind, "NULLIF({}, {})", kind, kind) for kind in SCALAR if kind is not K.DECIMAL]
+    productions += [_p(K.DECIMAL, "NULLIF({}, {})", K.DECIMAL, K.DECIMAL, duck=Differs.DECIMAL_TYPES)]
     return productions
 
 

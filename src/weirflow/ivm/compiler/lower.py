@@ -372,6 +372,10 @@ class Lowering:
         number = self._circuit.add(arrange, [normal], "arrange", len(keys))
         return Arranged(number, tuple(positions[index] for index in range(len(fields))))
 
+    def unshare(self, arranged: Arranged) -> None:
+        """Keep an arrangement to whom it was made for."""
+        self._arranged = {wanted: found for wanted, found in self._arranged.items() if found != arranged}
+
     def arrange_at(self, arranged: Arranged) -> Arrange:
         """The operator of an arrangement."""
         operator = self._circuit.nodes[arranged.node].operator

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, EngineMissing
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Arranged, Lowering
@@ -59,11 +60,13 @@ class View:
         sql: one query over sources and other views.
         mode: how it is maintained.
         stored: whether its rows are kept, to be read at any time.
+        forced: recomputed whatever its mode says; no part of how it was declared.
     """
 
     sql: str
     mode: Mode = Mode.AUTO
     stored: bool = True
+    forced: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class Relation:
         plan: what an incremental view computes; None for others.
         mode: how a view is maintained; None for a source.
         refusal: why a view that could choose is not incremental.
+        keeps: whether stored rows stay until they are retracted.
     """
 
     fields: tuple[Field, ...]
@@ -85,6 +89,7 @@ class Relation:
     plan: Plan | None = None
     mode: Mode | None = None
     refusal: NotIncremental | None = None
+    keeps: bool = True
 
     @property
     def types(self) -> tuple[pa.DataType, ...]:
@@ -108,13 +113,20 @@ class Program:
         self._filled = 0
         self._unfilled: set[str] = set()
 
-    def add_source(self, name: str, schema: pa.Schema, *, key: Sequence[str] = (), stored: bool = True) -> None:
-        """A relation whose deltas come from outside; ``stored`` keeps its rows, arranged by ``key``."""
+    def add_source(
+        self, name: str, schema: pa.Schema, *, key: Sequence[str] = (), stored: bool = True, keeps: bool = True
+    ) -> None:
+        """A relation whose deltas come from outside; ``stored`` keeps its rows, arranged by ``key``.
+
+        Without ``keeps``, stored rows may be let go: nothing else rests on them.
+        """
         fields = tuple(Field(field.name, field.type) for field in schema)
         node = self.circuit.add_source(name, [field.type for field in fields])
         columns = {column.name: column for column in identity(fields)}
         store = self._lowering.arrange(node, [columns[one] for one in key], fields) if stored else None
-        self._add(name, Relation(fields, node, store))
+        if store is not None and not keeps:
+            self._lowering.unshare(store)
+        self._add(name, Relation(fields, node, store, keeps=keeps))
 
     def add_views(self, views: Mapping[str, View]) -> None:
         """Compile views, which may read each other; they are empty until ``fill``.
@@ -130,6 +142,11 @@ class Program:
         except BaseException:
             self._cut(first, self.relations.keys() - names)
             raise
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether ``fill`` has nothing to do."""
+        return self._filled == len(self.circuit.nodes) and not self._unfilled
 
     def fill(self) -> None:
         """Bring all that was added to the rows that are stored. If that raises, it is removed again."""
@@ -212,7 +229,7 @@ class Program:
         self._unfilled -= names
 
     def _build(self, view: View) -> Relation:
-        if view.mode is Mode.DIFF:
+        if view.mode is Mode.DIFF or view.forced:
             return self._recomputed(view, None)
         first = len(self.circuit.nodes)
         try:
@@ -230,10 +247,7 @@ class Program:
     def _recomputed(self, view: View, refusal: NotIncremental | None) -> Relation:
         engine = self._engine
         if engine is None:
-            raise refusal or ConfigError(
-                "A view of mode 'diff' is recomputed by Spark, and this flow has no Session.",
-                hint="make the flow with session.flow(name)",
-            )
+            raise refusal or no_engine()
         known = {name.casefold(): name for name in self.relations}
         reads = [known[table] for table in sorted(tables(view.sql)) if table in known]
         unstored = [name for name in reads if self.relations[name].store is None]
@@ -241,6 +255,12 @@ class Program:
             raise ConfigError(
                 f"A view of mode 'diff' reads {unstored[0]!r}, whose rows are not kept.",
                 hint="register that view with materialized=True",
+            )
+        fleeting = [name for name in reads if not self.relations[name].keeps]
+        if fleeting:
+            raise ConfigError(
+                f"A view of mode 'diff' reads {fleeting[0]!r}, which does not keep rows that are too old to change.",
+                hint="register that source with Lateness(..., keep=True)",
             )
         schemas = {name: _schema(self.relations[name].fields) for name in reads}
         fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
@@ -309,6 +329,14 @@ def _schema(fields: Sequence[Field]) -> pa.Schema:
     return pa.schema([(field.name, field.type) for field in fields])
 
 
+def no_engine() -> EngineMissing:
+    """The error for a view that is to be recomputed where nothing can."""
+    return EngineMissing(
+        "A view of mode 'diff' is recomputed by Spark, and this flow has no Session.",
+        hint="make the flow with session.flow(name)",
+    )
+
+
 def in_order(views: Mapping[str, str]) -> Sequence[str]:
     """The names of the views, each behind those it reads."""
     known = {name.casefold(): name for name in views}
@@ -320,12 +348,20 @@ def in_order(views: Mapping[str, str]) -> Sequence[str]:
         raise ConfigError(f"Views read each other in a circle: {circle}.", hint="break the circle") from None
 
 
-def _others(name: str, sql: str) -> set[str]:
+def _others(name: str, sql: str) -> frozenset[str]:
     """``tables``, without the view's own name where that is the name of a CTE in it, as recursive views often have."""
-    ctes = {cte.alias.casefold() for cte in parse_query(sql).find_all(exp.CTE)}
-    return tables(sql) - ({name.casefold()} & ctes)
+    found, ctes = _names(sql)
+    return found - ({name.casefold()} & ctes)
 
 
-def tables(sql: str) -> set[str]:
+def tables(sql: str) -> frozenset[str]:
     """All names that the query may read, in lower case; names of its own CTEs do no harm."""
-    return {table.name.casefold() for table in parse_query(sql).find_all(exp.Table)}
+    return _names(sql)[0]
+
+
+@lru_cache(maxsize=1024)
+def _names(sql: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that the query may read and those of its CTEs, in lower case."""
+    query = parse_query(sql)
+    found = frozenset(table.name.casefold() for table in query.find_all(exp.Table))
+    return found, frozenset(cte.alias.casefold() for cte in query.find_all(exp.CTE))

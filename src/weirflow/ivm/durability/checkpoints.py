@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from weirflow.checkpoint import CheckpointStorage
     from weirflow.ivm.kernel.run import Run
+    from weirflow.observability.metrics import FlowMetrics
 
 _MANIFESTS = "manifests/"
 
@@ -28,10 +30,15 @@ class Checkpoints:
     """Checkpoints of a flow. One writer at a time; readers any time.
 
     A checkpoint is first its packs, then its manifest, put if absent: it is there when the manifest is, whole.
+
+    Args:
+        storage: where they are.
+        metrics: told of every checkpoint that is saved or could not be.
     """
 
-    def __init__(self, storage: CheckpointStorage) -> None:
+    def __init__(self, storage: CheckpointStorage, metrics: FlowMetrics) -> None:
         self._storage = storage
+        self._metrics = metrics
         self._packs = Packs(storage)
 
     @property
@@ -40,16 +47,33 @@ class Checkpoints:
         return self._storage.uri
 
     def save(
-        self, states: Mapping[str, Sequence[Sequence[Run]]], manifest: Manifest, *, full: bool = False
+        self,
+        states: Mapping[str, Sequence[Sequence[Run]]],
+        manifest: Manifest,
+        *,
+        full: bool = False,
+        compact: bool = False,
     ) -> Manifest:
         """Write what is not in the storage yet, then the manifest with its places filled in; returns it.
 
-        With ``full`` every run is written again, so that the checkpoint needs no older file.
+        With ``full`` every run is written again, so that the checkpoint needs no older file. With ``compact`` runs move
+        out of packs that hold mostly what is not needed any more, which pays where older checkpoints are collected.
         """
+        started = time.perf_counter()
         if full:
             self._packs = Packs(self._storage)
+        before = self._packs.written
+        try:
+            complete = self._save(states, manifest, compact=compact)
+        except BaseException:
+            self._metrics.checkpoint_failed()
+            raise
+        self._metrics.checkpoint(time.perf_counter() - started, self._packs.written - before)
+        return complete
+
+    def _save(self, states: Mapping[str, Sequence[Sequence[Run]]], manifest: Manifest, *, compact: bool) -> Manifest:
         runs = [run for state in states.values() for part in state for run in part]
-        refs = iter(self._packs.save(runs, manifest.epoch))
+        refs = iter(self._packs.save(runs, manifest.epoch, compact=compact))
         places = {key: [[next(refs) for _ in part] for part in state] for key, state in states.items()}
         used = self._packs.describe(ref for state in places.values() for part in state for ref in part)
         complete = msgspec.structs.replace(manifest, states=places, packs=used)

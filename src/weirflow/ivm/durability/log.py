@@ -59,6 +59,12 @@ class Log:
         self.last = 0
         """The number of the last record."""
 
+    @property
+    def first(self) -> int:
+        """The number of the first record that is still there, or would be."""
+        paths = self._paths()
+        return _first(paths[0]) if paths else self.last + 1
+
     def read(self, after: int) -> Iterator[Record]:
         """The records behind number ``after``, in order; then the log is ready to be appended to.
 
@@ -137,6 +143,11 @@ class Log:
             if _first(following) <= through + 1:
                 failpoint("collect.before_log_delete")
                 path.unlink()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the log's files."""
+        return sum(path.stat().st_size for path in self._paths())
 
     def close(self) -> None:
         """Sync and close."""

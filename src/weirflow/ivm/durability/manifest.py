@@ -39,15 +39,17 @@ class SourceState(msgspec.Struct, frozen=True):
     lateness: tuple[str, str] | None
     watermark: int | None
     digests: list[bytes]
+    keep: bool = True
 
 
 class ViewState(msgspec.Struct, frozen=True):
-    """A view as it was declared, and which state holds its rows."""
+    """A view as it was declared, which state holds its rows, and whether it is recomputed whatever its mode says."""
 
     sql: str
     mode: str
     stored: bool
     store: str | None
+    forced: bool = False
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -61,6 +63,8 @@ class Manifest(msgspec.Struct, frozen=True):
         fence: the token of whoever wrote it; a greater one has the say.
         states: for each operator's fingerprint, the runs of each of its states.
         packs: the files that hold those runs.
+        forced: whether all views, later ones too, are recomputed.
+        positions: for each stream, its origin, where it is and the epoch that brought it there.
     """
 
     flow: str
@@ -73,6 +77,8 @@ class Manifest(msgspec.Struct, frozen=True):
     tokens: dict[str, int]
     states: dict[str, list[list[RunRef]]]
     packs: dict[str, Pack]
+    positions: dict[str, tuple[str, str, int]] = {}
+    forced: bool = False
     format: int = FORMAT
 
     @property

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 FOLDER = "packs/"
 _ALIGNMENT = 64
+# A pack of which less is in use is sparse.
+_SPARSE = 0.5
+# Bytes that a checkpoint may move however little it writes.
+_LEAST_MOVED = 64 << 20
 
 
 class Packs:
@@ -30,13 +34,29 @@ class Packs:
         self._storage = storage
         self._known: WeakKeyDictionary[Run, RunRef] = WeakKeyDictionary()
         self._packs: dict[str, Pack] = {}
+        self.written = 0
+        """Bytes of all packs that were written here."""
+        self._allowance = 0
 
-    def save(self, runs: Sequence[Run], epoch: int) -> list[RunRef]:
-        """Write those runs that are in no pack yet, into one new pack; returns where each of all is."""
-        fresh = [run for run in dict.fromkeys(runs) if run not in self._known]
+    def save(self, runs: Sequence[Run], epoch: int, *, compact: bool = False) -> list[RunRef]:
+        """Write those runs that are in no pack yet, into one new pack; returns where each of all is.
+
+        With ``compact`` runs also move out of packs that are less than half in use, into a pack of their own: old runs
+        live long, new ones do not. A pack that is left by all its runs is for the caller to delete.
+        """
+        different = list(dict.fromkeys(runs))
+        fresh = [run for run in different if run not in self._known]
+        before = self.written
         if fresh:
             failpoint("checkpoint.before_pack")
-            self._write(fresh, f"{FOLDER}{epoch:020d}-{uuid.uuid4().hex}.pack")
+            self._write(fresh, epoch, "checkpoint.in_pack")
+        moved = self._movable(different, self.written - before) if compact else []
+        if moved:
+            failpoint("compact.before_pack")
+            self._write(moved, epoch, "compact.in_pack")
+            failpoint("compact.after_pack")
+        used = {ref.pack for ref in self._known.values()}
+        self._packs = {name: pack for name, pack in self._packs.items() if name in used}
         return [self._known[run] for run in runs]
 
     def describe(self, refs: Iterable[RunRef]) -> dict[str, Pack]:
@@ -58,7 +78,31 @@ class Packs:
         self._packs.update({name: packs[name] for name in buffers})
         return runs
 
-    def _write(self, runs: Sequence[Run], name: str) -> None:
+    def _movable(self, runs: Sequence[Run], written: int) -> list[Run]:
+        """The runs to move now, those of the emptiest packs first.
+
+        Moving a byte frees another one, so moving as much as is newly written keeps up with any churn. What is left
+        over for want of allowance is moved by a later checkpoint: allowance that was too small for a run adds up.
+        """
+        held: dict[str, list[Run]] = {}
+        for run in runs:
+            held.setdefault(self._known[run].pack, []).append(run)
+        used = {name: sum(_padded(self._known[run].length) for run in inside) for name, inside in held.items()}
+        sparse = sorted((used[name] / self._packs[name].size, name) for name in held)
+        waiting = [run for share, name in sparse if share < _SPARSE for run in held[name]]
+        self._allowance += max(_LEAST_MOVED, written)
+        moved: list[Run] = []
+        for run in waiting:
+            size = _padded(self._known[run].length)
+            if size > self._allowance:
+                return moved
+            self._allowance -= size
+            moved.append(run)
+        self._allowance = 0
+        return moved
+
+    def _write(self, runs: Sequence[Run], epoch: int, in_pack: str) -> None:
+        name = f"{FOLDER}{epoch:020d}-{uuid.uuid4().hex}.pack"
         places: list[tuple[int, int]] = []
         digest = hashlib.sha256()
 
@@ -69,15 +113,15 @@ class Packs:
                 run.save(sink)
                 data = memoryview(sink.getvalue())
                 places.append((at, len(data)))
-                padding = bytes(-len(data) % _ALIGNMENT)
-                for part in (data, padding):
+                for part in (data, bytes(_padded(len(data)) - len(data))):
                     digest.update(part)
                     yield part
-                at += len(data) + len(padding)
-                failpoint("checkpoint.in_pack")
+                at += _padded(len(data))
+                failpoint(in_pack)
 
         info = self._storage.put(name, chunks())
         self._packs[name] = Pack(info.size, digest.hexdigest())
+        self.written += info.size
         for run, (offset, length) in zip(runs, places, strict=True):
             self._known[run] = RunRef(name, offset, length)
 
@@ -91,3 +135,8 @@ class Packs:
                 hint="restore an earlier checkpoint: pass epoch=",
             )
         return buffer
+
+
+def _padded(length: int) -> int:
+    """How many bytes a run of this length takes in a pack."""
+    return length + -length % _ALIGNMENT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -20,11 +22,12 @@ class SourceChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Tick(msgspec.Struct, frozen=True, tag="tick", array_like=True):
-    """A committed tick."""
+    """A committed tick, and the place in a stream (its name, its origin, where) that brought it."""
 
     epoch: int
     token: str | None
     changes: dict[str, SourceChange]
+    position: tuple[str, str, str] | None = None
 
 
 class DefineSource(msgspec.Struct, frozen=True, tag="source", array_like=True):
@@ -35,6 +38,7 @@ class DefineSource(msgspec.Struct, frozen=True, tag="source", array_like=True):
     key: list[str]
     dedup: int
     lateness: tuple[str, str] | None
+    keep: bool = True
 
 
 class DefineView(msgspec.Struct, frozen=True, tag="view", array_like=True):
@@ -46,13 +50,30 @@ class DefineView(msgspec.Struct, frozen=True, tag="view", array_like=True):
     stored: bool
 
 
+class ReplaceView(msgspec.Struct, frozen=True, tag="replace", array_like=True):
+    """A view was rebuilt with all that reads it: with another definition, or with its own."""
+
+    epoch: int
+    name: str
+    sql: str
+    mode: str
+    stored: bool
+
+
+class ForceDiff(msgspec.Struct, frozen=True, tag="force", array_like=True):
+    """A view, or every one with those to come (None), is recomputed from then on."""
+
+    epoch: int
+    view: str | None
+
+
 class DropRelation(msgspec.Struct, frozen=True, tag="drop", array_like=True):
     """A source or view was dropped."""
 
     name: str
 
 
-Entry = Tick | DefineSource | DefineView | DropRelation
+Entry = Tick | DefineSource | DefineView | ReplaceView | ForceDiff | DropRelation
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Entry)
@@ -78,13 +99,17 @@ def decode_entry(data: bytes, number: int, where: str) -> Entry:
 
 def encode_rows(rows: Batch) -> bytes:
     """Weighted rows as an Arrow stream."""
+    schema, head = _stream_head(rows.types)
     arrays = [*rows.columns, pa.array(np.ascontiguousarray(rows.weights))]
-    batch = pa.RecordBatch.from_arrays(arrays, [f"c{index}" for index in range(len(arrays))])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    data: bytes = sink.getvalue().to_pybytes()
+    data: bytes = head + pa.RecordBatch.from_arrays(arrays, schema=schema).serialize().to_pybytes()
     return data
+
+
+@lru_cache(maxsize=1024)
+def _stream_head(types: tuple[pa.DataType, ...]) -> tuple[pa.Schema, bytes]:
+    """The schema of rows of these types with their weights, and how their stream begins."""
+    schema = pa.schema([(f"c{index}", type_) for index, type_ in enumerate((*types, pa.int64()))])
+    return schema, schema.serialize().to_pybytes()
 
 
 def decode_rows(data: bytes) -> Batch:

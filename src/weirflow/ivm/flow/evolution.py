@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.flow.persist import declared_sources, declared_views
+from weirflow.ivm.flow.persist import declared_positions, declared_sources, declared_views
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.zset.batch import Batch
@@ -14,7 +14,7 @@ from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from weirflow.ivm.compiler.program import Engine, View
     from weirflow.ivm.durability.manifest import Manifest
@@ -72,6 +72,7 @@ def plan_evolution(
     new: tuple[Mapping[str, Source], Mapping[str, View]],
     kept_state: set[str],
     engine: Engine | None,
+    stale: Collection[str] = (),
 ) -> EvolutionPlan:
     """What has to be done to get from the old sources and views to the new ones.
 
@@ -80,6 +81,7 @@ def plan_evolution(
         new: those that are wanted.
         kept_state: the fingerprints of the operators whose state is there.
         engine: what runs views that are not incremental.
+        stale: views that are built anew even if they are unchanged, from the sources' rows.
 
     Raises:
         ConfigError: a source has other columns than its rows.
@@ -88,6 +90,9 @@ def plan_evolution(
     for name in sources.keys() & old_sources.keys():
         _require_same_source(old_sources[name], sources[name])
     wanted = declared(sources, views, engine)
+    of_sources = {one for name in sources for one in wanted.program.needs(name)}
+    distrusted = {one for name in stale for one in wanted.program.needs(name)} - of_sources
+    kept_state = kept_state - distrusted
     common = [name for name in views if name in old_views]
     kept = [
         name
@@ -117,11 +122,15 @@ def restore(
     states: Mapping[str, Sequence[Sequence[Run]]],
     wanted: tuple[Mapping[str, Source], Mapping[str, View]] | None,
     engine: Engine | None,
+    stale: Collection[str] = (),
 ) -> Restored:
-    """The state of a checkpoint, with the sources and views that are wanted; None for those it has."""
+    """The state of a checkpoint, with the sources and views that are wanted; None for those it has.
+
+    Views that are ``stale`` are built anew from the sources' rows, whatever the checkpoint holds.
+    """
     old = declared_sources(manifest), declared_views(manifest)
     sources, views = wanted or old
-    plan = plan_evolution(old, (sources, views), set(states), engine)
+    plan = plan_evolution(old, (sources, views), set(states), engine, stale)
     state = FlowState(engine)
     for name, source in sources.items():
         if name in old[0]:
@@ -138,8 +147,10 @@ def restore(
         if name not in plan.kept:
             state.add_view(name, view)
     state.fill()
+    state.forced = manifest.forced
     state.epoch = manifest.epoch
     state.tokens.update(manifest.tokens)
+    state.positions.update(declared_positions(manifest))
     for name, one in manifest.sources.items():
         if name in state.inputs:
             state.inputs[name].watermark = one.watermark

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from weirflow.errors import HistoryGone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from weirflow.ivm.zset.batch import Batch
+
+_SMALL = 4096
 
 
 class History:
@@ -19,15 +23,19 @@ class History:
     def __init__(self, *, epochs: int, nbytes: int) -> None:
         self._most_epochs = epochs
         self._most_bytes = nbytes
-        self._steps: deque[tuple[int, Mapping[str, Batch], int]] = deque()
+        self._steps: deque[tuple[int, Mapping[str, Batch | None], int]] = deque()
         self._bytes = 0
         self.oldest = 0
         """All deltas after this epoch are here."""
 
-    def append(self, epoch: int, deltas: Mapping[str, Batch]) -> None:
-        """Keep what an epoch changed, and let go of what is too old."""
-        size = sum(delta.nbytes for delta in deltas.values())
-        self._steps.append((epoch, deltas, size))
+    def append(self, epoch: int, deltas: Mapping[str, Batch | None]) -> None:
+        """Keep what an epoch changed, and let go of what is too old; None for a view that began anew."""
+        kept: dict[str, Batch | None] = {}
+        size = 0
+        for view, delta in deltas.items():
+            kept[view] = own = None if delta is None else _own(delta)
+            size += 0 if own is None else _held(own)
+        self._steps.append((epoch, kept, size))
         self._bytes += size
         while self._steps and (len(self._steps) > self._most_epochs or self._bytes > self._most_bytes):
             self.oldest, _, size = self._steps.popleft()
@@ -45,11 +53,26 @@ class History:
         Raises:
             HistoryGone: some of them are not kept any more.
         """
-        if epoch < self.oldest:
+        known = [(number, deltas[view]) for number, deltas, _ in self._steps if view in deltas]
+        oldest = max([self.oldest, *(number for number, delta in known if delta is None)])
+        if epoch < oldest:
             raise HistoryGone(
                 f"The deltas of {view!r} after epoch {epoch} are not all kept any more; "
-                f"the oldest epoch to start from is {self.oldest}.",
-                oldest=self.oldest,
+                f"the oldest epoch to start from is {oldest}.",
+                oldest=oldest,
                 hint="start from a snapshot, or keep more history",
             )
-        return [(number, deltas[view]) for number, deltas, _ in self._steps if number > epoch and view in deltas]
+        return [(number, delta) for number, delta in known if delta is not None and number > epoch]
+
+
+def _held(delta: Batch) -> int:
+    """Bytes of the buffers that the delta keeps alive; far cheaper to tell than those of its rows."""
+    return int(delta.weights.nbytes + sum(column.get_total_buffer_size() for column in delta.columns))
+
+
+def _own(delta: Batch) -> Batch:
+    """The delta, copied if it is a small part of large buffers: remembering it must not keep those alive."""
+    held = _held(delta)
+    if held <= _SMALL or held <= 2 * delta.nbytes:
+        return delta
+    return delta.take(np.arange(len(delta)))

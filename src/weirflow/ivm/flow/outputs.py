@@ -76,6 +76,15 @@ class Outputs:
                 for callback in callbacks:
                     _call(callback, view, epoch, delta(view))
 
+    def waiting(self) -> dict[str, int]:
+        """For each watched view, the deltas that its readers have not taken yet."""
+        with self._lock:
+            watches = list(self._watches)
+        found: dict[str, int] = {}
+        for watch in watches:
+            found[watch.view] = found.get(watch.view, 0) + len(watch)
+        return found
+
     def close(self, is_gone: Callable[[str], bool]) -> None:
         """End the watches of all views that are gone."""
         for watch in [watch for watch in self._watches if is_gone(watch.view)]:

@@ -9,6 +9,7 @@ from weirflow.ivm.durability.manifest import Manifest, SourceState, ViewState
 from weirflow.ivm.durability.records import (
     DefineSource,
     DefineView,
+    ReplaceView,
     SourceChange,
     Tick,
     decode_rows,
@@ -16,6 +17,7 @@ from weirflow.ivm.durability.records import (
     encode_rows,
     encode_schema,
 )
+from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.source import Change, Lateness, Source
 from weirflow.ivm.zset.batch import Batch
 
@@ -47,13 +49,19 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
                 lateness=_lateness(one.source),
                 watermark=one.watermark,
                 digests=list(one.digests),
+                keep=_keeps(one.source),
             )
             for name, one in state.inputs.items()
         },
-        views={name: ViewState(view.sql, view.mode, view.stored, stores.get(name)) for name, view in views.items()},
+        views={
+            name: ViewState(view.sql, view.mode, view.stored, stores.get(name), view.forced)
+            for name, view in views.items()
+        },
         tokens=dict(state.tokens),
+        positions={name: (one.origin, one.at, epoch) for name, (one, epoch) in state.positions.items()},
         states={},
         packs={},
+        forced=state.forced,
     )
 
 
@@ -65,7 +73,7 @@ def declared_sources(manifest: Manifest) -> dict[str, Source]:
             decode_schema(one.schema),
             tuple(one.key),
             one.dedup,
-            Lateness(*one.lateness) if one.lateness else None,
+            Lateness(*one.lateness, keep=one.keep) if one.lateness else None,
         )
         for name, one in manifest.sources.items()
     }
@@ -73,18 +81,21 @@ def declared_sources(manifest: Manifest) -> dict[str, Source]:
 
 def declared_views(manifest: Manifest) -> dict[str, View]:
     """The views as a checkpoint has them."""
-    return {name: View(one.sql, Mode(one.mode), stored=one.stored) for name, one in manifest.views.items()}
+    return {
+        name: View(one.sql, Mode(one.mode), stored=one.stored, forced=one.forced)
+        for name, one in manifest.views.items()
+    }
 
 
 def source_entry(source: Source) -> DefineSource:
     """The log's entry for a new source."""
     schema = encode_schema(source.schema)
-    return DefineSource(source.name, schema, list(source.key), source.dedup, _lateness(source))
+    return DefineSource(source.name, schema, list(source.key), source.dedup, _lateness(source), _keeps(source))
 
 
 def entry_source(entry: DefineSource) -> Source:
     """The source of a log's entry."""
-    lateness = Lateness(*entry.lateness) if entry.lateness else None
+    lateness = Lateness(*entry.lateness, keep=entry.keep) if entry.lateness else None
     return Source(entry.name, decode_schema(entry.schema), tuple(entry.key), entry.dedup, lateness)
 
 
@@ -93,12 +104,22 @@ def view_entry(name: str, view: View) -> DefineView:
     return DefineView(name, view.sql, view.mode, view.stored)
 
 
-def entry_view(entry: DefineView) -> View:
+def replace_entry(epoch: int, name: str, view: View) -> ReplaceView:
+    """The log's entry for a view that was rebuilt."""
+    return ReplaceView(epoch, name, view.sql, view.mode, view.stored)
+
+
+def entry_view(entry: DefineView | ReplaceView) -> View:
     """The view of a log's entry."""
     return View(entry.sql, Mode(entry.mode), stored=entry.stored)
 
 
-def tick_entry(epoch: int, token: str | None, changes: Mapping[str, Change]) -> Tick:
+def declared_positions(manifest: Manifest) -> dict[str, tuple[Position, int]]:
+    """Where streams are, as a checkpoint has it."""
+    return {name: (Position(name, origin, at), epoch) for name, (origin, at, epoch) in manifest.positions.items()}
+
+
+def tick_entry(epoch: int, token: str | None, position: Position | None, changes: Mapping[str, Change]) -> Tick:
     """The log's entry for a tick."""
     return Tick(
         epoch,
@@ -107,7 +128,13 @@ def tick_entry(epoch: int, token: str | None, changes: Mapping[str, Change]) -> 
             name: SourceChange(encode_rows(change.rows), change.watermark, change.digest)
             for name, change in changes.items()
         },
+        None if position is None else (position.stream, position.origin, position.at),
     )
+
+
+def entry_position(entry: Tick) -> Position | None:
+    """Where the stream is that brought a log's tick; None if it came from none."""
+    return None if entry.position is None else Position(*entry.position)
 
 
 def entry_changes(entry: Tick) -> dict[str, Change]:
@@ -121,3 +148,7 @@ def entry_changes(entry: Tick) -> dict[str, Change]:
 
 def _lateness(source: Source) -> tuple[str, str] | None:
     return (source.lateness.column, source.lateness.delay) if source.lateness else None
+
+
+def _keeps(source: Source) -> bool:
+    return source.lateness is None or source.lateness.keep

@@ -7,25 +7,52 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.ivm.compiler.program import Mode, Program, View
+from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from weirflow.ivm.flow.state import FlowState
 
 
-def run_query(state: FlowState, query: str) -> pa.Table:
-    """The rows that a query returns for the sources and views whose rows are kept, as they are now."""
+_QUERY = "the query"  # no name of a source or view
+
+
+def run_query(state: FlowState, query: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows that a query returns for the sources and views whose rows are kept, as they are now.
+
+    It may also read ``tables``, which go before sources and views of their names.
+    """
     program = Program()
-    for name, relation in state.program.relations.items():
-        if relation.store is not None:
-            program.add_source(name, state.schema(name), stored=False)
-    result = "the query"  # no name of a source or view
+    for name in _stored(state) - tables.keys():
+        program.add_source(name, state.schema(name), stored=False)
+    for name, table in tables.items():
+        program.add_source(name, table.schema, stored=False)
+    result = _QUERY
     program.add_views({result: View(query, Mode.INCREMENTAL, stored=False)})
     read = program.circuit.ancestors([program.relations[result].node])
-    contents = {name: state.rows(name) for name, number in program.circuit.sources.items() if number in read}
+    contents = {
+        name: Batch.of_arrow(tables[name]) if name in tables else state.rows(name)
+        for name, number in program.circuit.sources.items()
+        if number in read
+    }
     begun = program.circuit.start()[result]
     made = program.circuit.step(contents)
     schema = pa.schema([(field.name, field.type) for field in program.relations[result].fields])
     return DeltaBatch.of_batch(schema, consolidate(Batch.concat([begun, *made.values()]))).inserts()
+
+
+def explain_query(state: FlowState, query: str, mode: Mode) -> str:
+    """How a query over the sources and views would be maintained as a view, without making it one."""
+    program = Program(state.engine)
+    for name in _stored(state):
+        program.add_source(name, state.schema(name))
+    program.add_views({_QUERY: View(query, mode)})
+    return explain_view(program, _QUERY)
+
+
+def _stored(state: FlowState) -> set[str]:
+    return {name for name, relation in state.program.relations.items() if relation.store is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weirflow.errors import ConfigError, DataError, did_you_mean
+from weirflow.ivm.durability.records import encode_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
 from weirflow.ivm.zset.ingest import read_table
@@ -19,11 +21,13 @@ from weirflow.ivm.zset.rows import consolidate, group_rows
 from weirflow.sql.literals import duration_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import NDArray
 
     from weirflow.ivm.kernel.arrangement import Arrangement
+    from weirflow.ivm.kernel.frontier import Frontier
 
 _LAST = 1
+_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,13 @@ class Lateness:
     Attributes:
         column: a column of type TIMESTAMP, TIMESTAMP_NTZ or DATE.
         delay: a length of time such as ``"10 minutes"``.
+        keep: whether the source keeps rows that are older than that. If not, views keep what they made of them, but a
+            view that is registered later does not see them any more. A source with a key always keeps its rows.
     """
 
     column: str
     delay: str
+    keep: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,11 @@ class Source:
                     hint="name a column of type TIMESTAMP, TIMESTAMP_NTZ or DATE",
                 )
             duration_micros(self.lateness.delay, None)
+            if self.key and not self.lateness.keep:
+                raise ConfigError(
+                    f"The source {self.name!r} has a key and shall not keep its rows.",
+                    hint="an upsert retracts the row that its key had; leave out key= or keep=False",
+                )
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,8 @@ class SourceInput:
         self._positions = tuple(positions)
         self.digests: deque[bytes] = deque(maxlen=source.dedup or _LAST)
         self._delay = duration_micros(source.lateness.delay, None) if source.lateness else 0
+        self._nothing = Batch.empty(source.schema.types)
+        self._nullable = all(field.nullable for field in source.schema)
 
     def read(self, data: Any) -> Change:
         """The change that ``data`` asks for: a ``DeltaBatch``, or plain rows that are inserted, or upserted by key.
@@ -120,17 +134,33 @@ class SourceInput:
             ConfigError: the data does not fit the schema.
             DataError: it retracts a row that the source does not hold, or a key is NULL.
         """
-        delta = self._delta(data)
-        given = delta.num_rows
-        digest = _digest(delta) if self.source.dedup else None
-        nothing = Batch.empty(self.source.schema.types)
+        given = self._weighted(data)
+        digest = _digest(given) if self.source.dedup else None
         if digest is not None and digest in self.digests:
-            return Change(given, nothing, nothing, self.watermark, dropped=True)
-        rows, late, watermark = self._in_time(delta.batch)
+            return Change(len(given), self._nothing, self._nothing, self.watermark, dropped=True)
+        rows, late, watermark = self._in_time(given)
         rows = self._upserted(rows) if self.source.key else consolidate(rows)
         if not self.source.key:
             self._require_present(rows)
-        return Change(given, rows, late, watermark, digest)
+        return Change(len(given), rows, late, watermark, digest)
+
+    @property
+    def frontier(self) -> Frontier:
+        """The time of which later deltas bring no older rows; an upsert may still retract one."""
+        lateness = self.source.lateness
+        if lateness is None or self.watermark is None or self.source.key:
+            return {}
+        index = self.source.schema.names.index(lateness.column)
+        kind = self.source.schema.field(index).type
+        if pa.types.is_date32(kind):
+            return {index: pa.scalar(self.watermark // _DAY, pa.int32()).cast(kind)}
+        return {index: pa.scalar(self.watermark, pa.int64()).cast(kind)}
+
+    def release(self) -> None:
+        """Let go of rows that are too old to change, if the source shall not keep them."""
+        if self.source.lateness is not None and not self.source.lateness.keep:
+            for index, bound in self.frontier.items():
+                self._rows.release(self._positions[index], bound)
 
     def accept(self, change: Change) -> None:
         """Remember the watermark and content of a change that was committed."""
@@ -138,15 +168,19 @@ class SourceInput:
         if change.digest is not None:
             self.digests.append(change.digest)
 
-    def _delta(self, data: Any) -> DeltaBatch:
+    def _weighted(self, data: Any) -> Batch:
         schema = self.source.schema
         try:
             if isinstance(data, DeltaBatch):
-                return data if data.schema.equals(schema) else DeltaBatch.from_weighted(data, schema=schema)
-            table = read_table(data)
-            if WEIGHT in table.schema.names:
-                return DeltaBatch.from_weighted(table, schema=schema)
-            return DeltaBatch.from_inserts(read_table(data, schema))
+                fits = data.schema.equals(schema)
+                return data.batch if fits else DeltaBatch.from_weighted(data, schema=schema).batch
+            if isinstance(data, pa.RecordBatchReader):
+                data = data.read_all()
+            if self._nullable and isinstance(data, (pa.Table, pa.RecordBatch)) and data.schema.equals(schema):
+                return Batch.of_arrow(data)
+            if _has_weights(data):
+                return DeltaBatch.from_weighted(data, schema=schema).batch
+            return Batch.of_arrow(read_table(data, schema))
         except ConfigError as error:
             raise ConfigError(
                 f"The delta does not fit the source {self.source.name!r}: {error.message}", hint=error.hint
@@ -176,9 +210,9 @@ class SourceInput:
         return consolidate(Batch.concat([old, new]))
 
     def _require_present(self, rows: Batch) -> None:
-        retracted = rows.filter(rows.weights < 0)
-        if not len(retracted):
+        if not len(rows) or rows.weights.min() >= 0:
             return
+        retracted = rows.filter(rows.weights < 0)
         stored = self._rows.weights_of(retracted)
         short = np.flatnonzero(stored + retracted.weights < 0)
         if len(short):
@@ -195,21 +229,40 @@ class SourceInput:
 
     # Lateness
 
+    def too_late(self, rows: Batch) -> NDArray[np.bool_]:
+        """Which rows are older than the watermark."""
+        lateness = self.source.lateness
+        if lateness is None or self.watermark is None:
+            return np.zeros(len(rows), np.bool_)
+        times = _micros(rows.columns[self.source.schema.names.index(lateness.column)])
+        late: NDArray[np.bool_] = pc.fill_null(pc.less(times, self.watermark), fill_value=False).to_numpy(
+            zero_copy_only=False
+        )
+        return late
+
     def _in_time(self, rows: Batch) -> tuple[Batch, Batch, int | None]:
         """The rows in time, the late ones, and the watermark after them, which is in force from the next tick on."""
         lateness = self.source.lateness
         if lateness is None or not len(rows):
-            return rows, Batch.empty(self.source.schema.types), self.watermark
+            return rows, self._nothing, self.watermark
         column = rows.columns[self.source.schema.names.index(lateness.column)]
         times = _micros(column)
         newest = pc.max(times).as_py()
-        late = np.zeros(len(rows), np.bool_)
-        if self.watermark is not None:
-            late = pc.fill_null(pc.less(times, self.watermark), fill_value=False).to_numpy(zero_copy_only=False)
+        late = self.too_late(rows)
         reached = [
             mark for mark in (self.watermark, None if newest is None else newest - self._delay) if mark is not None
         ]
         return rows.filter(~late), rows.filter(late), max(reached, default=None)
+
+
+def _has_weights(data: Any) -> bool:
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return WEIGHT in data.schema.names
+    if isinstance(data, Mapping):
+        return WEIGHT in data
+    if isinstance(data, Sequence):
+        return any(isinstance(row, Mapping) and WEIGHT in row for row in data)
+    return WEIGHT in read_table(data).schema.names
 
 
 def _micros(column: pa.Array) -> pa.Array:
@@ -218,9 +271,5 @@ def _micros(column: pa.Array) -> pa.Array:
     return column.cast(pa.int64())
 
 
-def _digest(delta: DeltaBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    batch = delta.to_arrow()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return hashlib.blake2b(sink.getvalue(), digest_size=16).digest()
+def _digest(rows: Batch) -> bytes:
+    return hashlib.blake2b(encode_rows(rows), digest_size=16).digest()

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.errors import ConfigError, TableNotFound, did_you_mean
+from weirflow.errors import ConfigError, StreamConflict, TableNotFound, did_you_mean
 from weirflow.ivm.compiler.program import Engine, Program, View, in_order, tables
 from weirflow.ivm.flow.describe import RelationInfo
 from weirflow.ivm.flow.source import Change, Source, SourceInput
+from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from weirflow.ivm.zset.batch import Batch
+    from weirflow.ivm.flow.position import Position
 
 _TOKENS = 100_000
+_ROWS_BEFORE_RELEASE = 1000
+"""How many rows come in before it is worth looking for state that is too old to change."""
+_TOKEN_LENGTH = 256
 
 
 class FlowState:
-    """Sources, views, their rows, the epoch and the tokens of the last ticks. Not for several threads at once.
+    """Sources, views, their rows, the epoch, recent tokens, where streams are. Not for several threads at once.
 
     What raises leaves the state as it was. Views may be declared before what they read; they wait until it is there.
     """
@@ -33,8 +38,16 @@ class FlowState:
         self.inputs: dict[str, SourceInput] = {}
         self.views: dict[str, View] = {}
         self.waiting: dict[str, View] = {}
+        self.forced = False
+        """Whether every view is recomputed, those to come too."""
         self.epoch = 0
         self.tokens: OrderedDict[str, int] = OrderedDict()
+        self.positions: dict[str, tuple[Position, int]] = {}
+        self._unreleased = 0
+
+    def become(self, other: FlowState) -> None:
+        """Take over all that another state is, which must not be used any more."""
+        self.__dict__.update(other.__dict__)
 
     # What the flow is made of
 
@@ -59,7 +72,8 @@ class FlowState:
 
     def add_source(self, source: Source) -> None:
         """Declare an input."""
-        self.program.add_source(source.name, source.schema, key=source.key)
+        keeps = source.lateness is None or source.lateness.keep
+        self.program.add_source(source.name, source.schema, key=source.key, keeps=keeps)
         store = self.program.relations[source.name].store
         assert store is not None
         arrangement = self.program.store(source.name).arrangement
@@ -68,6 +82,7 @@ class FlowState:
 
     def add_view(self, name: str, view: View) -> None:
         """Declare a view; it is filled at once if there have been ticks."""
+        view = self.effective(name, view)
         in_order({one: other.sql for one, other in (*self.waiting.items(), (name, view))})
         self.waiting[name] = view
         try:
@@ -75,6 +90,11 @@ class FlowState:
         except BaseException:
             self.waiting.pop(name, None)
             raise
+
+    def effective(self, name: str, view: View) -> View:
+        """The view as it is maintained under this name: recomputed if all are, or the one that has the name now is."""
+        known = self.views.get(name) or self.waiting.get(name)
+        return replace(view, forced=True) if self.forced or (known is not None and known.forced) else view
 
     def check_drop(self, name: str) -> None:
         """``ConfigError`` if a view reads the source or view, ``TableNotFound`` if there is none of this name."""
@@ -99,6 +119,8 @@ class FlowState:
 
     def ready(self) -> None:
         """Compile and fill all views; a view that reads what is not there is an error by now."""
+        if not self.waiting and self.program.is_filled:
+            return
         self._build_waiting()
         if self.waiting:
             name, view = next(iter(self.waiting.items()))
@@ -125,16 +147,52 @@ class FlowState:
             self.discard()
             raise
 
-    def commit(self, changes: Mapping[str, Change], token: str | None) -> None:
+    def position(self, position: Position) -> int | None:
+        """The epoch of the tick that brought the stream to this position, if that is its last one.
+
+        Raises:
+            StreamConflict: another stream of this name is known.
+        """
+        if position.stream not in self.positions:
+            return None
+        last, epoch = self.positions[position.stream]
+        if last.origin != position.origin:
+            raise StreamConflict(
+                f"Another stream was attached as {position.stream!r} before, with another checkpoint or table.",
+                hint="attach it under another name=, or give it back its checkpoint",
+            )
+        return epoch if last.at == position.at else None
+
+    def epoch_of(self, token: str) -> int | None:
+        """The tick that had this token, if it was one of the last; ``ConfigError`` for a token that is too long."""
+        if len(token) > _TOKEN_LENGTH:
+            raise ConfigError(
+                f"A token has {_TOKEN_LENGTH} characters at most, this one {len(token)}.", hint="use a hash of it"
+            )
+        return self.tokens.get(token)
+
+    def commit(self, changes: Mapping[str, Change], token: str | None, position: Position | None) -> None:
         """Make it so. Does not fail."""
         self.program.circuit.commit(sum(len(one.rows) for one in changes.values()))
         self.epoch += 1
         for name, change in changes.items():
             self.inputs[name].accept(change)
+            self._unreleased += len(change.rows)
+        if self._unreleased > _ROWS_BEFORE_RELEASE:
+            self._release()
         if token is not None:
             self.tokens[token] = self.epoch
             if len(self.tokens) > _TOKENS:
                 self.tokens.popitem(last=False)
+        if position is not None:
+            self.positions[position.stream] = (position, self.epoch)
+
+    def _release(self) -> None:
+        """Let go of state that is too old to change."""
+        self._unreleased = 0
+        self.program.circuit.advance({name: one.frontier for name, one in self.inputs.items()})
+        for one in self.inputs.values():
+            one.release()
 
     def discard(self) -> None:
         """Forget what was stepped."""
@@ -165,6 +223,10 @@ class FlowState:
         if self.program.relations[self.relation(name)].store is None:
             raise ConfigError(f"The rows of {name!r} are not kept.", hint="register the view with materialized=True")
         return self.program.rows(name)
+
+    def empty(self, name: str) -> Batch:
+        """No rows, of a source's or view's columns."""
+        return Batch.empty(self.schema(name).types)
 
     def delta(self, name: str, rows: Batch) -> DeltaBatch:
         """Weighted rows of a source or view, as users see them."""

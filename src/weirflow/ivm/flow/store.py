@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.local_errors import os_errors
-from weirflow.errors import FlowError, ObjectExists, StorageError, WeirflowError
+from weirflow.errors import FlowError, HistoryGone, ObjectExists, StorageError, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.durability.log import Log
@@ -19,21 +19,30 @@ from weirflow.ivm.durability.records import (
     DefineView,
     DropRelation,
     Entry,
+    ForceDiff,
+    ReplaceView,
     Tick,
     decode_entry,
     encode_entry,
 )
 from weirflow.ivm.flow.evolution import restore
-from weirflow.ivm.flow.persist import entry_changes, entry_source, entry_view, manifest_of
+from weirflow.ivm.flow.force import force_diff
+from weirflow.ivm.flow.persist import entry_changes, entry_position, entry_source, entry_view, manifest_of
+from weirflow.ivm.flow.rebuild import rebuild
 from weirflow.ivm.flow.state import FlowState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from weirflow.checkpoint import CheckpointStorage
     from weirflow.ivm.compiler.program import Engine
     from weirflow.ivm.durability.manifest import Manifest
+    from weirflow.ivm.flow.history import History
     from weirflow.ivm.zset.batch import Batch
+    from weirflow.observability.metrics import FlowMetrics
+
+    OnTick = Callable[[int, Mapping[str, Batch | None]], None]
 
 _log = logging.getLogger(__name__)
 
@@ -48,16 +57,17 @@ class FlowStore:
         folder: made if need be.
         flow: the flow's name.
         fsync: once in how many ticks the log is synced to the disk; 0 leaves it to the system.
+        metrics: told of checkpoints.
     """
 
-    def __init__(self, folder: Path, flow: str, *, fsync: int) -> None:
+    def __init__(self, folder: Path, flow: str, *, fsync: int, metrics: FlowMetrics) -> None:
         self._folder = folder
         self._flow = flow
         with os_errors("open", folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = self._take_lock()
         self._storage = open_checkpoint_storage(str(folder))
-        self._checkpoints = Checkpoints(self._storage)
+        self._checkpoints = Checkpoints(self._storage, metrics)
         self._identity = self._read_identity()
         self._log = Log(folder / "log", bytes.fromhex(self._identity), sync_every=fsync)
         self._saved: Manifest | None = None
@@ -68,18 +78,29 @@ class FlowStore:
         """Where the flow is kept."""
         return self._folder
 
-    def open(self, engine: Engine | None, on_tick: Callable[[int, dict[str, Batch]], None]) -> FlowState:
-        """The flow as it was: the newest checkpoint, then the ticks of the log, told to ``on_tick`` with what they did.
+    @property
+    def storage(self) -> CheckpointStorage:
+        """The folder as a storage."""
+        return self._storage
+
+    @property
+    def identity(self) -> str:
+        """Tells this flow from all others, whatever they are called."""
+        return self._identity
+
+    def open(self, engine: Engine | None, history: History) -> FlowState:
+        """The flow as it was: the newest checkpoint, then the ticks of the log, remembered with what they did.
 
         Raises:
             StorageError: files are damaged, and so are those that could replace them.
         """
         state, record = self._restored(engine)
+        history.forget(state.epoch)
         failpoint("restore.before_replay")
         for one in self._log.read(record):
             entry = decode_entry(one.payload, one.number, str(self._folder / "log"))
             try:
-                self._replay(state, entry, on_tick)
+                self._replay(state, entry, history.append)
             except WeirflowError as error:
                 raise StorageError(
                     f"Record {one.number} of the log in {self._folder} cannot be applied again: {error.message}",
@@ -87,6 +108,29 @@ class FlowStore:
                 ) from error
             failpoint("restore.in_replay")
         return state
+
+    def replayed(self, engine: Engine | None, after: int) -> Iterator[tuple[int, dict[str, Batch]]]:
+        """What the ticks after an epoch did, worked out again beside the flow from a checkpoint and the log.
+
+        Raises:
+            HistoryGone: the log does not reach back so far.
+            StorageError: files are damaged.
+        """
+        state, record = self._state_before(engine, after)
+        log = Log(self._folder / "log", bytes.fromhex(self._identity), sync_every=0)
+        ticks: list[tuple[int, dict[str, Batch]]] = []
+        try:
+            for one in log.read(record):
+                entry = decode_entry(one.payload, one.number, str(self._folder / "log"))
+                self._replay(state, entry, lambda epoch, changed: ticks.append((epoch, _known(changed))))
+                yield from (tick for tick in ticks if tick[0] > after)
+                ticks.clear()
+        finally:
+            log.close()
+
+    def sync(self) -> None:
+        """Make all entries survive a power failure."""
+        self._log.sync()
 
     def append(self, entry: Entry) -> None:
         """Write an entry to the log; it survives the process when this returns."""
@@ -97,6 +141,11 @@ class FlowStore:
         """How many entries the log has since the last checkpoint."""
         return self._log.last - (self._saved.record if self._saved else 0)
 
+    @property
+    def log_bytes(self) -> int:
+        """Bytes of the log's files."""
+        return self._log.nbytes
+
     def checkpoint(self, state: FlowState) -> Manifest:
         """Save what is new, begin another log file, and remove what no kept checkpoint needs."""
         if self._saved is not None and self._saved.record == self._log.last:
@@ -105,7 +154,7 @@ class FlowStore:
         manifest = manifest_of(
             state, flow=self._flow, identity=self._identity, record=self._log.last, fence=self._fence
         )
-        self._saved = self._checkpoints.save(state.program.states(), manifest)
+        self._saved = self._checkpoints.save(state.program.states(), manifest, compact=True)
         self._log.rotate()
         oldest = self._checkpoints.collect(KEPT_CHECKPOINTS)
         if oldest is not None:
@@ -139,20 +188,45 @@ class FlowStore:
             raise damage
         return FlowState(engine), 0
 
-    def _replay(self, state: FlowState, entry: Entry, on_tick: Callable[[int, dict[str, Batch]], None]) -> None:
+    def _state_before(self, engine: Engine | None, epoch: int) -> tuple[FlowState, int]:
+        """The newest state that is kept of an epoch or an earlier one, and the last record in it."""
+        oldest = 0
+        for name in reversed(self._checkpoints.manifests()):
+            manifest = self._checkpoints.read(name)
+            if manifest.epoch <= epoch:
+                return restore(manifest, self._checkpoints.load(manifest), None, engine).state, manifest.record
+            oldest = manifest.epoch
+        if self._log.first > 1:
+            raise HistoryGone(
+                f"The log of {self._flow!r} begins after epoch {oldest}.", oldest=oldest, hint="start from a snapshot"
+            )
+        return FlowState(engine), 0
+
+    def _replay(self, state: FlowState, entry: Entry, on_tick: OnTick) -> None:
         match entry:
             case Tick():
                 state.ready()
                 changes = entry_changes(entry)
                 outputs = state.step(changes)
-                state.commit(changes, entry.token)
-                if state.epoch != entry.epoch:
-                    raise FlowError(f"it is tick {entry.epoch}, and the flow is at {state.epoch}")
+                state.commit(changes, entry.token, entry_position(entry))
+                _require_epoch(state, entry.epoch)
                 on_tick(state.epoch, outputs | {name: one.rows for name, one in changes.items()})
             case DefineSource():
                 state.add_source(entry_source(entry))
             case DefineView():
                 state.add_view(entry.name, entry_view(entry))
+            case ReplaceView():
+                rebuilt = rebuild(state, entry.name, entry_view(entry))
+                state.become(rebuilt.state)
+                _require_epoch(state, entry.epoch)
+                on_tick(state.epoch, rebuilt.changed)
+            case ForceDiff():
+                rebuilt = force_diff(state, entry.view)
+                begun = state.epoch
+                state.become(rebuilt.state)
+                _require_epoch(state, entry.epoch)
+                if state.epoch > begun:
+                    on_tick(state.epoch, rebuilt.changed)
             case DropRelation():
                 state.drop(entry.name)
 
@@ -186,3 +260,13 @@ class FlowStore:
             raise StorageError(
                 f"The checkpoint {manifest.name} in {self._folder} belongs to another flow.", uri=str(self._folder)
             )
+
+
+def _require_epoch(state: FlowState, epoch: int) -> None:
+    if state.epoch != epoch:
+        raise FlowError(f"it is tick {epoch}, and the flow is at {state.epoch}")
+
+
+def _known(changed: Mapping[str, Batch | None]) -> dict[str, Batch]:
+    """Without the views that began anew."""
+    return {name: rows for name, rows in changed.items() if rows is not None}

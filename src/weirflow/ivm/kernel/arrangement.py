@@ -73,8 +73,11 @@ class Arrangement(Spined):
         The same row may be found several times with weights that are to be added, unless ``consolidated``. Without
         key columns every stored row matches each of ``count`` (default 1) probe rows.
         """
-        needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
-        hits = needles.candidates(self._spine.runs)
+        runs = self._spine.runs
+        hits = []
+        if runs:
+            needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
+            hits = needles.candidates(runs)
         if not hits:
             return Matches(np.empty(0, np.int64), Batch.empty(self.types))
         probe = np.concatenate([probe for _, probe, _ in hits])

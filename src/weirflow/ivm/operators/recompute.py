@@ -1,4 +1,8 @@
-"""Recompute runs a whole query over all rows of its inputs and emits how the result differs from the last one."""
+"""Recompute runs a whole query over all rows of its inputs and emits how the result differs from the last one.
+
+The difference is in canonical order, that of the rows' hashes: it depends on the rows alone, not on how they were
+computed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
-from weirflow.ivm.zset.rows import consolidate
+from weirflow.ivm.zset.rows import consolidate, group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +57,8 @@ class Recompute(Operator):
             for one, delta in zip(self._inputs, deltas, strict=True)
         ]
         last = self._last() if self._begun is None else self._begun
-        return consolidate(Batch.concat([self._run(rows), last.negate()]))
+        change = consolidate(Batch.concat([self._run(rows), last.negate()]))
+        return change.take(group_rows(change.columns, len(change)).order)
 
     def commit(self) -> None:
         """See ``Operator``."""

@@ -66,7 +66,7 @@ class SessionWindow(Operator):
         groups = Groups(keys, len(delta))
         stored = Batch((*keys, pa.array(times // self._gap), *delta.columns), delta.weights)
         self._stage(lambda: self._rows.insert(stored))
-        numbers = groups.numbers()
+        numbers = groups.numbers
         before = self._around(groups.keys, numbers, times)
         after = consolidate(Batch.concat([before, Batch((pa.array(numbers), *delta.columns), delta.weights)]))
         return consolidate(Batch.concat([self._merged(before).negate(), self._merged(after)]))

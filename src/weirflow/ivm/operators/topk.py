@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
+from weirflow.ivm.kernel.ordering import prefixes
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.sorting import sorted_batch
 from weirflow.ivm.zset.batch import Batch
@@ -32,6 +33,8 @@ class TopK(Operator):
         self._limit = limit
         self._offset = offset
         self._rows = OrderedArrangement(self.types, 0, self._order)
+        # The prefix of the last row that the limit lets through: what comes and goes behind it changes nothing.
+        self._bar: np.uint64 | None = None
 
     @property
     def states(self) -> Sequence[State]:
@@ -40,7 +43,13 @@ class TopK(Operator):
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
-        changed = consolidate(deltas[0])
+        (delta,) = deltas
+        if not len(delta):
+            return self.nothing
+        if self._bar is not None and prefixes(delta.columns, self._order, len(delta)).min() > self._bar:
+            self._stage(lambda: self._rows.insert(delta))
+            return self.nothing
+        changed = consolidate(delta)
         if not len(changed):
             return self.nothing
         retracted = int(np.maximum(-changed.weights, 0).sum())
@@ -49,7 +58,17 @@ class TopK(Operator):
         merged = consolidate(Batch.concat([old, changed]))
         merged = merged.filter(merged.weights > 0)
         new = sorted_batch(merged, self._order)
+        bar = self._last_prefix(new)
+        self._stage(lambda: setattr(self, "_bar", bar))
         return consolidate(Batch.concat([self._cut(old).negate(), self._cut(new)]))
+
+    def _last_prefix(self, rows: Batch) -> np.uint64 | None:
+        """The prefix of the last of ordered rows that the limit lets through; None if there are fewer."""
+        last = int(np.cumsum(rows.weights).searchsorted(self._offset + self._limit))
+        if last >= len(rows):
+            return None
+        row = rows.slice(last, 1)
+        return np.uint64(prefixes(row.columns, self._order, 1)[0])
 
     def _cut(self, rows: Batch) -> Batch:
         """The part of ordered rows that the limit and offset let through; a row of weight n counts n times."""

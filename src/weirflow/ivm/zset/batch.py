@@ -70,7 +70,7 @@ def add_segments(values: Int64s, starts: Int64s) -> Int64s:
 
 def sum_groups(rows: Int64s, order: Int64s, starts: Int64s) -> Int64s:
     """``add_segments`` of two-dimensional ``rows`` taken in ``order``."""
-    if compiled.kernels is None:
+    if compiled.kernels is None or (len(order) - len(starts)) * _FEW < len(order):
         return add_segments(rows[order], starts)
     totals, fits = compiled.kernels.sum_groups(np.ascontiguousarray(rows), order, starts)
     # A sum may leave int64 on its way and come back: the careful way decides.

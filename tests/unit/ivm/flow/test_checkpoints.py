@@ -8,6 +8,7 @@ from support import shop_flow
 
 from weirflow import DeltaBatch
 from weirflow.errors import ConfigError, FlowError, ObjectNotFound, StorageError
+from weirflow.failpoints import watch_failpoints
 from weirflow.ivm.flow import IncrementalFlow
 
 
@@ -81,6 +82,15 @@ def test_nowhere_to_restore_from(tmp_path):
 # Damage
 
 
+@pytest.fixture
+def reached():
+    """The failpoints that were come to."""
+    points = set()
+    watch_failpoints(points.add)
+    yield points
+    watch_failpoints(None)
+
+
 def truncate(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -133,9 +143,19 @@ def contents_or_error(path):
         return error
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_every_file_of_a_durable_flow_is_missed_when_it_is_damaged(tmp_path, damage):
-    shop(7, path=tmp_path / "flow", checkpoint_every=5).close()
+def swap(path):
+    """Change places with the next file of its kind, if there is one."""
+    kind = [one for one in files(path.parent) if (one.parent, one.suffix) == (path.parent, path.suffix)]
+    other = kind[kind.index(path) - 1]
+    content = path.read_bytes()
+    path.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, swap])
+def test_every_file_of_a_durable_flow_is_missed_when_it_is_damaged(tmp_path, damage, reached):
+    shop(18, path=tmp_path / "flow", checkpoint_every=5, fsync=0).close()
+    assert "compact.after_pack" in reached, "runs that were moved have to be among the damaged"
     undamaged = contents_or_error(tmp_path / "flow")
     names = [path.relative_to(tmp_path / "flow") for path in files(tmp_path / "flow")]
     kinds = {name.parts[0] for name in names}

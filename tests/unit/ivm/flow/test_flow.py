@@ -9,6 +9,7 @@ from weirflow import DeltaBatch
 from weirflow.errors import (
     ConfigError,
     DataError,
+    EngineMissing,
     FlowError,
     HistoryGone,
     SqlSyntaxError,
@@ -97,7 +98,7 @@ def test_sql_that_is_not_incremental_is_refused_with_a_reason(flow):
 
 
 def test_a_diff_based_view_needs_a_session(flow):
-    with pytest.raises(ConfigError, match="no Session"):
+    with pytest.raises(EngineMissing, match="no Session"):
         flow.register_view("slow", TOTALS, mode="diff")
 
 
@@ -439,3 +440,9 @@ def test_a_source_that_a_failed_tick_waits_for_is_not_dropped():
     with pytest.raises(TickPending, match="orders"):
         flow.drop("orders")
     assert flow.retry().epoch == 1
+
+
+def test_a_reader_of_batches_is_read_once(flow):
+    rows = pa.table({"customer": ["ann", "bob"], "amount": pa.array([5, 7], pa.int64())})
+    assert flow.tick("orders", rows.to_reader()).rows_in == 2
+    assert sorted(flow.snapshot("orders").to_pylist(), key=str) == rows.to_pylist()

@@ -30,7 +30,7 @@ class EscapeTable:
 
     def stage(self, groups: Groups, call: int, escapes: Escapes, stage: Callable[[Callable[[], None]], None]) -> None:
         """Note what a call's rows add in this tick."""
-        group = groups.numbers()[escapes.rows]
+        group = groups.numbers[escapes.rows]
         columns = (
             *take_columns(groups.keys, group),
             pa.array(np.full(len(group), call, np.int32)),

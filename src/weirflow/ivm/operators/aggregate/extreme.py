@@ -81,18 +81,23 @@ class ExtremeCall(TouchedCall):
             return Touched(before, before, totals)
         new, doubtful = self._running.advance(totals, own.columns[-1], own.weights, numbers)
         if doubtful.any():
-            new[doubtful] = self._running.totals(self._doubtful(groups, doubtful, own, numbers))
+            new[doubtful] = self._doubtful(self._running, groups, doubtful, own, numbers)
         return Touched(before, self._running.values(new), new)
 
-    def _doubtful(self, groups: Groups, doubtful: np.ndarray, own: Batch, numbers: np.ndarray) -> pa.Array:
-        """The extremes after the delta of just these groups."""
+    def _doubtful(
+        self, running: RunningExtreme, groups: Groups, doubtful: np.ndarray, own: Batch, numbers: np.ndarray
+    ) -> np.ndarray:
+        """The running totals after the delta of just these groups, from their first rows and those of the delta."""
         chosen = np.flatnonzero(doubtful)
         place = np.full(groups.count, -1)
         place[chosen] = np.arange(len(chosen))
         concerned = np.flatnonzero(doubtful[numbers])
-        keys = take_columns(groups.keys, chosen)
-        _, after = self._looked_up(keys, len(chosen), own.take(concerned), place[numbers[concerned]])
-        return after
+        delta, into = own.take(concerned), place[numbers[concerned]]
+        retracted = np.bincount(into, np.maximum(-delta.weights, 0), len(chosen))
+        old = self._rows.first(take_columns(groups.keys, chosen), 1 + int(retracted.max()))
+        values = pa.concat_arrays([old.batch.columns[-1], delta.columns[-1]])
+        weights = np.concatenate([old.batch.weights, delta.weights])
+        return running.best(values, weights, np.concatenate([old.probe_index, into]), len(chosen))
 
     def _looked_up(
         self, keys: Sequence[pa.Array], count: int, own: Batch, numbers: np.ndarray
@@ -105,14 +110,15 @@ class ExtremeCall(TouchedCall):
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that count, as the state keeps them, and their groups."""
+        ordering = evaluated[self._arguments[0]]
+        batch = Batch((*groups.row_keys, *(evaluated[index] for index in self._arguments)), weights)
+        if self._filter is None and not ordering.null_count:
+            return batch, groups.numbers
         counted = np.ones(len(weights), np.bool_)
         if self._filter is not None:
             counted = true_rows(evaluated[self._filter])
-        counted = present_rows(evaluated[self._arguments[0]], counted)
-        numbers = groups.numbers()
-        arguments = [evaluated[index] for index in self._arguments]
-        batch = Batch((*take_columns(groups.keys, numbers), *arguments), weights)
-        return batch.filter(counted), numbers[counted]
+        counted = present_rows(ordering, counted)
+        return batch.filter(counted), groups.numbers[counted]
 
     def _after(self, old: Matches, own: Batch, numbers: np.ndarray, count: int) -> pa.Array:
         """The first values once the delta is applied to the old first rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,7 @@ class Groups:
     """The groups that a delta touches: their keys, and which rows of the delta belong to each.
 
     Attributes:
+        row_keys: one row for each row of the delta.
         keys: one row for each group.
         order, starts: the delta's rows in group order, and where each group begins.
         codes: the hashes of the keys; None if there are no keys.
@@ -47,6 +49,7 @@ class Groups:
 
     def __init__(self, keys: Sequence[pa.Array], length: int) -> None:
         self.codes: UInt64s | None = None
+        self.row_keys = tuple(keys)
         if keys:
             self.order, self.starts, self.codes = group_rows(keys, length, Equality.GROUPING)
             self.keys = take_columns(keys, self.order[self.starts])
@@ -67,6 +70,7 @@ class Groups:
             last = int(np.searchsorted(self.starts, begin + len(block)))
             yield block, first, np.maximum(self.starts[first:last] - begin, 0)
 
+    @cached_property
     def numbers(self) -> np.ndarray:
         """For each row of the delta, the number of its group."""
         sizes = np.diff(self.starts, append=len(self.order))
@@ -82,6 +86,11 @@ class Slot:
     number: int
     call: LinearCall
     columns: slice
+
+
+def _at(column: pa.Array, groups: np.ndarray) -> pa.Array:
+    """The values of some groups, in ascending order."""
+    return column if len(groups) == len(column) else column.take(pa.array(groups))
 
 
 class Aggregate(Operator):
@@ -230,7 +239,7 @@ class Aggregate(Operator):
         keys = take_columns(groups.keys, np.concatenate([before, after]))
         stacked = np.concatenate([totals[0][before], totals[1][after]])
         escaped = self._escapes.read(groups, before, after)
-        others = [pa.concat_arrays([old.take(pa.array(before)), new.take(pa.array(after))]) for old, new in touched]
+        others = [pa.concat_arrays([_at(old, before), _at(new, after)]) for old, new in touched]
         weights = np.ones(len(stacked), np.int64)
         weights[: len(before)] = -1
         rows = Batch(self._columns(keys, stacked, escaped, others), weights)

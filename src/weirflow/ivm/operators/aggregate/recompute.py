@@ -66,7 +66,7 @@ class RecomputeCall(TouchedCall):
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that the call counts, as (key, arguments), and the groups they belong to."""
-        numbers = groups.numbers()
+        numbers = groups.numbers
         arguments = [evaluated[index] for index in self._arguments]
         batch = Batch((*take_columns(groups.keys, numbers), *arguments), weights)
         if self._filter is None:

@@ -40,13 +40,6 @@ class RunningExtreme:
         """The extremes in totals; NULL where there is none."""
         return self._array(join_halves(totals[:, 1:]), totals[:, 0] == 0)
 
-    def totals(self, values: pa.Array) -> Int64s:
-        """The totals of groups with these extremes."""
-        present = np.ones(len(values), np.bool_)
-        if values.null_count:
-            present = values.is_valid().to_numpy(zero_copy_only=False)
-        return self._totals(present, self._bits(values))
-
     def advance(self, old: Int64s, values: pa.Array, weights: Int64s, groups: Int64s) -> tuple[Int64s, Bools]:
         """The totals after rows of these groups came or went, and for which groups that is doubtful.
 
@@ -68,6 +61,29 @@ class RunningExtreme:
         has = present.copy()
         has[groups[came]] = True
         return self._totals(has, best), doubtful
+
+    def best(self, values: pa.Array, weights: Int64s, groups: Int64s, count: int) -> Int64s:
+        """The totals of groups that have just these rows; equal ones add up, and those left with none do not count.
+
+        Made for few rows. No value is NULL.
+        """
+        bits = self._bits(values)
+        if pt.is_floating(self._type):
+            doubles = bits.view(np.float64)
+            bits = np.where(np.isnan(doubles), np.nan, doubles).view(np.int64)
+        held: dict[tuple[int, int, int], int] = {}
+        for *row, weight in zip(
+            groups.tolist(), self._words(bits).tolist(), bits.tolist(), weights.tolist(), strict=True
+        ):
+            group, word, value = row
+            held[group, word, value] = held.get((group, word, value), 0) + weight
+        # Of zeros of either sign the negative one comes first, as in ordered rows.
+        first: dict[int, tuple[int, int]] = {}
+        for (group, word, value), weight in held.items():
+            if weight > 0 and (group not in first or (word, value) < first[group]):
+                first[group] = word, value
+        best = np.array([first[group][1] if group in first else 0 for group in range(count)], np.int64)
+        return self._totals(np.array([group in first for group in range(count)]), best)
 
     def _totals(self, present: Bools, bits: Int64s) -> Int64s:
         totals = np.empty((len(bits), self.width), np.int64)

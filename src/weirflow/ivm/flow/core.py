@@ -1,0 +1,205 @@
+"""``FlowCore``: what all parts of a flow share: its state, its lock and its outputs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkFailed, StorageError, TickPending
+from weirflow.failpoints import failpoint
+from weirflow.ivm.flow.gauges import measure
+from weirflow.ivm.flow.outputs import Outputs
+from weirflow.ivm.flow.sinks import Sinks
+from weirflow.ivm.flow.state import FlowState
+from weirflow.ivm.flow.store import FlowStore
+from weirflow.observability.metrics import FlowGauges, FlowMetrics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from prometheus_client import CollectorRegistry
+
+    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.durability.checkpoints import Checkpoints
+    from weirflow.ivm.durability.records import Entry
+    from weirflow.ivm.flow.evolution import EvolutionPlan
+    from weirflow.ivm.flow.position import Position
+    from weirflow.ivm.flow.rebuild import Rebuilt
+    from weirflow.ivm.flow.source import Change
+    from weirflow.ivm.zset.batch import Batch
+    from weirflow.ivm.zset.delta import DeltaBatch
+
+_log = logging.getLogger(__name__)
+
+LATE = ".late"
+"""What the name of a source's side output of late rows ends with."""
+_HISTORY_BYTES = 64 << 20
+_SCRAPE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A tick on its way: what it was given is kept until it succeeds or is discarded."""
+
+    changes: Mapping[str, Change]
+    token: str | None
+    position: Position | None
+
+
+class FlowCore:
+    """What all parts of a flow share: its state, its lock and its outputs."""
+
+    def __init__(
+        self,
+        name: str = "flow",
+        *,
+        path: Path | str | None = None,
+        fsync: int = 1,
+        checkpoint_every: int = 10_000,
+        history: int = 1000,
+        engine: Engine | None = None,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        self.name = name
+        self._lock = threading.RLock()
+        self._engine = engine
+        self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
+        self._pending: Pending | None = None
+        self._saved_to: dict[str, Checkpoints] = {}
+        self._checkpoint_every = checkpoint_every
+        self._closed = False
+        self._metrics = FlowMetrics(name, registry)
+        self._gauges = FlowGauges()
+        self._store = None if path is None else FlowStore(Path(path), name, fsync=fsync, metrics=self._metrics)
+        self._state = FlowState(engine)
+        if self._store is not None:
+            try:
+                self._state = self._store.open(engine, self._outputs.history)
+            except BaseException:
+                self._store.close()
+                raise
+        self._sinks = Sinks(
+            uuid.uuid4().hex if self._store is None else self._store.identity,
+            self._outputs,
+            lock=self._lock,
+            epoch=lambda: self.epoch,
+            delta=self._delta,
+            sync=lambda: None if self._store is None else self._store.sync(),
+            replayed=self._replayed,
+        )
+        self._metrics.show_gauges(self)
+
+    @property
+    def path(self) -> Path | None:
+        """The folder that keeps the flow; None if it is in memory."""
+        return None if self._store is None else self._store.folder
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last tick."""
+        return self._state.epoch
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
+        with self._lock:
+            self._require_open()
+            yield
+
+    @property
+    def closed(self) -> bool:
+        """Whether the flow was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """End all watches and sinks and let go of the flow's path. What was ticked stays.
+
+        Raises:
+            SinkFailed: a sink could not write what it still had; the flow is closed all the same.
+        """
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._outputs.close(lambda _: True)
+            try:
+                self._sinks.close(lambda _: True)
+            finally:
+                if self._store is not None:
+                    self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def gauges(self) -> FlowGauges | None:
+        """What the flow holds now, or what it held when last asked if a long tick is running; None when closed."""
+        if not self._closed and self._lock.acquire(timeout=_SCRAPE_SECONDS):
+            try:
+                self._gauges = measure(self._state, self._outputs, self._store)
+            finally:
+                self._lock.release()
+        return None if self._closed else self._gauges
+
+    def _take_over(self, build: Callable[[], Rebuilt], entry: Callable[[int], Entry]) -> EvolutionPlan:
+        """Build, log, take over; whatever raises before that leaves everything as it was."""
+        if self._pending is not None:
+            raise TickPending("The last tick failed and its delta is kept.", hint="retry() or discard() it first")
+        self._sinks.before_tick()
+        rebuilt = build()
+        self._outputs.await_room(rebuilt.differences)
+        failpoint("define.before_log")
+        if self._store is not None:
+            self._store.append(entry(rebuilt.state.epoch))
+        failpoint("define.after_log")
+        before = self.epoch
+        self._state.become(rebuilt.state)
+        if self.epoch > before:
+            self._outputs.history.append(self.epoch, rebuilt.changed)
+        self._outputs.close(lambda one: rebuilt.changed.get(one, ...) is None)
+        self._sinks.put(self.epoch, rebuilt.differences)
+        self._outputs.publish(self.epoch, rebuilt.differences)
+        self._sinks.after_tick()
+        self._checkpoint_in_time()
+        return rebuilt.plan
+
+    def _checkpoint_in_time(self) -> None:
+        """Replace a long log by a checkpoint. The tick has happened: that this fails must not look as if it had not."""
+        if self._store is None or not 0 < self._checkpoint_every <= self._store.unsaved:
+            return
+        try:
+            self._sinks.record(patient=True)
+            self._store.checkpoint(self._state)
+        except (StorageError, SinkFailed) as error:
+            _log.warning("the flow %s goes on without a checkpoint: %s", self.name, error.message)
+
+    def _replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
+        if self._store is None:
+            raise HistoryGone(
+                f"The deltas after epoch {after} are not kept.",
+                oldest=self._outputs.history.oldest,
+                hint="keep more history",
+            )
+        return self._store.replayed(self._engine, after)
+
+    def _delta(self, name: str, rows: Batch) -> DeltaBatch:
+        return self._state.delta(name.removesuffix(LATE), rows)
+
+    def _output(self, name: str) -> str:
+        """A view, or the late rows of a source."""
+        if name.endswith(LATE) and name.removesuffix(LATE) in self._state.inputs:
+            return name
+        if name in self._state.inputs:
+            raise ConfigError(f"{name!r} is a source; its deltas are those you give it.", hint="watch a view")
+        return name if name in self._state.waiting else self._state.relation(name)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise FlowError(f"The flow {self.name!r} is closed.", hint="make another one with the same path to go on")

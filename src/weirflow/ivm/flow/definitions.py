@@ -1,0 +1,178 @@
+"""``Definitions``: what a flow is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError, FlowError, TickPending
+from weirflow.failpoints import failpoint
+from weirflow.ivm.compiler.program import Mode, View
+from weirflow.ivm.durability.records import DropRelation, ForceDiff
+from weirflow.ivm.flow.core import LATE, FlowCore
+from weirflow.ivm.flow.evolution import EvolutionPlan
+from weirflow.ivm.flow.force import force_diff, is_forced
+from weirflow.ivm.flow.persist import replace_entry, source_entry, view_entry
+from weirflow.ivm.flow.rebuild import Rebuilt, rebuild
+from weirflow.ivm.flow.schema import read_schema
+from weirflow.ivm.flow.source import Lateness, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Definitions(FlowCore):
+    """What a flow is made of."""
+
+    def register_source(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        key: str | Sequence[str] | None = None,
+        dedup: bool | int = False,
+        lateness: Lateness | None = None,
+    ) -> None:
+        """Declare an input. Registering the same source again does nothing.
+
+        Args:
+            name: what views and ticks call it.
+            schema: an Arrow schema, a DDL string such as ``"id BIGINT, name STRING"``, or data of that schema.
+            key: columns that identify a row; rows given to ``tick`` are upserts then, and retractions delete by key.
+            dedup: drop a delta that equals the source's last one, or one of this many before it.
+            lateness: send rows that come too late to the side output ``"<name>.late"``.
+        """
+        columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+        source = Source(name, read_schema(schema), columns, int(dedup), lateness)
+        with self._lock:
+            self._require_open()
+            if self._state.has_source(source):
+                return
+            self._state.add_source(source)
+            self._log_definition(source_entry(source), name)
+
+    def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+        """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
+
+        Registering the same view again does nothing.
+
+        Args:
+            name: what ``snapshot``, ``watch_output`` and other views call it.
+            sql: one query, in Spark's SQL.
+            mode: ``incremental`` refuses what has no delta rule, ``diff`` recomputes on Spark and compares, ``auto``
+                chooses.
+            materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
+        """
+        view = View(sql, Mode(mode), stored=materialized)
+        with self._lock:
+            self._require_open()
+            if self._state.has_view(name, view):
+                return
+            self._state.add_view(name, view)
+            self._log_definition(view_entry(name, view), name)
+
+    def replace_view(
+        self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+    ) -> EvolutionPlan:
+        """Let a view compute something else, and rebuild the views that read it, as one epoch; see ``register_view``.
+
+        Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
+        error nothing has changed.
+        """
+        with self._lock:
+            view = View(sql, Mode(mode), stored=materialized)
+            if self._view(name) == view:
+                return EvolutionPlan(kept=self.views)
+            return self._rebuild(name, view)
+
+    def refresh_view(self, name: str) -> EvolutionPlan:
+        """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
+
+        Watches get the difference: there is one where a view depends on more than the sources, as on a function.
+        """
+        with self._lock:
+            view = self._view(name)
+            if not view.stored:
+                raise ConfigError(
+                    f"The rows of {name!r} are not kept, so a refresh could not tell what changed.",
+                    hint="register the view with materialized=True",
+                )
+            return self._rebuild(name, view)
+
+    def force_diff_based(self, view: str | None = None) -> None:
+        """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
+
+        Its deltas stay the same. Should the rows differ from those that were maintained, watches get the difference,
+        as one epoch. It stays so when a durable flow is reopened; doing it again does nothing.
+
+        Raises:
+            EngineMissing: the flow has no Session.
+            ConfigError: a view reads another one whose rows are not kept.
+        """
+        with self._lock:
+            self._require_open()
+            if not is_forced(self._state, view):
+                self._take_over(lambda: force_diff(self._state, view), lambda epoch: ForceDiff(epoch, view))
+
+    def view(self, function: Callable[[], str]) -> Callable[[], str]:
+        """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
+        self.register_view(function.__name__, function())
+        return function
+
+    def drop(self, name: str) -> None:
+        """Remove a source or view that no view reads, with its state; its watches end."""
+        with self._lock:
+            self._require_open()
+            if self._pending is not None and name in self._pending.changes:
+                raise TickPending(f"A tick that failed waits to change {name!r}.", hint="discard() it first")
+            self._state.check_drop(name)
+            self._sinks.close(lambda view: view == name)
+            if self._store is not None:
+                self._store.append(DropRelation(name))
+            self._state.drop(name)
+            self._outputs.close(lambda view: view.removesuffix(LATE) == name)
+
+    def source(self, name: str) -> Source:
+        """How a source was declared; ``ConfigError`` if there is none of this name."""
+        return self._state.input(name).source
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources."""
+        return tuple(self._state.inputs)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views, also of those that wait for something they read."""
+        return (*self._state.views, *self._state.waiting)
+
+    def _view(self, name: str) -> View:
+        self._require_open()
+        self._state.ready()
+        if self._state.relation(name) in self._state.inputs:
+            raise ConfigError(f"{name!r} is a source, not a view.")
+        return self._state.views[name]
+
+    def _rebuild(self, name: str, view: View) -> EvolutionPlan:
+        def build() -> Rebuilt:
+            rebuilt = rebuild(self._state, name, view)
+            sunk = self._sinks.views & set(rebuilt.plan.rebuilt) if view != self._state.views[name] else set[str]()
+            if sunk:
+                raise FlowError(
+                    f"The view {min(sunk)!r} has a sink, whose target would hold rows of two definitions.",
+                    hint="close the sink, replace the view, and open the sink again with resync=True",
+                )
+            return rebuilt
+
+        return self._take_over(build, lambda epoch: replace_entry(epoch, name, view))
+
+    def _log_definition(self, entry: Any, name: str) -> None:
+        """Write a definition to the log; what cannot be written is taken back."""
+        if self._store is None:
+            return
+        failpoint("define.before_log")
+        try:
+            self._store.append(entry)
+        except BaseException:
+            self._state.drop(name)
+            raise
+        failpoint("define.after_log")

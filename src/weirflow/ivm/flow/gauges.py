@@ -1,0 +1,43 @@
+"""What a flow holds at a moment, for its metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.observability.metrics import FlowGauges
+
+if TYPE_CHECKING:
+    from weirflow.ivm.compiler.program import Program
+    from weirflow.ivm.flow.outputs import Outputs
+    from weirflow.ivm.flow.state import FlowState
+    from weirflow.ivm.flow.store import FlowStore
+
+
+def measure(state: FlowState, outputs: Outputs, store: FlowStore | None) -> FlowGauges:
+    """The gauges of a flow that nothing changes meanwhile."""
+    return FlowGauges(
+        epoch=state.epoch,
+        state_bytes=state.nbytes,
+        view_bytes={name: _view_bytes(state.program, name) for name in state.views},
+        waiting=outputs.waiting(),
+        log_bytes=None if store is None else store.log_bytes,
+    )
+
+
+def _view_bytes(program: Program, name: str) -> int:
+    """The state between a view and the sources and views it reads, with the view's own rows."""
+    others = {
+        number
+        for other, relation in program.relations.items()
+        if other != name
+        for number in (relation.node, *((relation.store.node,) if relation.store else ()))
+    }
+    relation = program.relations[name]
+    ahead = [relation.node, *([relation.store.node] if relation.store else [])]
+    own: set[int] = set()
+    while ahead:
+        number = ahead.pop()
+        if number not in own:
+            own.add(number)
+            ahead += [one for one in program.circuit.nodes[number].inputs if one not in others]
+    return sum(state.nbytes for number in own for state in program.circuit.nodes[number].operator.states)

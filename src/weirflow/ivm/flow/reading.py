@@ -1,0 +1,194 @@
+"""``Reading``: what comes out: rows, deltas, and how it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.program import Mode
+from weirflow.ivm.flow.core import LATE, FlowCore
+from weirflow.ivm.flow.describe import FlowInfo
+from weirflow.ivm.flow.explain import explain_view
+from weirflow.ivm.flow.foreach_sink import ForeachTarget
+from weirflow.ivm.flow.graph import FlowGraph
+from weirflow.ivm.flow.parquet_sink import ParquetTarget
+from weirflow.ivm.flow.query import explain_query, run_query
+from weirflow.ivm.flow.sinks import require_changelog
+from weirflow.ivm.flow.watch import OverflowPolicy
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
+from weirflow.types import SinkMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from weirflow.ivm.flow.sink import Sink, Target
+    from weirflow.ivm.flow.watch import Watch
+    from weirflow.ivm.zset.delta import DeltaBatch
+
+
+class Reading(FlowCore):
+    """What comes out: rows, deltas, and how it is done."""
+
+    def snapshot(self, view: str, *, epoch: int | None = None) -> pa.Table:
+        """All rows of a view or source, now or after an earlier epoch whose deltas are still kept."""
+        with self._lock:
+            self._state.ready()
+            rows = self._state.rows(view)
+            if epoch is not None and epoch != self.epoch:
+                if epoch > self.epoch:
+                    raise ConfigError(f"The flow is at epoch {self.epoch}; {epoch} is yet to come.")
+                undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, view)]
+                rows = consolidate(Batch.concat([rows, *undone]))
+            return self._state.delta(view, rows).inserts()
+
+    def snapshots(self, names: Sequence[str]) -> tuple[int, dict[str, pa.Table]]:
+        """All rows of several views or sources, at the same epoch."""
+        with self._lock:
+            return self.epoch, {name: self.snapshot(name) for name in names}
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The sources and views whose rows are kept."""
+        with self._lock:
+            relations = self._state.program.relations
+            return tuple(name for name, relation in relations.items() if relation.store is not None)
+
+    def sql(self, query: str, *, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The rows that a query returns for the sources and views as they are now, computed in this process.
+
+        It may also read ``tables``, by their names, which go before those of sources and views.
+        """
+        with self._lock:
+            self._state.ready()
+            return run_query(self._state, query, tables or {})
+
+    def schema(self, name: str) -> pa.Schema:
+        """The columns of a source or view."""
+        with self._lock:
+            self._state.ready()
+            return self._state.schema(self._state.relation(name))
+
+    def watch_output(
+        self,
+        view: str,
+        *,
+        snapshot: bool = False,
+        from_epoch: int | None = None,
+        capacity: int = 1024,
+        policy: OverflowPolicy | str = OverflowPolicy.FAIL,
+    ) -> Watch:
+        """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``; nothing is ever left out.
+
+        Args:
+            view: the view, or ``"<source>.late"`` for rows that came too late.
+            snapshot: begin with all rows of now.
+            from_epoch: begin with the deltas after this epoch, where they are still kept.
+            capacity: how many deltas may wait for the reader.
+            policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
+        """
+        if snapshot and from_epoch is not None:
+            raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
+        if capacity < 1:
+            raise ConfigError("The capacity of a watch is at least 1.")
+        with self._lock:
+            self._require_open()
+            self._state.ready()
+            name = self._output(view)
+            first: Iterable[tuple[int, Batch]] = ()
+            if snapshot:
+                first = [(self.epoch, self._state.rows(name))]
+            elif from_epoch is not None:
+                first = self._outputs.history.since(from_epoch, name)
+            return self._outputs.watch(name, self.epoch, first, capacity=capacity, policy=OverflowPolicy(policy))
+
+    def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
+        """Call a function with ``(epoch, delta)`` after each tick that changes the view, in the tick's thread.
+
+        What it raises is logged; it cannot undo the tick.
+        """
+        with self._lock:
+            self._outputs.call(self._output(view), callback)
+
+    def sink(
+        self,
+        view: str,
+        to: str | Path | Callable[[int, DeltaBatch], object],
+        *,
+        mode: str = SinkMode.CHANGELOG,
+        key: str | Sequence[str] | None = None,
+        name: str | None = None,
+        every: int | str = 1,
+        on_failure: str = "raise",
+        resync: bool = False,
+    ) -> Sink:
+        """Write the deltas of a view as ticks happen, beginning with its rows of now, or where the target is.
+
+        On a flow with a path a folder gets every delta exactly once, also when the process is killed.
+
+        Args:
+            view: whose deltas.
+            to: a folder or storage URI for Parquet files, which have the view's columns, ``_weight`` and ``_epoch``; or
+                a function that is called with ``(epoch, delta)``, after a crash with the last ones again.
+            mode: ``changelog``; a Session's flow can also ``upsert`` tables.
+            key: for tables only.
+            name: what errors call it; the view's name if None.
+            every: write once in so many epochs, or within a time such as ``"5 seconds"``.
+            on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
+                deltas as long as they are few.
+            resync: replace what is there by the view's rows of now.
+
+        Raises:
+            SinkConflict: the target is not one this view of this flow can go on with.
+            SinkFailed: the target cannot be written.
+        """
+        require_changelog(mode, key)
+        chosen = name or view
+        storage = None if self._store is None else self._store.storage
+        target = ForeachTarget(to, chosen, storage) if callable(to) else ParquetTarget(to)
+        return self._open_sink(view, target, name=chosen, every=every, on_failure=on_failure, resync=resync)
+
+    def describe(self) -> FlowInfo:
+        """Where the flow runs and is kept, and what it is made of."""
+        with self._lock:
+            return FlowInfo(
+                name=self.name,
+                runs="in this process",
+                kept="in memory" if self._store is None else f"in {self._store.folder}",
+                epoch=self.epoch,
+                nbytes=self._state.nbytes,
+                relations=self._state.relations(),
+            )
+
+    def graph(self) -> FlowGraph:
+        """The flow as a graph, for a notebook or as Mermaid and SVG text."""
+        return FlowGraph(self.describe().relations)
+
+    def explain(self, view: str) -> str:
+        """How a view is maintained: its mode and why, and the operators with the rows and bytes they keep."""
+        with self._lock:
+            self._state.ready()
+            return explain_view(self._state.program, self._state.relation(view))
+
+    def explain_query(self, query: str, *, mode: Mode | str = Mode.AUTO) -> str:
+        """How a query would be maintained if it were a view; raises what ``register_view`` would."""
+        with self._lock:
+            self._state.ready()
+            return explain_query(self._state, query, Mode(mode))
+
+    def metrics(self) -> str:
+        """What the flow has done and holds, in Prometheus' text format."""
+        return self._metrics.text()
+
+    def _open_sink(
+        self, view: str, target: Target, *, name: str, every: int | str, on_failure: str, resync: bool
+    ) -> Sink:
+        with self._lock:
+            self._require_open()
+            self._state.ready()
+            if self._output(view).endswith(LATE):
+                raise ConfigError(f"{view!r} cannot have a sink: late rows are not kept.", hint="use watch_output")
+            return self._sinks.open(name, view, target, self._state, every=every, policy=on_failure, resync=resync)

@@ -1,0 +1,72 @@
+"""Rebuilding a view of a living flow, with all that reads it: to compute something else, or to compute it afresh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.flow.evolution import EvolutionPlan, restore
+from weirflow.ivm.flow.persist import manifest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.flow.state import FlowState
+    from weirflow.ivm.zset.batch import Batch
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """A state one epoch further, which shares what is unchanged with the state it was made from.
+
+    Attributes:
+        plan: what was kept and what was built anew.
+        changed: how rebuilt views differ from what they were; None for views whose readers cannot be told, because
+            their columns are others now or their rows are not kept.
+    """
+
+    state: FlowState
+    plan: EvolutionPlan
+    changed: Mapping[str, Batch | None]
+
+    @property
+    def differences(self) -> dict[str, Batch]:
+        """What readers have to apply."""
+        return {name: rows for name, rows in self.changed.items() if rows is not None}
+
+
+def rebuild(state: FlowState, name: str, view: View) -> Rebuilt:
+    """The state with ``view`` under the name of one that it has. If that is the same, nothing of it is trusted.
+
+    ``state`` is left as it is. Raises what declaring the view raises, and so for views that read it.
+    """
+    state.ready()
+    view = state.effective(name, view)
+    stale = _with_readers(state, name) if state.views[name] == view else set[str]()
+    manifest = manifest_of(state, flow="", identity="", record=0, fence=0)
+    wanted = (state.sources, {**state.views, name: view})
+    restored = restore(manifest, state.program.states(), wanted, state.engine, stale=stale)
+    if name in restored.state.waiting:
+        restored.state.program.add_views({name: view})  # raises what keeps it, and all that reads it, waiting
+    restored.state.ready()
+    restored.state.epoch += 1
+    ended = [one for one in restored.plan.rebuilt if not _comparable(state, restored.state, one)]
+    return Rebuilt(restored.state, restored.plan, {**restored.differences, **dict.fromkeys(ended)})
+
+
+def _with_readers(state: FlowState, name: str) -> set[str]:
+    """The view and all that read it, directly or not."""
+    found: set[str] = set()
+    ahead = [name]
+    while ahead:
+        one = ahead.pop()
+        if one not in found:
+            found.add(one)
+            ahead += state.readers(one)
+    return found
+
+
+def _comparable(old: FlowState, new: FlowState, name: str) -> bool:
+    before, after = old.program.relations[name], new.program.relations[name]
+    return before.store is not None and after.store is not None and before.fields == after.fields

@@ -1,0 +1,238 @@
+"""``Sinks``: all sinks of a flow, opened where their targets left off and told what each tick changed."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import TYPE_CHECKING
+
+from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed, WeirflowError, did_you_mean
+from weirflow.ivm.compiler.program import tables
+from weirflow.ivm.flow.sink import FailurePolicy, Rhythm, Sink, Surroundings, Target, sink_failure
+from weirflow.sql.literals import duration_micros
+from weirflow.types import SinkMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from weirflow.ivm.flow.outputs import Outputs
+    from weirflow.ivm.flow.state import FlowState
+    from weirflow.ivm.zset.batch import Batch
+    from weirflow.ivm.zset.delta import DeltaBatch
+
+    Replayed = Callable[[int], Iterator[tuple[int, Mapping[str, Batch]]]]
+
+_CAUGHT_UP_BYTES = 64 << 20
+
+
+class Sinks:
+    """The sinks of a flow. Whoever calls holds the flow's lock.
+
+    Args:
+        identity: tells the flow from all others; the same after a restart if the flow survives one.
+        outputs: the flow's recent history.
+        lock: the flow's.
+        epoch: the flow's epoch now.
+        delta: weighted rows of a view as users see them.
+        sync: makes all ticks survive a power failure.
+        replayed: what the ticks after an epoch did, from the log; ``HistoryGone`` if that does not reach back so far.
+    """
+
+    def __init__(
+        self,
+        identity: str,
+        outputs: Outputs,
+        *,
+        lock: threading.RLock,
+        epoch: Callable[[], int],
+        delta: Callable[[str, Batch], DeltaBatch],
+        sync: Callable[[], None],
+        replayed: Replayed,
+    ) -> None:
+        self._identity = identity
+        self._outputs = outputs
+        self._replayed = replayed
+        self._flow = Surroundings(lock, epoch, delta, sync, detach=self._detach)
+        self._sinks: list[Sink] = []
+        self._changed = threading.Event()
+        self._clock: threading.Thread | None = None
+
+    def __len__(self) -> int:
+        return len(self._sinks)
+
+    def open(
+        self, name: str, view: str, target: Target, state: FlowState, *, every: int | str, policy: str, resync: bool
+    ) -> Sink:
+        """A sink that goes on where its target is; a new target, or one to be replaced, first gets the view's rows."""
+        if any(name == sink.name for sink in self._sinks):
+            raise FlowError(f"The flow has a sink {name!r} already.", hint="close() it first, or pass another name=")
+        rhythm, chosen = _rhythm(every), _policy(policy)
+        target.open(f"{self._identity}/{_definition(view, state)}", state.schema(view))
+        position = None if resync else target.position()
+        if position is None:
+            position = self._begin(name, view, target, state)
+        elif position > state.epoch:
+            raise SinkConflict(
+                f"{target.describe()} holds deltas up to epoch {position}, but the flow is at epoch {state.epoch}.",
+                hint="pass resync=True to replace what is there by the view's rows of now, or write elsewhere",
+            )
+        elif position < self._outputs.history.oldest:
+            position = self._catch_up(name, view, target, position)
+        sink = Sink(name, view, target, rhythm=rhythm, policy=chosen, position=position, surroundings=self._flow)
+        for epoch, rows in self._outputs.history.since(position, view):
+            sink.put(epoch, rows)
+        self._sinks.append(sink)
+        if rhythm.seconds:
+            self._start_clock()
+        return sink
+
+    @property
+    def views(self) -> set[str]:
+        """The views that have a sink."""
+        return {sink.view for sink in self._sinks}
+
+    def before_tick(self) -> None:
+        """``SinkFailed`` if a sink has to write first and cannot."""
+        for sink in list(self._sinks):
+            sink.before_tick()
+
+    def put(self, epoch: int, changed: Mapping[str, Batch]) -> None:
+        """Hand each sink what an epoch changed, before anyone else is told and might ask it to write."""
+        for sink in self._sinks:
+            if sink.view in changed:
+                sink.put(epoch, changed[sink.view])
+
+    def after_tick(self) -> None:
+        """Let those write whose time has come. Does not fail."""
+        for sink in list(self._sinks):
+            sink.write_if_due()
+        self._changed.set()
+
+    def record(self, *, patient: bool = False) -> None:
+        """Write all that waits, before older deltas are dropped; ``SinkFailed`` if a sink cannot."""
+        for sink in list(self._sinks):
+            sink.record(patient=patient)
+
+    def close(self, is_gone: Callable[[str], bool]) -> None:
+        """Close the sinks of all views that are gone, also those that fail; ``SinkFailed`` if one does."""
+        failed: SinkFailed | None = None
+        for sink in [sink for sink in self._sinks if is_gone(sink.view)]:
+            try:
+                sink.close()
+            except SinkFailed as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    # Inner workings
+
+    def _begin(self, name: str, view: str, target: Target, state: FlowState) -> int:
+        """Give a target all rows of the view."""
+        kept = state.program.relations[view].store is not None
+        if not kept and state.epoch:
+            raise ConfigError(
+                f"The sink {name!r} would have to begin with all rows of {view!r}, and they are not kept.",
+                hint="make the sink before the first tick, or register the view with materialized=True",
+            )
+        rows = state.delta(view, state.rows(view)) if kept else state.delta(view, state.empty(view))
+        self._flow.sync()
+        try:
+            target.replace(state.epoch, rows)
+        except Exception as error:
+            raise sink_failure(name, target, error) from error
+        return state.epoch
+
+    def _catch_up(self, name: str, view: str, target: Target, position: int) -> int:
+        """Write what is not in memory any more from the log; returns the epoch that was reached."""
+        waiting: list[tuple[int, Batch]] = []
+        reached, nbytes = position, 0
+        try:
+            for epoch, changed in self._replayed(position):
+                if view in changed:
+                    waiting.append((epoch, changed[view]))
+                    nbytes += changed[view].nbytes
+                reached = epoch
+                if nbytes > _CAUGHT_UP_BYTES:
+                    self._write_old(target, position, reached, view, waiting)
+                    position, waiting, nbytes = reached, [], 0
+            self._write_old(target, position, reached, view, waiting)
+        except HistoryGone as error:
+            raise SinkConflict(
+                f"The sink {name!r} is at epoch {position}, and the deltas after that are not kept any more.",
+                hint="pass resync=True to replace what is there by the view's rows of now, or write elsewhere",
+            ) from error
+        except WeirflowError:
+            raise
+        except Exception as error:
+            raise sink_failure(name, target, error) from error
+        return reached
+
+    def _write_old(self, target: Target, after: int, upto: int, view: str, waiting: list[tuple[int, Batch]]) -> None:
+        if upto > after:
+            target.write(after, upto, [(epoch, self._flow.delta(view, rows)) for epoch, rows in waiting])
+
+    def _detach(self, sink: Sink) -> None:
+        if sink in self._sinks:
+            self._sinks.remove(sink)
+        self._changed.set()
+
+    def _start_clock(self) -> None:
+        self._changed.set()
+        if self._clock is None or not self._clock.is_alive():
+            self._clock = threading.Thread(target=self._watch_clock, name="weirflow-sinks", daemon=True)
+            self._clock.start()
+
+    def _watch_clock(self) -> None:
+        """Write what is due by the clock, until no sink is left that asks for it."""
+        while True:
+            self._changed.clear()
+            with self._flow.lock:
+                timed = [sink for sink in self._sinks if sink.timed]
+                for sink in timed:
+                    sink.write_if_due()
+                left = [seconds for sink in timed if (seconds := sink.seconds_left) is not None]
+                if not timed:
+                    self._clock = None
+                    return
+            self._changed.wait(max(min(left), 0.0) if left else None)
+
+
+def require_changelog(mode: str, key: object) -> None:
+    """``ConfigError`` for what a changelog in files, or for a function, cannot do."""
+    if mode != SinkMode.CHANGELOG or key is not None:
+        raise ConfigError(
+            "Files and functions take a changelog; there is nothing to merge into by a key.",
+            hint="use a flow of a Session and sink(view, table=..., mode='upsert', key=...)",
+        )
+
+
+def _definition(view: str, state: FlowState) -> str:
+    """The view's name, with a digest of its SQL and that of the views it reads."""
+    found: dict[str, str] = {}
+    known = {name.casefold(): name for name in state.views}
+    ahead = [view]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found[name] = state.views[name].sql
+            ahead += [known[one] for one in tables(found[name]) if one in known]
+    digest = hashlib.blake2b(repr(sorted(found.items())).encode(), digest_size=8)
+    return f"{view}/{digest.hexdigest()}"
+
+
+def _rhythm(every: int | str) -> Rhythm:
+    if isinstance(every, str):
+        return Rhythm(seconds=duration_micros(every) / 1e6)
+    if every < 1:
+        raise ConfigError(f"A sink cannot write every {every} epochs.", hint="give 1 or more, or '5 seconds'")
+    return Rhythm(epochs=every)
+
+
+def _policy(policy: str) -> FailurePolicy:
+    try:
+        return FailurePolicy(policy)
+    except ValueError:
+        raise ConfigError(
+            f"No policy for failures is called {policy!r}; there are {', '.join(FailurePolicy)}.",
+            hint=did_you_mean(str(policy), FailurePolicy),
+        ) from None

@@ -1,0 +1,170 @@
+"""``Ticking``: how deltas come in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import FlowError, TickPending
+from weirflow.failpoints import failpoint
+from weirflow.ivm.flow.core import LATE, FlowCore, Pending
+from weirflow.ivm.flow.persist import tick_entry
+from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.zset.batch import Batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.ivm.flow.position import Position
+
+
+class Ticking(FlowCore):
+    """How deltas come in."""
+
+    def tick(self, source: str | Mapping[str, Any], delta: Any = None, *, token: str | None = None) -> StepSummary:
+        """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
+
+        A delta is a ``DeltaBatch``, or rows (Arrow, pandas, Polars, dicts) that are inserted, or upserted where the
+        source has a key. Either everything happens or nothing: when a view fails (an overflow, say) the delta is kept,
+        and ``retry()`` or ``discard()`` decides about it.
+
+        Args:
+            source: the source's name, or a mapping of names to deltas.
+            delta: the delta, unless ``source`` is a mapping.
+            token: names the tick, in 256 characters at most; does nothing if one of the last 100,000 ticks had it.
+
+        Raises:
+            DataError: a row breaks a rule of a view, or a retracted row is not there.
+            ConfigError: the delta does not fit the source's schema.
+            TickPending: an earlier tick failed and waits.
+        """
+        return self._tick(source, delta, token=token)
+
+    def feed(self, source: str | Mapping[str, Any], delta: Any = None, *, position: Position) -> StepSummary:
+        """A tick from a stream that can bring its deltas again; the flow remembers where the stream is.
+
+        A delta from the position where the stream already is does nothing. One that fails is not kept.
+
+        Raises:
+            StreamConflict: another stream was attached under this name before.
+        """
+        with self._lock:
+            self._require_open()
+            found = self._state.position(position)
+            if found is not None:
+                self._metrics.tick_replayed()
+                return StepSummary(found, 0, 0, 0.0, replayed=True)
+            others = self.pending
+            failpoint("feed.before_tick")
+            try:
+                summary = self._tick(source, delta, position=position)
+            except BaseException:
+                if not others:
+                    self.discard()
+                raise
+            if self._store is not None:
+                self._store.sync()  # the stream will not bring it again
+            failpoint("feed.after_tick")
+            return summary
+
+    def position(self, stream: str) -> Position | None:
+        """How far the flow has taken in what is attached under a name; None if nothing ever was."""
+        with self._lock:
+            found = self._state.positions.get(stream)
+            return found and found[0]
+
+    def load(self, source: str, data: Any, *, token: str | None = None) -> StepSummary:
+        """Insert (or upsert) a table of rows as one tick; made for millions of them."""
+        return self.tick(source, data, token=token)
+
+    def retry(self) -> StepSummary:
+        """Run the tick that failed again."""
+        with self._lock:
+            self._require_open()
+            if self._pending is None:
+                raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
+            try:
+                self._sinks.before_tick()
+                return self._run(self._pending, time.perf_counter())
+            except BaseException:
+                self._metrics.tick_failed()
+                raise
+
+    def discard(self) -> None:
+        """Give up the tick that failed: its delta never happened. Does nothing without one."""
+        with self._lock:
+            self._pending = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether a tick failed and waits for ``retry`` or ``discard``."""
+        return self._pending is not None
+
+    def too_late(self, source: str, rows: pa.Table) -> int:
+        """How many of these rows of a source, of its schema, would go to the late side output."""
+        with self._lock:
+            return int(self._state.input(source).too_late(Batch.of_arrow(rows)).sum())
+
+    def _tick(
+        self,
+        source: str | Mapping[str, Any],
+        delta: Any,
+        *,
+        token: str | None = None,
+        position: Position | None = None,
+    ) -> StepSummary:
+        started = time.perf_counter()
+        deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
+        with self._lock:
+            self._require_open()
+            if self._pending is not None:
+                raise TickPending(
+                    "The last tick failed and its delta is kept.", hint="call retry() or discard() before the next tick"
+                )
+            done = None if token is None else self._state.epoch_of(token)
+            if done is not None:
+                self._metrics.tick_replayed()
+                return StepSummary(done, 0, 0, 0.0, replayed=True)
+            try:
+                self._sinks.before_tick()
+                self._state.ready()
+                changes = {name: self._state.input(name).read(data) for name, data in deltas.items()}
+                return self._run(Pending(changes, token, position), started)
+            except BaseException:
+                self._metrics.tick_failed()
+                raise
+
+    def _run(self, pending: Pending, started: float) -> StepSummary:
+        """Step, log, commit; whatever raises before the commit leaves everything as it was and the tick pending."""
+        self._pending = pending
+        changes = pending.changes
+        failpoint("tick.before_step")
+        outputs = self._state.step(changes)
+        try:
+            outputs |= {f"{name}{LATE}": one.late for name, one in changes.items() if len(one.late)}
+            self._outputs.await_room(outputs)
+            failpoint("tick.before_log")
+            if self._store is not None:
+                self._store.append(tick_entry(self.epoch + 1, pending.token, pending.position, changes))
+        except BaseException:
+            self._state.discard()
+            raise
+        failpoint("tick.before_commit")
+        self._state.commit(changes, pending.token, pending.position)
+        self._pending = None
+        self._outputs.history.append(self.epoch, outputs | {name: one.rows for name, one in changes.items()})
+        self._sinks.put(self.epoch, outputs)
+        failpoint("tick.before_publish")
+        self._outputs.publish(self.epoch, outputs)
+        failpoint("tick.after_publish")
+        self._sinks.after_tick()
+        self._checkpoint_in_time()
+        views = {name: len(delta) for name, delta in outputs.items() if not name.endswith(LATE)}
+        rows_in = sum(one.rows_in for one in changes.values())
+        rows_out = sum(views.values())
+        late = sum(len(one.late) for one in changes.values())
+        dropped = sum(one.rows_in for one in changes.values() if one.dropped)
+        seconds = time.perf_counter() - started
+        self._metrics.tick(seconds, rows_in=rows_in, rows_out=rows_out, late=late, dropped=dropped)
+        return StepSummary(self.epoch, rows_in, rows_out, seconds * 1000, views, late, dropped)

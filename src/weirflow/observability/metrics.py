@@ -1,0 +1,221 @@
+"""What flows measure of themselves, for Prometheus: counters as they work, gauges when someone looks.
+
+A registry of Weirflow's own holds everything unless a flow is given another one. Flows of the same name are one in the
+figures: their counters and bytes are added, and the greatest epoch counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakKeyDictionary, WeakSet
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+REGISTRY = CollectorRegistry()
+"""Where flows are measured that were given no registry."""
+
+_TICK_SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10, 60)
+_CHECKPOINT_SECONDS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300)
+
+
+@dataclass(frozen=True)
+class FlowGauges:
+    """A flow at one moment.
+
+    Attributes:
+        epoch: the number of its last tick.
+        state_bytes: of all operators.
+        view_bytes: of the operators between each view and what it reads; what views share is counted for each.
+        waiting: for each watched view, the deltas that its readers have not taken yet.
+        log_bytes: of the log's files; None for a flow in memory.
+    """
+
+    epoch: int = 0
+    state_bytes: int = 0
+    view_bytes: Mapping[str, int] = field(default_factory=dict)
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    log_bytes: int | None = None
+
+
+class Measured(Protocol):
+    """What is asked for its gauges, from any thread, as long as it lives."""
+
+    name: str
+
+    def gauges(self) -> FlowGauges | None:
+        """The gauges of now; None when it is closed."""
+
+
+class FlowMetrics:
+    """The counters of one flow, resolved once so that a tick costs microseconds.
+
+    Args:
+        name: the flow's.
+        registry: where they are; None for Weirflow's own.
+    """
+
+    def __init__(self, name: str, registry: CollectorRegistry | None = None) -> None:
+        self._flow = name
+        self._registry = REGISTRY if registry is None else registry
+        families = self._families = _families(self._registry)
+        self._committed = families.ticks.labels(name, "committed")
+        self._failed = families.ticks.labels(name, "failed")
+        self._replayed = families.ticks.labels(name, "replayed")
+        self._seconds = families.tick_seconds.labels(name)
+        self._rows_in = families.rows_in.labels(name)
+        self._rows_out = families.rows_out.labels(name)
+        self._late = families.rows_late.labels(name)
+        self._dropped = families.rows_dropped.labels(name)
+        self._saved = families.checkpoints.labels(name, "saved")
+        self._unsaved = families.checkpoints.labels(name, "failed")
+        self._checkpoint_seconds = families.checkpoint_seconds.labels(name)
+        self._checkpoint_bytes = families.checkpoint_bytes.labels(name)
+
+    def show_gauges(self, flow: Measured) -> None:
+        """Ask the flow for its gauges from now on; that does not keep it alive."""
+        self._families.flows.add(flow)
+
+    def tick(self, seconds: float, *, rows_in: int, rows_out: int, late: int, dropped: int) -> None:
+        """A tick was committed."""
+        self._committed.inc()
+        self._seconds.observe(seconds)
+        self._rows_in.inc(rows_in)
+        self._rows_out.inc(rows_out)
+        if late:
+            self._late.inc(late)
+        if dropped:
+            self._dropped.inc(dropped)
+
+    def tick_failed(self) -> None:
+        """A tick failed and changed nothing."""
+        self._failed.inc()
+
+    def tick_replayed(self) -> None:
+        """A tick came with a token that was seen before."""
+        self._replayed.inc()
+
+    def checkpoint(self, seconds: float, nbytes: int) -> None:
+        """A checkpoint was saved and wrote this many bytes of runs."""
+        self._saved.inc()
+        self._checkpoint_seconds.observe(seconds)
+        self._checkpoint_bytes.inc(nbytes)
+
+    def checkpoint_failed(self) -> None:
+        """A checkpoint could not be saved."""
+        self._unsaved.inc()
+
+    def text(self) -> str:
+        """The figures of flows of this name, in Prometheus' text format."""
+        return generate_latest(_OneFlow(self._registry, self._flow)).decode()
+
+
+def metrics_text(registry: CollectorRegistry | None = None) -> str:
+    """All figures of a registry, by default Weirflow's own, in Prometheus' text format."""
+    return generate_latest(REGISTRY if registry is None else registry).decode()
+
+
+class _Families:
+    """The metrics of one registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"weirflow_{name}", text, ("flow", *labels), registry=registry)
+
+        def seconds(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
+            return Histogram(f"weirflow_{name}_seconds", text, ("flow",), buckets=buckets, registry=registry)
+
+        self.ticks = counter("ticks", "Ticks, by how they ended.", "outcome")
+        self.tick_seconds = seconds("tick", "How long committed ticks took.", _TICK_SECONDS)
+        self.rows_in = counter("rows_in", "Rows of the deltas given to sources.")
+        self.rows_out = counter("rows_out", "Rows of the deltas of views.")
+        self.rows_late = counter("rows_late", "Rows that came too late.")
+        self.rows_dropped = counter("rows_dropped", "Rows of deltas that repeat earlier ones.")
+        self.checkpoints = counter("checkpoints", "Checkpoints, by how they ended.", "outcome")
+        self.checkpoint_seconds = seconds("checkpoint", "How long saved checkpoints took.", _CHECKPOINT_SECONDS)
+        self.checkpoint_bytes = counter("checkpoint_bytes", "Bytes of runs that checkpoints wrote.")
+        self.flows = _Flows()
+        registry.register(self.flows)
+
+
+class _Flows(Collector):
+    """Asks the live flows for their gauges, whenever someone scrapes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flows: WeakSet[Measured] = WeakSet()
+
+    def add(self, flow: Measured) -> None:
+        with self._lock:
+            self._flows.add(flow)
+
+    def describe(self) -> Iterable[Metric]:
+        return _gauge_families({})
+
+    def collect(self) -> Iterable[Metric]:
+        with self._lock:
+            flows = list(self._flows)
+        found: defaultdict[str, list[FlowGauges]] = defaultdict(list)
+        for flow in flows:
+            gauges = flow.gauges()
+            if gauges is not None:
+                found[flow.name].append(gauges)
+        return _gauge_families(found)
+
+
+def _gauge_families(found: Mapping[str, list[FlowGauges]]) -> list[Metric]:
+    epoch = GaugeMetricFamily("weirflow_epoch", "The number of the last tick.", labels=["flow"])
+    state = GaugeMetricFamily("weirflow_state_bytes", "Bytes of all state.", labels=["flow"])
+    log = GaugeMetricFamily("weirflow_log_bytes", "Bytes of the log's files.", labels=["flow"])
+    views = GaugeMetricFamily(
+        "weirflow_view_state_bytes", "Bytes of a view's operators, shared ones too.", labels=["flow", "view"]
+    )
+    waiting = GaugeMetricFamily(
+        "weirflow_watch_waiting", "Deltas that readers have not taken yet.", labels=["flow", "view"]
+    )
+    for name, flows in sorted(found.items()):
+        epoch.add_metric([name], max(one.epoch for one in flows))
+        state.add_metric([name], sum(one.state_bytes for one in flows))
+        logs = [one.log_bytes for one in flows if one.log_bytes is not None]
+        if logs:
+            log.add_metric([name], sum(logs))
+        for family, parts in ((views, [one.view_bytes for one in flows]), (waiting, [one.waiting for one in flows])):
+            for view in sorted({view for part in parts for view in part}):
+                family.add_metric([name, view], sum(part.get(view, 0) for part in parts))
+    return [epoch, state, log, views, waiting]
+
+
+class _OneFlow:
+    """A registry as far as one flow is concerned."""
+
+    def __init__(self, registry: CollectorRegistry, flow: str) -> None:
+        self._registry = registry
+        self._flow = flow
+
+    def collect(self) -> Iterable[Metric]:
+        for metric in self._registry.collect():
+            samples = [sample for sample in metric.samples if sample.labels.get("flow") == self._flow]
+            if metric.name.startswith("weirflow_") and samples:
+                part = Metric(metric.name, metric.documentation, metric.type, metric.unit)
+                part.samples = samples
+                yield part
+
+
+_lock = threading.Lock()
+_known: WeakKeyDictionary[CollectorRegistry, _Families] = WeakKeyDictionary()
+
+
+def _families(registry: CollectorRegistry) -> _Families:
+    """The registry's metrics, made at the first call: a name can be registered once."""
+    with _lock:
+        if registry not in _known:
+            _known[registry] = _Families(registry)
+        return _known[registry]

@@ -1,0 +1,150 @@
+"""What changed in a table from version to version; one class for each kind of table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from weirflow.errors import ConfigError, StreamConflict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+OP = "_change_type"
+_TOGETHER = 100
+_CHANGELOG = "weirflow_changelog"
+
+
+class TableChanges(Protocol):
+    """The versions of a table, as text."""
+
+    def origin(self) -> str:
+        """Tells the table of now from others that had its name before; asked for before anything else."""
+
+    def latest(self) -> str | None:
+        """The version of now; None if the table never had rows."""
+
+    def snapshot(self, version: str) -> pa.Table:
+        """All rows of a version."""
+
+    def versions(self, after: str, upto: str) -> list[str]:
+        """Those after one version up to another, in order, or the first of them if they are many.
+
+        Raises:
+            StreamConflict: ``after`` is not a version that leads to ``upto``.
+        """
+
+    def read(self, after: str, versions: Sequence[str]) -> dict[str, pa.Table]:
+        """The changes of these versions, which follow ``after``, each row with its kind in the column ``OP``."""
+
+
+class DeltaChanges:
+    """The change data feed of a Delta table."""
+
+    def __init__(self, native: Any, table: str) -> None:
+        self._native = native
+        self._table = table
+
+    def origin(self) -> str:
+        """See ``TableChanges``."""
+        detail = self._native.sql(f"DESCRIBE DETAIL {self._table}").first()
+        if detail["properties"].get("delta.enableChangeDataFeed") != "true":
+            raise ConfigError(
+                f"The Delta table {self._table} has no change data feed.",
+                hint=f"ALTER TABLE {self._table} SET TBLPROPERTIES (delta.enableChangeDataFeed = true)",
+            )
+        return str(detail["id"])
+
+    def latest(self) -> str | None:
+        """See ``TableChanges``."""
+        return str(self._native.sql(f"DESCRIBE HISTORY {self._table} LIMIT 1").first()["version"])
+
+    def snapshot(self, version: str) -> pa.Table:
+        """See ``TableChanges``."""
+        return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}").toArrow()  # noqa: S608
+
+    def versions(self, after: str, upto: str) -> list[str]:
+        """See ``TableChanges``."""
+        if int(after) > int(upto):
+            raise _gone_back(self._table, after)
+        return [str(version) for version in range(int(after) + 1, int(upto) + 1)[:_TOGETHER]]
+
+    def read(self, after: str, versions: Sequence[str]) -> dict[str, pa.Table]:  # noqa: ARG002 - versions say it all
+        """See ``TableChanges``."""
+        reader = self._native.read.option("readChangeFeed", "true")
+        reader = reader.option("startingVersion", versions[0]).option("endingVersion", versions[-1])
+        rows = reader.table(self._table).drop("_commit_timestamp").toArrow()
+        return _by_version(rows, "_commit_version")
+
+
+class IcebergChanges:
+    """The changelog that Iceberg works out from the files of its snapshots."""
+
+    def __init__(self, native: Any, table: str) -> None:
+        self._native = native
+        self._table = table
+
+    def origin(self) -> str:
+        """See ``TableChanges``."""
+        self._native.catalog.refreshTable(self._table)  # Spark's catalog remembers tables for a while
+        loader = self._native._jvm.org.apache.iceberg.spark.Spark3Util  # noqa: SLF001 - SQL does not show a table's id
+        return str(loader.loadIcebergTable(self._native._jsparkSession, self._table).uuid().toString())  # noqa: SLF001
+
+    def latest(self) -> str | None:
+        """See ``TableChanges``."""
+        found = self._ancestors()
+        return found[-1] if found else None
+
+    def snapshot(self, version: str) -> pa.Table:
+        """See ``TableChanges``."""
+        return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}").toArrow()  # noqa: S608
+
+    def versions(self, after: str, upto: str) -> list[str]:
+        """See ``TableChanges``."""
+        line = self._ancestors()
+        if after not in line or upto not in line:
+            raise _gone_back(self._table, after)
+        return line[line.index(after) + 1 : line.index(upto) + 1][:_TOGETHER]
+
+    def read(self, after: str, versions: Sequence[str]) -> dict[str, pa.Table]:
+        """See ``TableChanges``."""
+        catalog = self._catalog()
+        options = f"map('start-snapshot-id', '{int(after)}', 'end-snapshot-id', '{int(versions[-1])}')"
+        self._native.sql(
+            f"CALL {catalog}.system.create_changelog_view("
+            f"table => '{self._table}', changelog_view => '{_CHANGELOG}', options => {options})"
+        )
+        try:
+            rows = self._native.table(_CHANGELOG).drop("_change_ordinal").toArrow()
+        finally:
+            self._native.catalog.dropTempView(_CHANGELOG)
+        return _by_version(rows, "_commit_snapshot_id")
+
+    def _ancestors(self) -> list[str]:
+        query = f"SELECT snapshot_id FROM {self._table}.history WHERE is_current_ancestor ORDER BY made_current_at"  # noqa: S608
+        return [str(row[0]) for row in self._native.sql(query).collect()]
+
+    def _catalog(self) -> str:
+        current: str = self._native.catalog.currentCatalog()
+        first = self._table.partition(".")[0]
+        return first if self._table.count(".") > 1 else current
+
+
+CHANGES: dict[str, Callable[[Any, str], TableChanges]] = {"delta": DeltaChanges, "iceberg": IcebergChanges}
+"""By the provider that Spark names."""
+
+
+def _by_version(rows: pa.Table, column: str) -> dict[str, pa.Table]:
+    found = {}
+    for version in pc.unique(rows[column]).to_pylist():
+        found[str(version)] = rows.filter(pc.equal(rows[column], version)).drop_columns([column])
+    return found
+
+
+def _gone_back(table: str, version: str) -> StreamConflict:
+    return StreamConflict(
+        f"The table {table} has no version {version} in its past any more, which is where the flow is.",
+        hint="drop the source and attach the table under another name=, to begin with a snapshot",
+    )
