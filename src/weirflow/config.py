@@ -17,6 +17,8 @@ from weirflow.errors import ConfigError, did_you_mean
 from weirflow.types import Placement, Profile
 
 ENV_PREFIX = "WEIRFLOW_"
+COMPILED = "WEIRFLOW_COMPILED"
+"""The one variable that is about the process and no Session: whether incremental views use compiled kernels."""
 
 SparkLogLevel = Literal["off", "error", "warn", "info", "debug"]
 ProgressMode = Literal["auto", "on", "off"]
@@ -101,7 +103,7 @@ def load_settings(**arguments: Any) -> Settings:
 
 
 def _refuse_unknown_variables() -> None:
-    known = {name.upper() for name in Settings.model_fields}
+    known = {name.upper() for name in Settings.model_fields} | {COMPILED.removeprefix(ENV_PREFIX)}
     given = sorted(name.removeprefix(ENV_PREFIX) for name in os.environ if name.startswith(ENV_PREFIX))
     unknown = [name for name in given if name not in known]
     if unknown:

@@ -73,6 +73,11 @@ def test_paths_are_absolute_and_know_the_home_folder(monkeypatch):
     assert load_settings().cache_dir == Path("/elsewhere/weirflow")
 
 
+def test_the_variable_of_the_kernel_is_known(monkeypatch):
+    monkeypatch.setenv("WEIRFLOW_COMPILED", "off")
+    load_settings()
+
+
 def test_a_variable_nobody_reads_is_refused_with_the_nearest_name(monkeypatch):
     monkeypatch.setenv("WEIRFLOW_CORSE", "3")
     with pytest.raises(ConfigError, match="No setting is called WEIRFLOW_CORSE") as caught:

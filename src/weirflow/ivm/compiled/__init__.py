@@ -15,10 +15,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from weirflow.config import COMPILED
 from weirflow.errors import ConfigError, DependencyMissing
 
 _log = logging.getLogger(__name__)
-_VARIABLE = "WEIRFLOW_COMPILED"
 _MODES = ("auto", "on", "off")
 
 kernels: Any = None
@@ -35,9 +35,9 @@ _begun = threading.Lock()
 def offer(steps: int, rows: int) -> None:
     """Load the compiled kernels if it is worth it for a circuit whose ``steps``-th step brings so many rows."""
     global decided  # noqa: PLW0603 - a process has one
-    mode = os.environ.get(_VARIABLE, "auto")
+    mode = os.environ.get(COMPILED, "auto")
     if mode not in _MODES:
-        raise ConfigError(f"{_VARIABLE} is {mode!r}.", hint=f"set it to one of {', '.join(_MODES)}")
+        raise ConfigError(f"{COMPILED} is {mode!r}.", hint=f"set it to one of {', '.join(_MODES)}")
     if mode == "auto" and steps < _STEPS and rows < _ROWS:
         return
     decided = True
@@ -57,7 +57,7 @@ def load() -> None:
     """
     global kernels, decided
     if find_spec("numba") is None:
-        raise DependencyMissing.extra("compiled", needed_for=f"{_VARIABLE}=on")  # noqa: S610 - no Django
+        raise DependencyMissing.extra("compiled", needed_for=f"{COMPILED}=on")  # noqa: S610 - no Django
     kernels, decided = import_module("weirflow.ivm.compiled.kernels"), True
 
 
