@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
@@ -12,22 +12,20 @@ import pyarrow as pa
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.circuit.first_level import LEVEL
 from weirflow.ivm.circuit.recursion import FOUND, STEP, Recursion
-from weirflow.ivm.compiler.columns import identity, moved, moved_call
+from weirflow.ivm.compiler.columns import identity, moved_call
 from weirflow.ivm.compiler.imports import Imports
 from weirflow.ivm.compiler.lift import lift
+from weirflow.ivm.compiler.lower_joins import JoinLowering
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.ivm.kernel.ordering import SortColumn
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange
-from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
 from weirflow.ivm.operators.generate import Generate
-from weirflow.ivm.operators.join import Join
 from weirflow.ivm.operators.layered import LayeredArrange, LayeredDistinct
-from weirflow.ivm.operators.map import Filter, Normalize, Project
-from weirflow.ivm.operators.match import Match
+from weirflow.ivm.operators.map import Filter
 from weirflow.ivm.operators.negate import Negate
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.set_operation import SetOperation
@@ -36,27 +34,17 @@ from weirflow.ivm.operators.union import Union
 from weirflow.ivm.operators.window.functions import is_supported
 from weirflow.ivm.operators.window.operator import Window
 from weirflow.ivm.zset.batch import Batch
-from weirflow.ivm.zset.hashing import has_floats
 from weirflow.sql import plan as logical
-from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
+from weirflow.sql.expr import Column, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_BOOL = pa.bool_()
 _BIGINT = pa.int64()
 
 
-@dataclass(frozen=True)
-class Arranged:
-    """An arranged node: its key columns come first, and ``positions[i]`` is where the input's column ``i`` went."""
-
-    node: int
-    positions: tuple[int, ...]
-
-
-class Lowering:
+class Lowering(JoinLowering):
     """Adds the operators of plans to a circuit.
 
     Args:
@@ -67,13 +55,12 @@ class Lowering:
     """
 
     def __init__(self, circuit: Circuit, relations: Mapping[str, int], imports: Imports | None = None) -> None:
-        self._circuit = circuit
+        super().__init__(circuit)
         self._relations = relations
         self._imports = imports
         self._arrange_operator = Arrange if imports is None else LayeredArrange
         self._distinct_operator = Distinct if imports is None else LayeredDistinct
         self._nodes: dict[logical.Plan, int] = {}
-        self._arranged: dict[tuple[int, tuple[Expr, ...], bool], Arranged] = {}
 
     def node(self, plan: logical.Plan) -> int:
         """The number of the node whose output is the plan's; ``NotIncremental`` if there is no operator for it."""
@@ -253,151 +240,6 @@ class Lowering:
         )
         return self._project(first, columns)
 
-    # Joins
-
-    def _inner(self, plan: logical.Join) -> int:
-        # It is enough that one side has no NULL keys: the other side's then find nothing.
-        left = self.arrange(self.node(plan.left), plan.left_keys, plan.left.fields)
-        right = self.arrange(self.node(plan.right), plan.right_keys, plan.right.fields, keyed_only=True)
-        operator = Join(
-            self.arrange_at(left),
-            self.arrange_at(right),
-            left.positions,
-            right.positions,
-            self._residual(plan, left, right),
-        )
-        spec = (left.positions, right.positions, plan.residual)
-        return self._circuit.add(operator, [left.node, right.node], "join", spec)
-
-    def _outer(self, plan: logical.Join, *, pad_left: bool, pad_right: bool) -> int:
-        parts = [self._inner(plan)]
-        if pad_left:
-            lonely = self._matched(plan.left, plan.right, plan, wanted=False)
-            parts.append(self._padded(lonely, plan, left=True))
-        if pad_right:
-            lonely = self._matched(plan.right, plan.left, _swapped(plan), wanted=False)
-            parts.append(self._padded(lonely, plan, left=False))
-        return self._circuit.add(Union([field.type for field in plan.left.fields + plan.right.fields]), parts, "union")
-
-    def _padded(self, lonely: int, plan: logical.Join, *, left: bool) -> int:
-        """Rows of one side with NULLs for the columns of the other."""
-        mine = identity(plan.left.fields if left else plan.right.fields)
-        nulls = tuple(Literal(None, field.type) for field in (plan.right.fields if left else plan.left.fields))
-        return self._project(lonely, mine + nulls if left else nulls + mine)
-
-    def _matched(self, left: logical.Plan, right: logical.Plan, plan: logical.Join, *, wanted: bool) -> int:
-        """The rows of ``left`` that have, or have not, a match in ``right``; ``plan`` has their keys in that order."""
-        mine = self.arrange(self.node(left), plan.left_keys, left.fields)
-        if plan.residual is None:
-            # Whether a key is there at all is all that counts.
-            keys = tuple(logical.Field(f"key{index}", key.type) for index, key in enumerate(plan.right_keys))
-            distinct = logical.Distinct(logical.Project(right, plan.right_keys, keys))
-            other = self.arrange(self.node(distinct), identity(keys), keys, keyed_only=True)
-            residual = None
-        else:
-            other = self.arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True)
-            residual = self._residual(plan, mine, other)
-        operator = Match(self.arrange_at(mine), self.arrange_at(other), residual, wanted=wanted)
-        node = self._circuit.add(
-            operator, [mine.node, other.node], "semi join" if wanted else "anti join", plan.residual
-        )
-        columns = tuple(
-            Column(position, field.name, field.type)
-            for position, field in zip(mine.positions, left.fields, strict=True)
-        )
-        return self._project(node, columns)
-
-    def _null_aware(self, plan: logical.Join, anti: int) -> int:
-        """NOT IN: all rows if the right side is empty, none if it has a NULL, else those whose own key is not NULL."""
-        nulls = _any_null(plan.right_keys)
-        count = AggregateCall("count", (), _BIGINT)
-        totals = logical.Aggregate(
-            plan.right,
-            (),
-            (count, AggregateCall("count", (), _BIGINT, filter=nulls)),
-            (logical.Field("rows", _BIGINT), logical.Field("nulls", _BIGINT)),
-        )
-        fields = (logical.Field("rows", _BOOL), logical.Field("nulls", _BOOL))
-        flags = self.node(logical.Project(totals, (_positive(0), _positive(1)), fields))
-        steady = self._circuit.add(Consolidate((_BOOL, _BOOL)), [flags], "consolidate")
-        left = self.arrange(anti, (), plan.left.fields)
-        right = self.arrange(steady, (), fields)
-        width = len(plan.left.fields)
-        joined = self._circuit.add(
-            Join(self.arrange_at(left), self.arrange_at(right), left.positions, right.positions, None),
-            [left.node, right.node],
-            "join",
-            (left.positions, right.positions),
-        )
-        some, null = Column(width, "rows", _BOOL), Column(width + 1, "nulls", _BOOL)
-        strict = Call("and", (_not(null), _not(_any_null(plan.left_keys))), _BOOL)
-        predicate = Call("or", (_not(some), strict), _BOOL)
-        types = [*(field.type for field in plan.left.fields), _BOOL, _BOOL]
-        kept = self._circuit.add(Filter(types, predicate), [joined], "filter", predicate)
-        return self._project(kept, identity(plan.left.fields))
-
-    def _residual(self, plan: logical.Join, left: Arranged, right: Arranged) -> Expr | None:
-        if plan.residual is None:
-            return None
-        offset = len(self._circuit.nodes[left.node].operator.types)
-        return moved(plan.residual, (*left.positions, *(offset + position for position in right.positions)))
-
-    # Building blocks
-
-    def arrange(
-        self, node: int, keys: Sequence[Expr], fields: Sequence[logical.Field], *, keyed_only: bool = False
-    ) -> Arranged:
-        """An arrangement of a node's rows by keys, shared by all who want the same; ``keyed_only`` drops NULL keys."""
-        wanted = (node, tuple(keys), keyed_only)
-        if wanted not in self._arranged:
-            self._arranged[wanted] = self._new_arrangement(node, tuple(keys), fields, keyed_only=keyed_only)
-        return self._arranged[wanted]
-
-    def _new_arrangement(
-        self, node: int, keys: tuple[Expr, ...], fields: Sequence[logical.Field], *, keyed_only: bool
-    ) -> Arranged:
-        types = [field.type for field in fields]
-        if keyed_only and keys:
-            node = self._circuit.add(Filter(types, _not(_any_null(keys))), [node], "filter NULL keys", keys)
-        # A key that is a plain column is not stored twice; a float may differ from its normalised key.
-        at = {
-            key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not has_floats(key.type)
-        }
-        payload = [column for column in identity(fields) if column.index not in at]
-        positions = {column.index: len(keys) + place for place, column in enumerate(payload)} | at
-        layout = (*keys, *payload)
-        projected = self._project(node, layout)
-        normal = self._normalized(projected, [logical.Field("", key.type) for key in keys])
-        arrange = self._arrange_operator([expression.type for expression in layout], len(keys))
-        number = self._circuit.add(arrange, [normal], "arrange", len(keys))
-        return Arranged(number, tuple(positions[index] for index in range(len(fields))))
-
-    def unshare(self, arranged: Arranged) -> None:
-        """Keep an arrangement to whom it was made for."""
-        self._arranged = {wanted: found for wanted, found in self._arranged.items() if found != arranged}
-
-    def arrange_at(self, arranged: Arranged) -> Arrange:
-        """The operator of an arrangement."""
-        operator = self._circuit.nodes[arranged.node].operator
-        assert isinstance(operator, Arrange)
-        return operator
-
-    def _project(self, node: int, expressions: Sequence[Expr]) -> int:
-        types = self._circuit.nodes[node].operator.types
-        if len(expressions) == len(types) and all(
-            isinstance(expression, Column) and expression.index == index for index, expression in enumerate(expressions)
-        ):
-            return node
-        return self._circuit.add(Project(expressions), [node], "project", tuple(expressions))
-
-    def _normalized(self, node: int, fields: Sequence[logical.Field]) -> int:
-        """The node with -0.0 made 0.0 in the first columns, as comparisons of rows in SQL want it."""
-        floats = [index for index, field in enumerate(fields) if has_floats(field.type)]
-        if not floats:
-            return node
-        types = self._circuit.nodes[node].operator.types
-        return self._circuit.add(Normalize(types, floats), [node], "normalize floats", tuple(floats))
-
     def _grouping_sets(self, plan: logical.Aggregate, source: int, sets: Sequence[Sequence[int]]) -> int:
         """One copy of the rows for each set, with the other keys NULL and a number that tells the sets apart."""
         columns = identity(plan.input.fields)
@@ -418,27 +260,3 @@ class Lowering:
         output = [Column(place, "", key.type) for place, key in enumerate(plan.keys)]
         output += [Column(len(keys) + place, "", call.type) for place, call in enumerate(plan.calls)]
         return self._project(grouped, [*output, Column(count, "", _BIGINT)])
-
-
-def _swapped(plan: logical.Join) -> logical.Join:
-    """The same join seen from the right side."""
-    left, right = len(plan.left.fields), len(plan.right.fields)
-    positions = (*range(right, right + left), *range(right))
-    residual = moved(plan.residual, positions) if plan.residual is not None else None
-    return logical.Join(plan.right, plan.left, plan.kind, plan.right_keys, plan.left_keys, residual)
-
-
-def _any_null(keys: Sequence[Expr]) -> Expr:
-    tests = [Call("is_null", (key,), _BOOL) for key in keys]
-    result: Expr = tests[0] if tests else Literal(value=False, type=_BOOL)
-    for test in tests[1:]:
-        result = Call("or", (result, test), _BOOL)
-    return result
-
-
-def _not(expression: Expr) -> Expr:
-    return Call("not", (expression,), _BOOL)
-
-
-def _positive(index: int) -> Expr:
-    return Call("greater", (Column(index, "", _BIGINT), Literal(0, _BIGINT)), _BOOL)

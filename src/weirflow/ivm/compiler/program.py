@@ -14,7 +14,7 @@ from sqlglot import exp
 from weirflow.errors import ConfigError, EngineMissing
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.columns import identity
-from weirflow.ivm.compiler.lower import Arranged, Lowering
+from weirflow.ivm.compiler.lower import Lowering
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
@@ -28,6 +28,7 @@ from weirflow.sql.traverse import map_plan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from weirflow.ivm.compiler.building import Arranged
     from weirflow.ivm.kernel.run import Run
 
 

@@ -1,0 +1,170 @@
+"""``SessionCore``: a Session's Spark, started when it is needed, and what runs in it."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Self
+
+from weirflow.config import Settings, load_settings
+from weirflow.errors import ConfigError, SessionClosed
+from weirflow.observability.progress import make_display
+from weirflow.session.operations import Operations
+from weirflow.session.profiles import resolve_stores
+from weirflow.spark.endpoint import parse_endpoint
+from weirflow.types import Placement
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from weirflow.session.flow_sql import FlowSql
+    from weirflow.spark.engine import Engine
+    from weirflow.spark.frame import DataFrame
+
+    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    Params = Mapping[str, Any] | Sequence[Any]
+
+_STOP_SECONDS = 5.0
+_INNER_TABLE = "_weirflow_"
+
+
+class SessionCore:
+    """What all parts of a Session share."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Build a Session from any of the settings in ``weirflow.config.Settings``; starts nothing."""
+        self._settings = load_settings(**settings)
+        _check_placement(self._settings)
+        self._stores = resolve_stores(self._settings)
+        self._lock = threading.RLock()
+        self._engine: Engine | None = None
+        self._closed = False
+        self._display = make_display(self._settings.progress)
+        self.operations = Operations(
+            control=lambda: self._started().control,
+            translated=self._translated,
+            display=self._display,
+        )
+        """Everything that runs in this Session now; see ``Operations``."""
+        self._flow_sql: FlowSql | None = None
+        _open_sessions.add(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop what runs, and Spark with it. Waits until no process, thread or temporary file is left.
+
+        Closing twice does nothing.
+
+        Raises:
+            SinkFailed: a sink of a flow could not write what it still had; the Session is closed all the same.
+        """
+        try:
+            if self._flow_sql is not None:
+                self._flow_sql.flows.close()  # whose sinks may have something to write, with Spark
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            engine, self._engine = self._engine, None
+        _open_sessions.discard(self)
+        self.operations.stop_all(timeout=_STOP_SECONDS)
+        self._display.close()
+        if engine is not None:
+            engine.close()
+
+    @property
+    def spark(self) -> Any:
+        """The native ``SparkSession``, started now if it was not yet."""
+        return self._started().session
+
+    @property
+    def settings(self) -> Settings:
+        """The settings this Session was built with."""
+        return self._settings
+
+    def _started(self) -> Engine:
+        with self._lock:
+            if self._closed:
+                raise SessionClosed("This Session is closed.", hint="open another one")
+            if self._engine is None:
+                from weirflow.spark.engine import start_engine  # noqa: PLC0415 - imports pyspark
+
+                path = self._settings.path
+                self._engine = start_engine(
+                    self._settings,
+                    profile_conf=self._stores.spark_conf,
+                    warehouse=path / "warehouse" if path else None,
+                )
+            return self._engine
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        from weirflow.spark.errors import translated  # noqa: PLC0415 - imports pyspark
+
+        with translated(self._table_names):
+            yield
+
+    def _run(self, description: str, call: Callable[[Any], Any]) -> Any:
+        """Run ``call`` with the native session, as an operation."""
+        spark = self.spark
+        return self.operations.run(description, lambda: call(spark))
+
+    def _frame(self, description: str, make: Callable[[Any], Any]) -> DataFrame:
+        return self._wrapped(self._run(description, make))
+
+    def _wrapped(self, native: Any) -> DataFrame:
+        from weirflow.spark.frame import DataFrame, unwrap  # noqa: PLC0415 - imports pyspark
+
+        return DataFrame(unwrap(native), self.operations)
+
+    def _reading(self, query: str, run: Callable[[str], DataFrame]) -> DataFrame:
+        """Run what may read tables; it is given the text to run."""
+        return run(query)
+
+    def _table_names(self) -> list[str]:
+        names = [table.name for table in self.spark.catalog.listTables()]
+        return [name for name in names if not name.startswith(_INNER_TABLE)]
+
+
+_open_sessions: weakref.WeakSet[SessionCore] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_forgotten_sessions() -> None:
+    for session in list(_open_sessions):
+        session.close()
+
+
+def _check_placement(settings: Settings) -> None:
+    """Refuse arguments that the placement would silently ignore."""
+    if settings.placement is Placement.DISTRIBUTED:
+        if settings.endpoint is None:
+            raise ConfigError(
+                "A distributed Session needs an endpoint.",
+                hint="pass endpoint= or set WEIRFLOW_ENDPOINT to sc://host:port or spark://host:port",
+            )
+        parse_endpoint(settings.endpoint)
+        return
+    for name, value in (("endpoint", settings.endpoint), ("token", settings.token)):
+        if value is not None:
+            raise ConfigError(
+                f"{name} is given, but the placement is {settings.placement}, which uses local Spark.",
+                hint="use Session.distributed(endpoint, token=...), or leave it out",
+            )
+    if settings.placement is Placement.SINGLE_NODE and settings.path is None:
+        raise ConfigError("A single-node Session needs a folder.", hint="pass path= or set WEIRFLOW_PATH")

@@ -1,0 +1,126 @@
+"""``Tables``: what a Session reads and registers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError, TableNotFound, did_you_mean
+from weirflow.session.core import SessionCore
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from weirflow.spark.frame import DataFrame
+
+    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    Params = Mapping[str, Any] | Sequence[Any]
+
+_VIEWS = frozenset({"TEMPORARY", "VIEW"})
+
+
+class Tables(SessionCore):
+    """Files and data as frames, and the names they have in SQL."""
+
+    def read_parquet(self, path: Paths, **options: Any) -> DataFrame:
+        """Read Parquet files; ``options`` are those of PySpark's reader."""
+        return self._read("parquet", path, options)
+
+    def read_csv(self, path: Paths, *, header: bool = True, infer_schema: bool = True, **options: Any) -> DataFrame:
+        """Read CSV files; by default with a header line and types found by looking at the data.
+
+        Give ``schema="a int, b string"`` to say the types instead.
+        """
+        infer = infer_schema and "schema" not in options
+        return self._read("csv", path, {"header": header, "inferSchema": infer, **options})
+
+    def read_json(self, path: Paths, **options: Any) -> DataFrame:
+        """Read JSON-lines files; ``options`` are those of PySpark's reader."""
+        return self._read("json", path, options)
+
+    def read_table(self, name: str) -> DataFrame:
+        """A registered table or view, or one in a catalog, by its name."""
+
+        def read(_: str) -> DataFrame:
+            return self._frame(f"read {name}", lambda spark: spark.table(_quoted(name)))
+
+        return self._reading(name, read)
+
+    def register(self, name: str, data: Any) -> DataFrame:
+        """Make data known to SQL under ``name``, replacing what had the name, and return it as a frame.
+
+        Args:
+            name: any name; a dot separates schema and table, unless the name is quoted with backticks as in SQL.
+            data: an Arrow, pandas or Polars table, anything with the Arrow PyCapsule interface, a list of dicts,
+                or a Spark frame.
+        """
+        frame = data if self._is_frame(data) else self.from_arrow(data)
+        frame.createOrReplaceTempView(_quoted(name))
+        return self.read_table(name)
+
+    def from_arrow(self, data: Any) -> DataFrame:
+        """Tabular Python data as a frame, without giving it a name; see ``register`` for what is taken."""
+        if self._is_frame(data):
+            return self._frame("frame", lambda _: data)
+        from weirflow.spark.arrow import spark_table  # noqa: PLC0415 - imports pyspark
+
+        table = spark_table(data)
+        return self._frame("from_arrow", lambda spark: spark.createDataFrame(table))
+
+    def tables(self) -> list[str]:
+        """The names SQL can use without qualification: registered ones and tables of the current schema."""
+        return self.operations.run("list tables", self._table_names)
+
+    def drop(self, name: str) -> None:
+        """Forget a registered name, or drop the table of that name. ``TableNotFound`` if there is neither."""
+        quoted = _quoted(name)
+
+        def dropped(spark: Any) -> bool:
+            if not spark.catalog.tableExists(quoted):
+                return False
+            kind = "VIEW" if spark.catalog.getTable(quoted).tableType in _VIEWS else "TABLE"
+            spark.sql(f"DROP {kind} IDENTIFIER(:name)", args={"name": quoted})
+            return True
+
+        if not self._run(f"drop {name}", dropped):
+            known = self.tables()
+            raise TableNotFound(
+                f"No table or view is called {name!r}.",
+                hint=did_you_mean(name, known) or (f"the tables are {', '.join(known)}" if known else None),
+            )
+
+    def udf(self, name: str, function: Callable[..., Any], returns: Any = "string") -> Callable[..., Any]:
+        """Register a Python function for SQL under ``name`` and return it for use on columns.
+
+        ``returns`` is the Spark type of its result, such as ``"int"``; a function that is already a PySpark UDF
+        (``pandas_udf``, ``udf``) brings its own.
+        """
+        is_udf = hasattr(function, "evalType")
+        registered: Callable[..., Any] = self._run(
+            f"udf {name}",
+            lambda spark: spark.udf.register(name, function) if is_udf else spark.udf.register(name, function, returns),
+        )
+        return registered
+
+    def _read(self, source: str, path: Paths, options: dict[str, Any]) -> DataFrame:
+        paths = [str(path)] if isinstance(path, str) or hasattr(path, "__fspath__") else [str(part) for part in path]
+        if not paths:
+            raise ConfigError("No path is given to read from.")
+        schema = options.pop("schema", None)
+        return self._frame(
+            f"read {source} {paths[0]}",
+            lambda spark: spark.read.load(paths, format=source, schema=schema, **options),
+        )
+
+    def _is_frame(self, data: Any) -> bool:
+        self._started()  # a frame implies Spark, and the module below needs pyspark
+        from weirflow.spark.frame import is_frame  # noqa: PLC0415 - imports pyspark
+
+        return is_frame(data)
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL reads it whatever characters it has; one with backticks is taken to be quoted already."""
+    parts = name.split(".")
+    # What names nothing is for Spark to refuse.
+    return name if "`" in name or not all(parts) else ".".join(f"`{part}`" for part in parts)
