@@ -4,7 +4,7 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-peers docs docs-sql lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-state bench-peers docs docs-sql lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench-flow: setup ## measure what durability costs a flow and how fast it comes 
 
 bench-tpch: setup ## measure refreshes of the 22 TPC-H queries side by side with Spark
 	@$(BIN)/python benchmarks/tpch.py
+
+bench-state: setup ## measure updates of keyed state and its checkpoints
+	@$(BIN)/python benchmarks/state.py
 
 bench-peers: setup ## install the engines that bench-ticks compares with, each in an environment of its own
 	@$(BIN)/python benchmarks/peers.py

@@ -46,6 +46,8 @@ class Tables(SessionCore):
 
         return self._reading(name, read)
 
+    table = read_table
+
     def register(self, name: str, data: Any) -> DataFrame:
         """Make data known to SQL under ``name``, replacing what had the name, and return it as a frame.
 
