@@ -100,7 +100,9 @@ def test_a_checkpoint_that_was_acknowledged_restores_whatever_was_killed(tmp_pat
         for epoch in checkpoints.epochs():
             assert check(checkpoints.restore(ALL, epoch=epoch), at_least=epoch) == epoch
         backend = RocksDbStateBackend(tmp_path / "state")
-        checkpoints.save({ALL: backend}, epoch=check(backend, at_least=saved))
+        reached = check(backend, at_least=saved)
+        if reached not in checkpoints.epochs():  # the child may have saved just that, and was killed before saying so
+            checkpoints.save({ALL: backend}, epoch=reached)
         backend.close()
         assert sorted(path.name for path in tmp_path.iterdir()) == ["state", "storage"]
 
