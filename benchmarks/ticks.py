@@ -7,6 +7,8 @@ Pathway and Krishiv maintain the views; DuckDB, DataFusion and Spark recompute t
 delta is not charged to them. Each system is a child process that reads the same Arrow files; they take turns within
 each scenario, and no time counts unless the system's final view equals a recompute in NumPy, bit by bit.
 
+Weirflow's compiled kernels are loaded before the base; ``WEIRFLOW_COMPILED=off`` measures it on NumPy alone.
+
 ``python benchmarks/peers.py`` installs the peers; those that are missing are left out. Prints medians in milliseconds,
 then the limits, and writes benchmarks/results/ticks.json. The exit code is 1 when a limit is not met.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import weirflow
 from ticking.child import Scenario, Tick, serve
 from ticking.data import DIMS, FACTS, WEIGHT, weighted
+from weirflow.config import COMPILED
 from weirflow.ivm import compiled
 from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.zset.batch import Batch
@@ -22,7 +24,8 @@ class Weirflow:
     version = weirflow.__version__
 
     def __init__(self) -> None:
-        compiled.load()
+        if os.environ.get(COMPILED) != "off":
+            compiled.load()
 
     def open(self, scenario: Scenario) -> None:
         """Compile the view and load both tables as one first tick."""

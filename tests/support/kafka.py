@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from weirflow.spark.jars import Artifact, Coordinate, Dependencies, JarCache
+from weirflow.spark.artifacts import Artifact, Coordinate, Dependencies
+from weirflow.spark.jars import JarCache
 
 if TYPE_CHECKING:
     from types import TracebackType

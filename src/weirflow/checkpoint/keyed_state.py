@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weirflow.checkpoint.sealed import refused, seal, unseal
 from weirflow.checkpoint.state_files import StateFiles
-from weirflow.checkpoint.state_manifest import StateManifest, refused, seal, unseal
+from weirflow.checkpoint.state_manifest import EARLIER, StateManifest
 from weirflow.checkpoint.state_parts import restore_parts, save_part
 from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, StorageError
 
@@ -93,9 +94,9 @@ class KeyedStateCheckpoints:
             )
         chosen = epochs[-1] if epoch is None else epoch
         where = f"{self._storage.uri}/{_name(chosen)}"
-        manifest = unseal(self._storage.get(_name(chosen)), StateManifest, where)
+        manifest = unseal(self._storage.get(_name(chosen)), StateManifest, where, EARLIER)
         if manifest.epoch != chosen:
-            raise refused(where, f"it is that of epoch {manifest.epoch}")
+            raise refused(where, f"it is that of epoch {manifest.epoch}", EARLIER)
         return manifest
 
     def restore(

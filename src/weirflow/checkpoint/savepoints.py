@@ -11,8 +11,9 @@ import msgspec
 
 from weirflow.checkpoint.keyed_state import require_whole
 from weirflow.checkpoint.names import check_name
+from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.checkpoint.state_files import StateFiles
-from weirflow.checkpoint.state_manifest import FORMAT, FileRef, StatePart, refused, seal, unseal
+from weirflow.checkpoint.state_manifest import EARLIER, FileRef, StatePart
 from weirflow.checkpoint.state_parts import restore_parts, save_part, stored_in
 from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, did_you_mean
 from weirflow.state.dry_run import stored_versions
@@ -121,9 +122,9 @@ class Savepoints:
             raise ObjectNotFound(
                 f"There is no savepoint {name!r} at {self._storage.uri}.", uri=where, hint=did_you_mean(name, names)
             ) from None
-        savepoint = unseal(data, Savepoint, where)
+        savepoint = unseal(data, Savepoint, where, EARLIER)
         if savepoint.name != name:
-            raise refused(where, f"it is that of {savepoint.name!r}")
+            raise refused(where, f"it is that of {savepoint.name!r}", EARLIER)
         return savepoint
 
     def restore(

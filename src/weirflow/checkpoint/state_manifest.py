@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
-from weirflow.errors import StorageError
+from weirflow.checkpoint.sealed import FORMAT
 from weirflow.state.catalogue import SlotInfo  # noqa: TC001 - msgspec reads it
 
-FORMAT = 1
 EARLIER = "restore an earlier checkpoint (pass epoch=) or another savepoint"
-_SEPARATOR = b"\n"
-Sealed = TypeVar("Sealed", bound=msgspec.Struct)
 
 
 class FileRef(msgspec.Struct, frozen=True):
@@ -55,33 +51,3 @@ class StateManifest(msgspec.Struct, frozen=True):
     fence: int
     parts: list[StatePart]
     format: int = FORMAT
-
-
-def seal(content: msgspec.Struct) -> bytes:
-    """A file: a checksum, then JSON."""
-    body = msgspec.json.encode(content)
-    return hashlib.sha256(body).hexdigest().encode() + _SEPARATOR + body
-
-
-def unseal(data: bytes, kind: type[Sealed], where: str) -> Sealed:
-    """What is in a sealed file.
-
-    Raises:
-        StorageError: the file is damaged, or of a later format.
-    """
-    digest, separator, body = data.partition(_SEPARATOR)
-    if not separator or hashlib.sha256(body).hexdigest().encode() != digest:
-        raise refused(where, "its checksum is wrong")
-    try:
-        found: Any = msgspec.json.decode(body)
-        version = found.get("format") if isinstance(found, dict) else None
-        if version != FORMAT:
-            raise refused(where, f"its format is {version}, this Weirflow reads {FORMAT}")
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
-        raise refused(where, str(error)) from error
-
-
-def refused(where: str, why: str) -> StorageError:
-    """The error for a checkpoint or savepoint that cannot be used."""
-    return StorageError(f"{where} cannot be used: {why}.", uri=where, hint=EARLIER)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.checkpoint.local_errors import os_errors
-from weirflow.checkpoint.state_manifest import StatePart, refused
+from weirflow.checkpoint.sealed import refused
+from weirflow.checkpoint.state_manifest import EARLIER, StatePart
 from weirflow.errors import StateError, StorageError
 from weirflow.state.catalogue import read_slots
 from weirflow.state.groups import KeyGroupRange
@@ -151,7 +152,7 @@ def _opened(files: StateFiles, part: StatePart) -> Iterator[StateReader]:
         try:
             pack = _packed.decode(files.load(ref))
         except msgspec.MsgspecError as error:
-            raise refused(f"{files.uri}/{ref.object}", str(error)) from error
+            raise refused(f"{files.uri}/{ref.object}", str(error), EARLIER) from error
         memory.write({operator: dict(entries) for operator, entries in pack.items()})
     yield memory
 
@@ -162,5 +163,5 @@ def _place(files: StateFiles, part: StatePart, folder: Path) -> None:
         folder.mkdir()
     for name, ref in part.files.items():
         if Path(name).name != name:
-            raise refused(f"{files.uri}/{ref.object}", f"{name!r} is no file of a database")
+            raise refused(f"{files.uri}/{ref.object}", f"{name!r} is no file of a database", EARLIER)
         files.load_file(ref, folder / name)

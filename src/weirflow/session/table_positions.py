@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weirflow.ivm.flow.sink import Guarantee
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
 _OWNER = "weirflow.owner"
@@ -31,16 +31,30 @@ class TablePosition(Protocol):
         """Commits inside the block bring the table to the epoch."""
 
 
-class DeltaPosition:
-    """A transaction of the Delta table: application and version are part of the commit."""
-
-    kind = "Delta"
-    guarantee = Guarantee.EXACTLY_ONCE
+class _OwnedTable:
+    """What all positions know, and how they set Spark's configuration for a while."""
 
     def __init__(self, native: Any, table: str, owner: str) -> None:
         self._native = native
         self._table = table
         self._owner = owner
+
+    @contextmanager
+    def _configured(self, settings: Mapping[str, str]) -> Iterator[None]:
+        for name, value in settings.items():
+            self._native.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in settings:
+                self._native.conf.unset(name)
+
+
+class DeltaPosition(_OwnedTable):
+    """A transaction of the Delta table: application and version are part of the commit."""
+
+    kind = "Delta"
+    guarantee = Guarantee.EXACTLY_ONCE
 
     def read(self) -> int | None:
         """See ``TablePosition``."""
@@ -50,28 +64,16 @@ class DeltaPosition:
         found = log.unsafeVolatileSnapshot().transactions().get(self._owner)
         return int(found.get()) if found.isDefined() else None
 
-    @contextmanager
-    def recorded(self, epoch: int) -> Iterator[None]:
+    def recorded(self, epoch: int) -> AbstractContextManager[None]:
         """See ``TablePosition``."""
-        self._native.conf.set(_DELTA_APP, self._owner)
-        self._native.conf.set(_DELTA_VERSION, str(epoch))
-        try:
-            yield
-        finally:
-            self._native.conf.unset(_DELTA_APP)
-            self._native.conf.unset(_DELTA_VERSION)
+        return self._configured({_DELTA_APP: self._owner, _DELTA_VERSION: str(epoch)})
 
 
-class IcebergPosition:
+class IcebergPosition(_OwnedTable):
     """Properties of the snapshots of an Iceberg table, which Spark's catalog remembers for a while: it is refreshed."""
 
     kind = "Iceberg"
     guarantee = Guarantee.EXACTLY_ONCE
-
-    def __init__(self, native: Any, table: str, owner: str) -> None:
-        self._native = native
-        self._table = table
-        self._owner = owner
 
     def read(self) -> int | None:
         """See ``TablePosition``."""
@@ -84,29 +86,17 @@ class IcebergPosition:
         found: int | None = self._native.sql(query).first()[0]
         return found
 
-    @contextmanager
-    def recorded(self, epoch: int) -> Iterator[None]:
+    def recorded(self, epoch: int) -> AbstractContextManager[None]:
         """See ``TablePosition``."""
         self._native.catalog.refreshTable(self._table)
-        self._native.conf.set(f"{_ICEBERG}{_OWNER}", self._owner)
-        self._native.conf.set(f"{_ICEBERG}{_EPOCH}", str(epoch))
-        try:
-            yield
-        finally:
-            self._native.conf.unset(f"{_ICEBERG}{_OWNER}")
-            self._native.conf.unset(f"{_ICEBERG}{_EPOCH}")
+        return self._configured({f"{_ICEBERG}{_OWNER}": self._owner, f"{_ICEBERG}{_EPOCH}": str(epoch)})
 
 
-class PropertyPosition:
+class PropertyPosition(_OwnedTable):
     """Properties of any other table, set after the commit: what came in between is written again."""
 
     kind = "catalog"
     guarantee = Guarantee.AT_LEAST_ONCE
-
-    def __init__(self, native: Any, table: str, owner: str) -> None:
-        self._native = native
-        self._table = table
-        self._owner = owner
 
     def read(self) -> int | None:
         """See ``TablePosition``."""

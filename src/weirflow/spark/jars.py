@@ -10,7 +10,6 @@ copy of the folder is all that another machine needs.
 from __future__ import annotations
 
 import contextlib
-import enum
 import fcntl
 import hashlib
 import json
@@ -20,32 +19,17 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, DependencyMissing, PackageUnavailable
+from weirflow.spark.ivy_input import ivy_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-_PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
-_COORDINATE = re.compile(rf"(?P<group>{_PART}):(?P<artifact>{_PART}):(?P<version>{_PART})")
-# Ivy's names for "whatever is newest today", which a cache cannot keep.
-_MOVING_VERSION = re.compile(r"latest\.|LATEST$|RELEASE$")
-
-# Spark loads its own copy of these first, whatever is put beside it.
-_SHIPPED_WITH_SPARK = (
-    ("org.apache.spark", ".*"),
-    ("org.scala-lang", ".*"),
-    ("org.apache.hadoop", "hadoop-client-.*"),
-    ("org.slf4j", ".*"),
-    ("org.apache.logging.log4j", ".*"),
-    ("log4j", ".*"),
-    ("ch.qos.logback", ".*"),
-    ("ch.qos.reload4j", ".*"),
-    ("commons-logging", ".*"),
-)
+    from weirflow.spark.artifacts import Artifact
 
 _MANIFEST_FORMAT = 1
 _LOCK_POLL_SECONDS = 0.1
@@ -53,58 +37,6 @@ _IVY_LAYOUT = "[conf]/[organisation]/[module]/[revision]/[artifact]-[revision](-
 _IVY_MISSING = re.compile(r"^\s*:: (?P<group>[^\s#]+)#(?P<artifact>[^\s;]+);(?P<version>[^\s!:]+)[!:]", re.MULTILINE)
 _IVY_CRASH = re.compile(r"\S+(?:Exception|Error)\b.*")
 _IVY_UNREACHABLE = re.compile(r"Server access error|Host \S+ not found|UnknownHostException|timed out")
-
-
-@dataclass(frozen=True)
-class Coordinate:
-    """The Maven coordinate of one artifact.
-
-    >>> Coordinate.parse("org.postgresql:postgresql:42.7.4").artifact
-    'postgresql'
-    """
-
-    group: str
-    artifact: str
-    version: str
-
-    @classmethod
-    def parse(cls, text: str) -> Coordinate:
-        """Read ``group:artifact:version``; anything else, or a version that moves, is a ConfigError."""
-        found = _COORDINATE.fullmatch(text)
-        if found is None:
-            raise ConfigError(
-                f"{text!r} is not a Maven coordinate.",
-                hint="write group:artifact:version, for example org.postgresql:postgresql:42.7.4",
-            )
-        if _MOVING_VERSION.match(found["version"]):
-            raise ConfigError(f"{text!r} names no fixed version.", hint="write the version to use in full")
-        return cls(found["group"], found["artifact"], found["version"])
-
-    def __str__(self) -> str:
-        return f"{self.group}:{self.artifact}:{self.version}"
-
-
-class Dependencies(enum.Enum):
-    """Which of an artifact's own dependencies come with it."""
-
-    NONE = "none"
-    BESIDES_SPARK = "besides-spark"
-    ALL = "all"
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """One artifact to have in the cache, and ``purpose``, the words for it in messages."""
-
-    coordinate: Coordinate
-    dependencies: Dependencies = Dependencies.BESIDES_SPARK
-    purpose: str = field(default="", compare=False)
-
-    @property
-    def manifest_name(self) -> str:
-        """The file that lists this artifact's jars."""
-        group, artifact, version = self.coordinate.group, self.coordinate.artifact, self.coordinate.version
-        return f"{group}_{artifact}-{version}.{self.dependencies.value}.json"
 
 
 @dataclass(frozen=True)
@@ -260,7 +192,7 @@ class JarCache:
                 f"fetching {_describe(missing)} needs PySpark's Ivy, and {self.ivy_jar} is missing.",
                 hint="pip install --force-reinstall pyspark",
             )
-        (staging / "ivy.xml").write_text(_ivy_xml(missing), encoding="utf-8")
+        (staging / "ivy.xml").write_text(ivy_xml(missing), encoding="utf-8")
         settings = () if self.ivy_settings is None else ("-settings", str(self.ivy_settings.absolute()))
         # Relative to the staging folder: Ivy would read brackets and braces in its name as a pattern.
         command = (
@@ -329,35 +261,6 @@ def _describe(artifacts: Iterable[Artifact]) -> str:
     purposes = Counter(artifact.purpose for artifact in listed if artifact.purpose)
     named = [f"{purpose} ({count} jar{'s'[: count > 1]})" for purpose, count in purposes.items()]
     return ", ".join(named + [str(artifact.coordinate) for artifact in listed if not artifact.purpose])
-
-
-def _ivy_xml(artifacts: Sequence[Artifact]) -> str:
-    """Ivy's input: each artifact in a configuration of its own, so that none decides another's versions."""
-    configurations = "".join(f'<conf name="c{number}"/>' for number in range(len(artifacts)))
-    dependencies = "\n".join(_ivy_dependency(f"c{number}", artifact) for number, artifact in enumerate(artifacts))
-    return (
-        '<ivy-module version="2.0">\n<info organisation="weirflow" module="fetch"/>\n'
-        f"<configurations>{configurations}</configurations>\n"
-        f"<dependencies>\n{dependencies}\n</dependencies>\n</ivy-module>\n"
-    )
-
-
-def _ivy_dependency(conf: str, artifact: Artifact) -> str:
-    """One line of Ivy's input; the pattern of a coordinate leaves nothing to escape."""
-    coordinate, depth = artifact.coordinate, artifact.dependencies
-    excluded = _SHIPPED_WITH_SPARK if depth is Dependencies.BESIDES_SPARK else ()
-    # Ivy would exclude the artifact itself as well, and who names a part of Spark wants it.
-    itself = f"(?!{re.escape(coordinate.artifact)}$)"
-    excludes = "".join(
-        f'<exclude org="{re.escape(org)}" module="{itself if org == coordinate.group else ""}{module}"'
-        ' matcher="regexp"/>'
-        for org, module in excluded
-    )
-    mapping = f'{conf}->master" transitive="false' if depth is Dependencies.NONE else f"{conf}->default"
-    return (
-        f'<dependency org="{coordinate.group}" name="{coordinate.artifact}" rev="{coordinate.version}"'
-        f' conf="{mapping}">{excludes}</dependency>'
-    )
 
 
 def _describe_jars(folder: Path) -> list[tuple[Jar, Path]]:

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, PackageUnavailable, did_you_mean
-from weirflow.spark.jars import Artifact, Coordinate, Dependencies, JarCache
+from weirflow.spark.artifacts import Artifact, Coordinate, Dependencies
+from weirflow.spark.jars import JarCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -21,7 +21,8 @@ import psutil
 import pytest
 
 from weirflow.errors import ConfigError, DependencyMissing, PackageUnavailable
-from weirflow.spark.jars import Artifact, Coordinate, Dependencies, JarCache
+from weirflow.spark.artifacts import Artifact, Coordinate, Dependencies
+from weirflow.spark.jars import JarCache
 from weirflow.spark.packages import CONNECTORS, connector_conf, resolve_jars
 
 JAVA = Path(shutil.which("java") or "java")

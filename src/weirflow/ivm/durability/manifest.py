@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any
-
 import msgspec
 
-from weirflow.errors import StorageError
+from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 
-FORMAT = 1
+_EARLIER = "restore an earlier one: pass epoch="
 _FOLDER = "manifests/"
 _SUFFIX = ".json"
-_SEPARATOR = b"\n"
 
 
 class RunRef(msgspec.Struct, frozen=True, array_like=True):
@@ -88,8 +84,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     def encode(self) -> bytes:
         """The file: a checksum, then JSON."""
-        body = msgspec.json.encode(self)
-        return hashlib.sha256(body).hexdigest().encode() + _SEPARATOR + body
+        return seal(self)
 
 
 def manifest_name(epoch: int, record: int) -> str:
@@ -104,23 +99,7 @@ def decode_manifest(data: bytes, name: str, uri: str) -> Manifest:
         StorageError: the file is damaged, of a later format, or lies under another manifest's name.
     """
     where = f"{uri}/{name}"
-    digest, separator, body = data.partition(_SEPARATOR)
-    if not separator or hashlib.sha256(body).hexdigest().encode() != digest:
-        raise _refused(where, "its checksum is wrong")
-    try:
-        found: Any = msgspec.json.decode(body)
-        version = found.get("format") if isinstance(found, dict) else None
-        if version != FORMAT:
-            raise _refused(where, f"its format is {version}, this Weirflow reads {FORMAT}")
-        manifest = msgspec.json.decode(body, type=Manifest)
-    except msgspec.MsgspecError as error:
-        raise _refused(where, str(error)) from error
+    manifest = unseal(data, Manifest, where, _EARLIER)
     if manifest.name != name:
-        raise _refused(where, f"it is that of {manifest.name}")
+        raise refused(where, f"it is that of {manifest.name}", _EARLIER)
     return manifest
-
-
-def _refused(where: str, why: str) -> StorageError:
-    return StorageError(
-        f"The checkpoint {where} cannot be used: {why}.", uri=where, hint="restore an earlier one: pass epoch="
-    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weirflow.errors import DataError
+from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spined
@@ -47,7 +47,7 @@ class AdditiveArrangement(Spined):
         self.key_types = tuple(key_types)
         self.width = width
         self._order = CodeOrder(Equality.GROUPING)
-        self._codes = partial(_key_codes, row_hash)
+        self._codes = KeyCodes(len(self.key_types), row_hash)
         super().__init__(self._order, runs, spill, self._codes)
 
     def add(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
@@ -89,7 +89,3 @@ class AdditiveArrangement(Spined):
             run = merge.advance(_ROWS_PER_BATCH)
             if len(run):
                 yield run.columns, run.values
-
-
-def _key_codes(row_hash: RowHash, keys: Sequence[pa.Array], length: int) -> UInt64s:
-    return row_hash(keys, length, Equality.GROUPING)

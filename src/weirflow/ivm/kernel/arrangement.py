@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel.codes import EVERYTHING, NOTHING, RowCodes
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spined
 from weirflow.ivm.kernel.state import Matches
 from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
-from weirflow.ivm.zset.hashing import Equality, RowHash, has_floats, hash_rows
+from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.zset.batch import Int64s, UInt64s
+    from weirflow.ivm.zset.batch import Int64s
 
-_HIGH = np.uint64(0xFFFFFFFF00000000)
-_LOW = np.uint64(0x00000000FFFFFFFF)
-_NOTHING = np.uint64(0)
-_EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ROWS_PER_BATCH = 1 << 16
 
 
@@ -54,7 +51,7 @@ class Arrangement(Spined):
         self.key_count = key_count
         self._hash = row_hash
         self._order = CodeOrder(Equality.IDENTITY)
-        self._codes = _RowCodes(self.types, key_count, row_hash)
+        self._codes = RowCodes(self.types, key_count, row_hash)
         self._span = self._codes.span
         super().__init__(self._order, runs, spill, self._codes)
 
@@ -92,7 +89,7 @@ class Arrangement(Spined):
         """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""
         total = np.zeros(len(batch), np.int64)
         codes = self._codes(batch.columns, len(batch))
-        needles = Needles(batch.columns, codes, _NOTHING, Equality.IDENTITY)
+        needles = Needles(batch.columns, codes, NOTHING, Equality.IDENTITY)
         for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a row once, so no probe row occurs twice and plain indexing adds up.
             total[probe] += run.values[position, 0]
@@ -111,35 +108,10 @@ class Arrangement(Spined):
 
     def _needles(self, keys: Sequence[pa.Array], length: int) -> Needles:
         assert len(keys) == self.key_count
-        if self._span == _EVERYTHING:
+        if self._span == EVERYTHING:
             return Needles(keys, np.zeros(length, np.uint64), self._span, Equality.GROUPING)
         codes = self._hash(keys, length, Equality.GROUPING)
         return Needles(keys, codes & ~self._span, self._span, Equality.GROUPING)
-
-
-class _RowCodes:
-    """The codes of whole rows; ``span`` are the bits of a code that tell nothing about the key."""
-
-    def __init__(self, types: Sequence[pa.DataType], key_count: int, row_hash: RowHash) -> None:
-        self.span = _EVERYTHING if key_count == 0 else _NOTHING if key_count == len(types) else _LOW
-        self._key_count = key_count
-        self._hash = row_hash
-        self._float_keys = any(has_floats(type_) for type_ in types[:key_count])
-
-    def __call__(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
-        keys = columns[: self._key_count]
-        if self.span == _EVERYTHING:
-            return self._hash(columns, length, Equality.IDENTITY)
-        codes = self._hash(keys, length, Equality.GROUPING)
-        if self.span == _NOTHING:
-            return codes
-        rest = columns if self._float_keys else columns[self._key_count :]
-        # In place: for a bulk load, the fresh memory of temporaries costs more than the arithmetic.
-        codes &= _HIGH
-        lower = self._hash(rest, length, Equality.IDENTITY)
-        lower &= _LOW
-        codes |= lower
-        return codes
 
 
 def _consolidated(found: Matches, row_hash: RowHash) -> Matches:

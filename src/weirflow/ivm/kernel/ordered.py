@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import Merge
 from weirflow.ivm.kernel.ordering import SortColumn, prefixes, row_order
 from weirflow.ivm.kernel.run import Run
@@ -54,9 +54,9 @@ class OrderedArrangement(Spined):
         self.types = tuple(types)
         self.key_count = key_count
         self.order = tuple(order)
-        self._hash = row_hash
         self._run_order = _OrderedRuns(self.order)
-        super().__init__(self._run_order, runs, spill, partial(_key_codes, row_hash, key_count))
+        self._codes = KeyCodes(key_count, row_hash)
+        super().__init__(self._run_order, runs, spill, self._codes)
 
     def insert(self, batch: Batch) -> None:
         """Add the rows' weights to the stored ones: positive to insert, negative to retract."""
@@ -104,7 +104,7 @@ class OrderedArrangement(Spined):
 
     def _first_of(self, keys: Sequence[pa.Array], length: int, count: int, ahead: int) -> tuple[Matches, Bools]:
         """The first rows of those keys for which ``ahead`` rows of each run suffice, and which keys these are."""
-        needles = Needles(keys, self._hash(keys, length, Equality.GROUPING), _EXACT, Equality.GROUPING)
+        needles = Needles(keys, self._codes(keys, length), _EXACT, Equality.GROUPING)
         parts: list[tuple[Int64s, tuple[pa.Array, ...], Int64s, Bools]] = []
         for run in self._spine.runs:
             probe, first, size = needles.ranges(run)
@@ -146,10 +146,6 @@ class OrderedArrangement(Spined):
         enough = (total >= count) | ~cut_off
         kept = np.flatnonzero((weights > 0) & enough[probe])
         return Matches(probe[kept], Batch(take_columns(columns[:-1], rows[kept]), weights[kept])), enough
-
-
-def _key_codes(row_hash: RowHash, key_count: int, columns: Sequence[pa.Array], length: int) -> UInt64s:
-    return row_hash(columns[:key_count], length, Equality.GROUPING)
 
 
 class _OrderedRuns:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel.run import BLOCK, FEW_NEEDLES
@@ -16,6 +15,8 @@ from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
 
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
@@ -117,23 +118,7 @@ class Needles:
         return equal
 
     def _equal(self, hits: Hits) -> Bools:
-        """Which pairs have equal keys: the keys of all runs are gathered first, to compare them once."""
-        if len(hits) == 1 or compiled.kernels is not None:
-            parts = [
-                equal_rows_at(run.columns[: len(self._keys)], at, self._keys, probe, self._equality)
-                for run, probe, at in hits
-            ]
-            return parts[0] if len(parts) == 1 else np.concatenate(parts)
-        probe = np.concatenate([probe for _, probe, _ in hits])
-        equal = np.ones(len(probe), np.bool_)
-        for index, key in enumerate(self._keys):
-            stored = [run.columns[index] for run, _, _ in hits]
-            if is_fixed_width(key.type) and key.null_count == 0 and not any(array.null_count for array in stored):
-                gathered = [raw_values(array)[at] for array, (_, _, at) in zip(stored, hits, strict=True)]
-                equal &= equal_values(np.concatenate(gathered), raw_values(key)[probe], self._equality)
-            else:
-                taken = pa.concat_arrays(
-                    [take_array(array, at) for array, (_, _, at) in zip(stored, hits, strict=True)]
-                )
-                equal &= equal_arrays(taken, take_array(key, probe), self._equality)
-        return equal
+        """Which pairs have equal keys."""
+        count = len(self._keys)
+        parts = [equal_rows_at(run.columns[:count], at, self._keys, probe, self._equality) for run, probe, at in hits]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)

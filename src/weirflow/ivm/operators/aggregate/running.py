@@ -72,10 +72,8 @@ class RunningExtreme:
             doubles = bits.view(np.float64)
             bits = np.where(np.isnan(doubles), np.nan, doubles).view(np.int64)
         held: dict[tuple[int, int, int], int] = {}
-        for *row, weight in zip(
-            groups.tolist(), self._words(bits).tolist(), bits.tolist(), weights.tolist(), strict=True
-        ):
-            group, word, value = row
+        words = self._words(bits).tolist()
+        for group, word, value, weight in zip(groups.tolist(), words, bits.tolist(), weights.tolist(), strict=True):
             held[group, word, value] = held.get((group, word, value), 0) + weight
         # Of zeros of either sign the negative one comes first, as in ordered rows.
         first: dict[int, tuple[int, int]] = {}

@@ -1,0 +1,44 @@
+"""Sealed files: a checksum, then JSON with a format version. What is damaged or too new is refused by name."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, TypeVar
+
+import msgspec
+
+from weirflow.errors import StorageError
+
+FORMAT = 1
+_SEPARATOR = b"\n"
+_Content = TypeVar("_Content", bound=msgspec.Struct)
+
+
+def seal(content: msgspec.Struct) -> bytes:
+    """The file of a struct, which has a field ``format``."""
+    body = msgspec.json.encode(content)
+    return hashlib.sha256(body).hexdigest().encode() + _SEPARATOR + body
+
+
+def unseal(data: bytes, kind: type[_Content], where: str, hint: str) -> _Content:
+    """What is in a sealed file; ``hint`` is what to do if it cannot be used.
+
+    Raises:
+        StorageError: the file is damaged, or of a later format.
+    """
+    digest, separator, body = data.partition(_SEPARATOR)
+    if not separator or hashlib.sha256(body).hexdigest().encode() != digest:
+        raise refused(where, "its checksum is wrong", hint)
+    try:
+        found: Any = msgspec.json.decode(body)
+        version = found.get("format") if isinstance(found, dict) else None
+        if version != FORMAT:
+            raise refused(where, f"its format is {version}, this Weirflow reads {FORMAT}", hint)
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.MsgspecError as error:
+        raise refused(where, str(error), hint) from error
+
+
+def refused(where: str, why: str, hint: str) -> StorageError:
+    """The error for a file that cannot be used."""
+    return StorageError(f"{where} cannot be used: {why}.", uri=where, hint=hint)

@@ -1,0 +1,59 @@
+"""Codes: the 64 bits by which rows are sorted and found. They only guide; rows are always compared themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weirflow.ivm.zset.hashing import Equality, RowHash, has_floats
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.zset.batch import UInt64s
+
+_HIGH = np.uint64(0xFFFFFFFF00000000)
+_LOW = np.uint64(0x00000000FFFFFFFF)
+NOTHING = np.uint64(0)
+EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class KeyCodes:
+    """The codes of rows by their key, which is the first ``key_count`` columns, alone."""
+
+    def __init__(self, key_count: int, row_hash: RowHash) -> None:
+        self._key_count = key_count
+        self._hash = row_hash
+
+    def __call__(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
+        """The codes of ``length`` rows."""
+        return self._hash(columns[: self._key_count], length, Equality.GROUPING)
+
+
+class RowCodes:
+    """The codes of whole rows; ``span`` are the bits of a code that tell nothing about the key."""
+
+    def __init__(self, types: Sequence[pa.DataType], key_count: int, row_hash: RowHash) -> None:
+        self.span = EVERYTHING if key_count == 0 else NOTHING if key_count == len(types) else _LOW
+        self._key_count = key_count
+        self._hash = row_hash
+        self._float_keys = any(has_floats(type_) for type_ in types[:key_count])
+
+    def __call__(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
+        """The codes of ``length`` rows."""
+        keys = columns[: self._key_count]
+        if self.span == EVERYTHING:
+            return self._hash(columns, length, Equality.IDENTITY)
+        codes = self._hash(keys, length, Equality.GROUPING)
+        if self.span == NOTHING:
+            return codes
+        rest = columns if self._float_keys else columns[self._key_count :]
+        # In place: for a bulk load, the fresh memory of temporaries costs more than the arithmetic.
+        codes &= _HIGH
+        lower = self._hash(rest, length, Equality.IDENTITY)
+        lower &= _LOW
+        codes |= lower
+        return codes
