@@ -52,6 +52,7 @@ class Model:
 
     def _compared(self, case: Case, ticked: Ticked, scratch: Scratch) -> Mismatch | None:
         """Against DuckDB what it can compute, and against a circuit from scratch the rest, and all at the end."""
+        assert ticked.maintained is not None
         views = ticked.maintained.views
         self.tally.filled += sum(bool(rows) for rows in views.values())
         expected = self._duckdb(case, ticked.tables)

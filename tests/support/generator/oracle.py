@@ -54,7 +54,7 @@ class Oracle:
         for ticked in replay(case, self.tally):
             if ticked.error is not None and self._runs(case, ticked.attempted):
                 return Mismatch(ticked.number, "the tick", "Spark", f"which does not raise {ticked.error}")
-        if ticked is None:
+        if ticked is None or ticked.maintained is None:
             return None
         theirs = self._spark_views(case, ticked.tables)
         if theirs is None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from support.generator.case import Case
 
+START = -1
+
 
 @dataclass(frozen=True)
 class Mismatch:
@@ -58,7 +60,8 @@ class Ticked:
     """What is there after a tick; one that failed with a data error has been discarded."""
 
     number: int
-    maintained: Maintained
+    """Counted from 0; `START` are the views over empty tables, which come here only if they fail."""
+    maintained: Maintained | None
     tables: Tables
     """The sources as the views stand for them: without a tick that failed."""
     error: DataError | None = None
@@ -67,14 +70,18 @@ class Ticked:
 
 
 def replay(case: Case, tally: Tally) -> Iterator[Ticked]:
-    """Run a case on one circuit, tick by tick; nothing if its views are refused."""
+    """Run a case on one circuit, tick by tick; nothing if its views are refused, the start alone if that fails."""
     tally.cases += 1
+    tables = Tables(list(case.sources))
     try:
         maintained = Maintained(case.sources, {view.name: view.text.spark for view in case.views})
     except NotIncremental as error:
         tally.refusals[error.message] += 1
         return
-    tables = Tables(list(case.sources))
+    except DataError as error:
+        tally.failed_ticks += 1
+        yield Ticked(START, None, tables, error, tables)
+        return
     for number, tick in enumerate(case.ticks):
         tally.ticks += 1
         possible, after = tables.after(tick)
