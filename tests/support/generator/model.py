@@ -74,8 +74,9 @@ class Model:
         for place, view in enumerate(known):
             try:
                 result[view.name] = duckdb_rows(self._connection, _with_views(known[:place], view))
-            except (duckdb.OutOfRangeException, duckdb.ConversionException):
-                # It computes what Spark skips: the left side of a division by NULL, for one.
+            except (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.BinderException):
+                # It computes what Spark skips, the left side of a division by NULL, for one; to it the month of NULL
+                # is a double, which has no bits.
                 self.tally.unanswered += 1
         self.tally.by_duckdb += len(result)
         return result

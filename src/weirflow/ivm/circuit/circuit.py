@@ -154,7 +154,7 @@ class Circuit:
                 if not inputs:
                     continue
                 inputs = [outputs.get(one) or self.nodes[one].operator.nothing for one in node.inputs]
-            output = _stepped(node.operator, inputs)
+            output = stepped(node.operator, inputs)
             if len(output):
                 outputs[number] = output
         changed = {
@@ -187,7 +187,7 @@ class Circuit:
             node.operator.discard()
 
 
-def _stepped(operator: Operator, inputs: Sequence[Batch]) -> Batch:
+def stepped(operator: Operator, inputs: Sequence[Batch]) -> Batch:
     """The operator's output; rows that come and go within the tick are not there, so they cannot fail it."""
     try:
         return operator.step(inputs)

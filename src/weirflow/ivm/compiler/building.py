@@ -47,7 +47,10 @@ class Building(ABC):
     def arrange(
         self, node: int, keys: Sequence[Expr], fields: Sequence[logical.Field], *, keyed_only: bool = False
     ) -> Arranged:
-        """An arrangement of a node's rows by keys, shared by all who want the same; ``keyed_only`` drops NULL keys."""
+        """An arrangement of a node's rows by keys, shared by all who want the same.
+
+        ``keyed_only`` is for the side of a join that is probed: it has no rows with NULL in a key.
+        """
         wanted = (node, tuple(keys), keyed_only)
         if wanted not in self._arranged:
             self._arranged[wanted] = self._new_arrangement(node, tuple(keys), fields, keyed_only=keyed_only)
@@ -68,7 +71,8 @@ class Building(ABC):
         layout = (*keys, *payload)
         projected = self._project(node, layout)
         normal = self._normalized(projected, [logical.Field("", key.type) for key in keys])
-        arrange = self._arrange_operator([expression.type for expression in layout], len(keys))
+        met_by_all = keyed_only and not keys
+        arrange = self._arrange_operator([expression.type for expression in layout], len(keys), met_by_all=met_by_all)
         number = self._circuit.add(arrange, [normal], "arrange", len(keys))
         return Arranged(number, tuple(positions[index] for index in range(len(fields))))
 

@@ -86,7 +86,7 @@ class JoinLowering(Building):
         flags = self.node(logical.Project(totals, (_positive(0), _positive(1)), fields))
         steady = self._circuit.add(Consolidate((BOOL, BOOL)), [flags], "consolidate")
         left = self.arrange(anti, (), plan.left.fields)
-        right = self.arrange(steady, (), fields)
+        right = self.arrange(steady, (), fields, keyed_only=True)
         width = len(plan.left.fields)
         joined = self._circuit.add(
             Join(self.arrange_at(left), self.arrange_at(right), left.positions, right.positions, None),

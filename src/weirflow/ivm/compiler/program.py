@@ -158,7 +158,7 @@ class Program:
             self._cut(first, set(self._unfilled))
             raise
         finally:
-            self._settle()
+            self.settle()
 
     def drop(self, name: str) -> None:
         """Remove a relation that no other reads, and all state that was for it alone."""
@@ -203,17 +203,16 @@ class Program:
         """Instead of ``fill``: take the state of all that was added from another program of the same operators."""
         for node in self.circuit.nodes[self._filled :]:
             if node.operator.states:
-                for state, runs in zip(node.operator.states, states[node.fingerprint], strict=True):
-                    state.adopt(runs)
-        self._settle()
+                node.operator.adopt(states[node.fingerprint])
+        self.settle()
 
-    # Inner workings
-
-    def _settle(self) -> None:
-        """All that was added now holds its rows."""
+    def settle(self) -> None:
+        """Take all that was added for filled: it is, or its state is elsewhere."""
         self._lowering.forget_plans()
         self._filled = len(self.circuit.nodes)
         self._unfilled.clear()
+
+    # Inner workings
 
     def _add(self, name: str, relation: Relation) -> None:
         self.relations[name] = relation

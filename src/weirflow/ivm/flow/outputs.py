@@ -54,6 +54,12 @@ class Outputs:
         with self._lock:
             self._callbacks.setdefault(view, []).append(callback)
 
+    @property
+    def watched(self) -> set[str]:
+        """The views that somebody watches or is called with."""
+        with self._lock:
+            return {watch.view for watch in self._watches} | set(self._callbacks)
+
     def await_room(self, changed: Mapping[str, Batch]) -> None:
         """Wait until every watch that holds ticks back has room for what changed; ``FlowError`` if that takes long."""
         deadline = time.monotonic() + _ROOM_SECONDS

@@ -134,8 +134,8 @@ class SourceInput:
             ConfigError: the data does not fit the schema.
             DataError: it retracts a row that the source does not hold, or a key is NULL.
         """
-        given = self._weighted(data)
-        digest = _digest(given) if self.source.dedup else None
+        given = self.weighted(data)
+        digest = digest_of(given) if self.source.dedup else None
         if digest is not None and digest in self.digests:
             return Change(len(given), self._nothing, self._nothing, self.watermark, dropped=True)
         rows, late, watermark = self._in_time(given)
@@ -168,7 +168,8 @@ class SourceInput:
         if change.digest is not None:
             self.digests.append(change.digest)
 
-    def _weighted(self, data: Any) -> Batch:
+    def weighted(self, data: Any) -> Batch:
+        """The rows of ``data`` with their weights, as they are given; ``ConfigError`` if they do not fit the schema."""
         schema = self.source.schema
         try:
             if isinstance(data, DeltaBatch):
@@ -271,5 +272,6 @@ def _micros(column: pa.Array) -> pa.Array:
     return column.cast(pa.int64())
 
 
-def _digest(rows: Batch) -> bytes:
+def digest_of(rows: Batch) -> bytes:
+    """What tells rows from others."""
     return hashlib.blake2b(encode_rows(rows), digest_size=16).digest()

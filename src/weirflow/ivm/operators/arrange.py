@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 
 class Arrange(Operator):
-    """A delta made probeable by its first ``key_count`` columns."""
+    """A delta made probeable by its first ``key_count`` columns.
 
-    def __init__(self, types: Sequence[pa.DataType], key_count: int) -> None:
+    Attributes:
+        met_by_all: whether it is the side of a join without keys that each row of the other meets whole.
+    """
+
+    def __init__(self, types: Sequence[pa.DataType], key_count: int, *, met_by_all: bool = False) -> None:
         super().__init__(types)
+        self.met_by_all = met_by_all
         self.arrangement = Arrangement(self.types, key_count)
         self.key_count = key_count
 

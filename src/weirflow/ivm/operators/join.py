@@ -41,32 +41,32 @@ class Join(Operator):
     ) -> None:
         types = [left.types[index] for index in left_columns]
         super().__init__([*types, *(right.types[index] for index in right_columns)])
-        self._left = left
-        self._right = right
-        self._left_columns = tuple(left_columns)
-        self._right_columns = tuple(right_columns)
+        self.left = left
+        self.right = right
+        self.left_columns = tuple(left_columns)
+        self.right_columns = tuple(right_columns)
         self._residual: Evaluator | None = compile_expression(residual) if residual is not None else None
 
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
         """See ``Operator``: rows that meet have equal keys, so a key that has a bound on both sides keeps one."""
-        keys = range(self._left.key_count)
+        keys = range(self.left.key_count)
         bounds = {column: bound for column, bound in least(inputs).items() if column in keys}
-        columns = (*self._left_columns, *self._right_columns)
+        columns = (*self.left_columns, *self.right_columns)
         return {at: bounds[column] for at, column in enumerate(columns) if column in bounds}
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
         left, right = deltas
-        keys = self._left.key_count
+        keys = self.left.key_count
         parts = []
         if len(left):
-            parts.append(self._joined(left, self._right.arrangement.probe(left.columns[:keys], count=len(left))))
+            parts.append(self._joined(left, self.right.arrangement.probe(left.columns[:keys], count=len(left))))
         if len(right):
             parts.append(
-                self._joined_reversed(right, self._left.arrangement.probe(right.columns[:keys], count=len(right)))
+                self._joined_reversed(right, self.left.arrangement.probe(right.columns[:keys], count=len(right)))
             )
         if len(left) and len(right):
-            new = Arrangement(self._right.types, keys)
+            new = Arrangement(self.right.types, keys)
             new.insert(right)
             parts.append(self._joined(left, new.probe(left.columns[:keys], count=len(left))))
         present = [part for part in parts if len(part)]
@@ -84,7 +84,7 @@ class Join(Operator):
         Only pairs that meet the residual condition are returned, with the chosen columns.
         """
         if self._residual is None:
-            left, right = left.select(self._left_columns), right.select(self._right_columns)
+            left, right = left.select(self.left_columns), right.select(self.right_columns)
         if left_at is not None:
             left = left.take(left_at)
         if right_at is not None:
@@ -95,5 +95,5 @@ class Join(Operator):
         if len(weights):
             keep = np.flatnonzero(true_rows(self._residual((*left.columns, *right.columns), len(left))))
             left, right, weights = left.take(keep), right.take(keep), weights[keep]
-        columns = left.select(self._left_columns).columns + right.select(self._right_columns).columns
+        columns = left.select(self.left_columns).columns + right.select(self.right_columns).columns
         return Batch(columns, weights)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class LayeredArrange(Arrange):
     """A delta made probeable, also by later steps of the same tick."""
 
-    def __init__(self, types: Sequence[pa.DataType], key_count: int) -> None:
-        super().__init__(types, key_count)
+    def __init__(self, types: Sequence[pa.DataType], key_count: int, *, met_by_all: bool = False) -> None:
+        super().__init__(types, key_count, met_by_all=met_by_all)
         self.layer = LayeredArrangement(self.types, key_count)
         self.arrangement = self.layer
 

@@ -43,6 +43,7 @@ class Project(Operator):
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
         super().__init__([expression.type for expression in expressions])
+        self.expressions = tuple(expressions)
         self._evaluate = compile_expressions(expressions)
         self._monotone = [monotone(expression) for expression in expressions]
 

@@ -34,8 +34,8 @@ class Match(Operator):
 
     def __init__(self, left: Arrange, right: Arrange, residual: Expr | None, *, wanted: bool) -> None:
         super().__init__(left.types)
-        self._left = left
-        self._right = right
+        self.left = left
+        self.right = right
         self._residual = compile_expression(residual) if residual is not None else None
         self._wanted = wanted
 
@@ -63,22 +63,22 @@ class Match(Operator):
 
     def _touched_left(self, right: Batch) -> Batch:
         """The old left rows that share a key with a changed right row, each once."""
-        keys = self._left.key_count
+        keys = self.left.key_count
         changed = consolidate(Batch(right.columns[:keys], np.ones(len(right), np.int64)))
-        return self._left.arrangement.probe(changed.columns, count=len(changed), consolidated=True).batch
+        return self.left.arrangement.probe(changed.columns, count=len(changed), consolidated=True).batch
 
     def _counts(self, left: Batch, right_delta: Batch | None) -> np.ndarray:
         """For each left row the number of its matches in the old right side, plus this tick's changes if given."""
-        counts = self._matches(left, self._right.arrangement)
+        counts = self._matches(left, self.right.arrangement)
         if right_delta is not None and len(right_delta):
-            new = Arrangement(self._right.types, self._right.key_count)
+            new = Arrangement(self.right.types, self.right.key_count)
             new.insert(right_delta)
             counts += self._matches(left, new)
         return counts
 
     def _matches(self, left: Batch, side: Arrangement) -> np.ndarray:
         counts = np.zeros(len(left), np.int64)
-        keys = left.columns[: self._left.key_count]
+        keys = left.columns[: self.left.key_count]
         matches = side.probe(keys, count=len(left))
         weights = matches.batch.weights
         if self._residual is not None and len(weights):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier
+    from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.kernel.state import State
 
 
@@ -58,6 +59,11 @@ class Operator(ABC):
         Returns how far time has come at the output.
         """
         return {}
+
+    def adopt(self, runs: Sequence[Sequence[Run]]) -> None:
+        """Between ticks: be the operator whose states had these runs, each its own."""
+        for state, own in zip(self.states, runs, strict=True):
+            state.adopt(own)
 
     def commit(self) -> None:
         """Apply what ``step`` staged. Does not fail."""

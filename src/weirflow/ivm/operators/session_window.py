@@ -43,6 +43,7 @@ class SessionWindow(Operator):
     def __init__(self, types: Sequence[pa.DataType], keys: Sequence[Expr], time: Expr, gap: int) -> None:
         self._window = pa.struct([pa.field("start", time.type), pa.field("end", time.type)])
         super().__init__([*types, self._window])
+        self.keys = tuple(keys)
         self._gap = gap
         self._keys = compile_expressions(keys)
         self._time = compile_expression(time)

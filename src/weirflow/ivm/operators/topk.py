@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.ordering import SortColumn
+    from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.kernel.state import State
 
 
@@ -40,6 +41,15 @@ class TopK(Operator):
     def states(self) -> Sequence[State]:
         """All rows, in order."""
         return (self._rows,)
+
+    def local(self) -> TopK:
+        """The same for a part of the rows: what the first rows of all parts are among."""
+        return TopK(self.types, self._order, self._offset + self._limit, 0)
+
+    def adopt(self, runs: Sequence[Sequence[Run]]) -> None:
+        """See ``Operator``."""
+        super().adopt(runs)
+        self._bar = None
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

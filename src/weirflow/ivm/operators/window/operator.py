@@ -31,11 +31,11 @@ class Window(Operator):
         super().__init__([*types, *(call.type for call in calls)])
         self._width = len(types)
         self._calls = tuple(calls)
-        partition_by = calls[0].partition_by
-        self._keys = compile_expressions(partition_by)
-        self._key_count = len(partition_by)
+        self.partition_by = calls[0].partition_by
+        self._keys = compile_expressions(self.partition_by)
+        self._key_count = len(self.partition_by)
         self._inputs = [compile_expressions(_inputs(call)) for call in calls]
-        self._rows = Arrangement((*(key.type for key in partition_by), *types), self._key_count)
+        self._rows = Arrangement((*(key.type for key in self.partition_by), *types), self._key_count)
 
     @property
     def states(self) -> Sequence[State]:

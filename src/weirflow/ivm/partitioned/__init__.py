@@ -1,0 +1,1 @@
+"""Flows whose circuit runs in shards: how it is cut into stages, what a shard's task does, who commits."""

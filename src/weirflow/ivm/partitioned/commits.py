@@ -1,0 +1,208 @@
+"""The commits of a partitioned flow: one sealed file after the other, each the whole of what the flow is.
+
+The name of a commit is its number, and it is put if absent: of two coordinators that both believe to be the one, the
+first to put a number has it, and the other one learns that it is fenced off.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
+from weirflow.errors import LeaseLost, ObjectExists
+from weirflow.failpoints import failpoint
+from weirflow.ivm.durability.manifest import Pack, RunRef
+from weirflow.ivm.partitioned.reports import RowsRef
+
+if TYPE_CHECKING:
+    from weirflow.checkpoint import CheckpointStorage
+
+_COMMITS = "commits/"
+_DEFINITIONS = "definitions/"
+_PENDING = "pending/"
+_HINT = "restore the flow's storage from a copy"
+
+ShardStates = dict[str, dict[int, list[list[RunRef]]]]
+"""For each node's key and each shard, where the runs of its states are."""
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """All that a flow is, after one change of it.
+
+    Attributes:
+        identity: tells the flow from all others.
+        number: of this commit; each has the next one.
+        epoch: the last tick.
+        fence: the token of the coordinator that wrote it.
+        kind: what it did: ``open``, ``define``, ``tick``, ``drop`` or ``rescale``.
+        definition: the digest of what the flow is made of.
+        shards: how many there are.
+        states: where all state is.
+        versions: for each stage and shard, which attempt left its state.
+        packs: the files that hold the state.
+        outputs: what the tick changed; rows of each shard.
+        tokens: of the last ticks that had one, with their epochs.
+        positions: of attached streams: origin, place, epoch.
+        watermarks, digests: what sources remember.
+    """
+
+    identity: str
+    number: int
+    epoch: int
+    fence: int
+    kind: str
+    definition: str
+    shards: int
+    states: ShardStates = {}
+    versions: dict[int, dict[int, str]] = {}
+    packs: dict[str, Pack] = {}
+    outputs: dict[str, list[RowsRef]] = {}
+    tokens: dict[str, int] = {}
+    positions: dict[str, tuple[str, str, int]] = {}
+    watermarks: dict[str, int | None] = {}
+    digests: dict[str, list[bytes]] = {}
+    format: int = FORMAT
+
+    @property
+    def files(self) -> set[str]:
+        """All files that it needs."""
+        rows = {ref.file for refs in self.outputs.values() for ref in refs if ref.file is not None}
+        return set(self.packs) | rows
+
+
+class PendingTick(msgspec.Struct, frozen=True):
+    """A tick that was begun: what is needed to run it again."""
+
+    identity: str
+    epoch: int
+    fence: int
+    token: str | None
+    position: tuple[str, str, str] | None
+    deltas: dict[str, dict[int, list[RowsRef]]]
+    digests: dict[str, bytes]
+    format: int = FORMAT
+
+    @property
+    def files(self) -> set[str]:
+        """All files that it needs."""
+        refs = [ref for shards in self.deltas.values() for refs in shards.values() for ref in refs]
+        return {ref.file for ref in refs if ref.file is not None}
+
+
+class Commits:
+    """The commits of one flow in a storage."""
+
+    def __init__(self, storage: CheckpointStorage) -> None:
+        self.storage = storage
+
+    def newest(self) -> Commit | None:
+        """The last commit; None for a flow that is yet to be made.
+
+        Raises:
+            StorageError: it is damaged.
+        """
+        names = [info.name for info in self.storage.list(_COMMITS)]
+        return self.read(names[-1]) if names else None
+
+    def read(self, name: str) -> Commit:
+        """A commit by its name."""
+        where = f"{self.storage.uri}/{name}"
+        commit = unseal(self.storage.get(name), Commit, where, _HINT)
+        if commit_name(commit.number) != name:
+            raise refused(where, f"it is commit {commit.number}", _HINT)
+        return commit
+
+    def numbers(self) -> list[int]:
+        """The numbers of all commits that are kept, oldest first."""
+        return [int(info.name.removeprefix(_COMMITS).removesuffix(".json")) for info in self.storage.list(_COMMITS)]
+
+    def put(self, commit: Commit) -> None:
+        """Publish a commit.
+
+        Raises:
+            LeaseLost: another coordinator has published one of this number.
+        """
+        name, data = commit_name(commit.number), seal(commit)
+        failpoint("partitioned.before_commit")
+        try:
+            self.storage.put_if_absent(name, data)
+        except ObjectExists:
+            if self.storage.get(name) == data:  # a put that was repeated finds its own first attempt
+                return
+            raise LeaseLost(
+                f"Another coordinator of this flow has published commit {commit.number} at {self.storage.uri}.",
+                uri=self.storage.uri,
+                name=commit.identity,
+                hint="it has taken the flow over; use it there, or open the flow again here",
+            ) from None
+        failpoint("partitioned.after_commit")
+
+    def put_definition(self, digest: str, data: bytes) -> None:
+        """Keep what a flow is made of, under its digest."""
+        self.storage.put(f"{_DEFINITIONS}{digest}.json", data)
+
+    def definition(self, digest: str) -> bytes:
+        """What was kept under a digest."""
+        return self.storage.get(f"{_DEFINITIONS}{digest}.json")
+
+    def put_pending(self, pending: PendingTick) -> None:
+        """Remember a tick before it is run."""
+        self.storage.put(_pending_name(pending.epoch, pending.fence), seal(pending))
+        failpoint("partitioned.after_pending")
+
+    def pending(self, epoch: int, since: int) -> PendingTick | None:
+        """The tick of an epoch that a coordinator with this fence, or a later one, has begun and not committed."""
+        found = []
+        for info in self.storage.list(_PENDING):
+            number, _, fence = info.name.removeprefix(_PENDING).removesuffix(".json").partition("-")
+            if int(number) == epoch and int(fence) >= since:
+                found.append((int(fence), info.name))
+        if not found:
+            return None
+        name = max(found)[1]
+        return unseal(self.storage.get(name), PendingTick, f"{self.storage.uri}/{name}", "delete this file")
+
+    def drop_pending(self, epoch: int, fence: int) -> None:
+        """Forget a tick that was begun."""
+        self.storage.delete(_pending_name(epoch, fence))
+
+    def collect(self, keep: int, *, sweep: bool) -> None:
+        """Delete all but the newest ``keep`` commits, and what only they needed.
+
+        With ``sweep`` also files that nobody knows: those of tasks that were run again. A running tick's files are of
+        a later epoch than the last commit's, and stay.
+        """
+        names = [info.name for info in self.storage.list(_COMMITS)]
+        kept = [self.read(name) for name in names[-keep:]]
+        files = set[str]().union(*(commit.files for commit in kept))
+        for name in names[:-keep]:
+            gone = set[str]() if sweep else self.read(name).files - files
+            failpoint("partitioned.before_collect")
+            self.storage.delete(name)
+            for file in sorted(gone):
+                self.storage.delete(file)
+        if sweep and kept:
+            self._sweep(kept[-1].epoch, files)
+
+    def _sweep(self, epoch: int, files: set[str]) -> None:
+        for folder in ("packs/", "rows/"):
+            for info in self.storage.list(folder):
+                number = info.name.removeprefix(folder).partition("-")[0]
+                if info.name not in files and int(number) <= epoch:
+                    self.storage.delete(info.name)
+        for info in self.storage.list(_PENDING):
+            if int(info.name.removeprefix(_PENDING).partition("-")[0]) <= epoch:
+                self.storage.delete(info.name)
+
+
+def commit_name(number: int) -> str:
+    """The name of a commit; names sort by number."""
+    return f"{_COMMITS}{number:020d}.json"
+
+
+def _pending_name(epoch: int, fence: int) -> str:
+    return f"{_PENDING}{epoch:020d}-{fence:020d}.json"
+
+

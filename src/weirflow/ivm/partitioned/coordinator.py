@@ -1,0 +1,316 @@
+"""``Coordinator``: the one who runs a partitioned flow's ticks and publishes what they did."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from weirflow.errors import LeaseLost
+from weirflow.failpoints import failpoint
+from weirflow.ivm.partitioned.commits import Commit, Commits, PendingTick
+from weirflow.ivm.partitioned.definition import Blueprint, Definition, Group, decode_definition
+from weirflow.ivm.partitioned.files import flow_files
+from weirflow.ivm.partitioned.moving import MoveRows, decode_moved
+from weirflow.ivm.partitioned.relation_rows import relation_rows
+from weirflow.ivm.partitioned.reports import StageTask
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from weirflow.ivm.partitioned.executor import StageExecutor
+    from weirflow.ivm.partitioned.reports import RowsRef, ShardReport
+    from weirflow.metadata import Lease
+
+_KEPT_COMMITS = 16
+"""How many commits back a reader may be that has not finished."""
+_SWEEP_EVERY = 64
+_TOKENS = 1000
+
+Deltas = dict[str, dict[int, list["RowsRef"]]]
+"""For each source and shard, where its rows are."""
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """What a tick did: the reports of its tasks, and what it changed."""
+
+    epoch: int
+    reports: Sequence[ShardReport]
+    outputs: Mapping[str, list[RowsRef]]
+
+
+class Coordinator:
+    """Runs changes of a flow one after the other, each as one job, and commits what the job reports.
+
+    Not for several threads at once. What raises has changed nothing that others can see.
+
+    Args:
+        uri: the flow's storage, which the executors reach too.
+        shards: how many a new flow has; one that is there has its own.
+        executor: what runs stages.
+        lease: says that this is still the flow's coordinator, and with which token. Without one the commits alone tell
+            two coordinators apart.
+
+    Attributes:
+        commit: what the flow is now.
+        blueprint: the flow's circuit, cut into stages.
+        pending: a tick that was begun and not committed, maybe by a coordinator before this one.
+        reports: of the tasks of the last job.
+    """
+
+    def __init__(self, uri: str, shards: int, executor: StageExecutor, lease: Lease | None = None) -> None:
+        self.uri = uri
+        self.files = flow_files(uri)
+        self.commits = Commits(self.files.storage)
+        self.reports: Sequence[ShardReport] = ()
+        self._executor = executor
+        self._lease = lease
+        found = self.commits.newest()
+        before = 0 if found is None else found.fence
+        self._token = before + 1 if lease is None else lease.token
+        if found is None:
+            definition = Definition()
+            self.commits.put_definition(definition.digest, definition.encode())
+            found = Commit(uuid.uuid4().hex, 0, 0, 0, "open", definition.digest, shards)
+        else:
+            definition = decode_definition(self.commits.definition(found.definition))
+        if self._token <= before:
+            raise LeaseLost(
+                f"The flow at {uri} was last run with the fencing token {before}, this lease has {self._token}.",
+                uri=uri,
+                name=found.identity,
+                hint="the leases of a flow must come from the same metadata store all the time",
+            )
+        self.commit = found
+        self.blueprint = Blueprint(definition)
+        # From here on commits of the one before are refused: the next number is ours.
+        self._publish(kind="open")
+        self.pending = self.commits.pending(self.commit.epoch + 1, before)
+
+    @property
+    def definition(self) -> Definition:
+        """What the flow is made of."""
+        return self.blueprint.definition
+
+    # Changes
+
+    def define(self, group: Group) -> None:
+        """Add sources and views, and fill the views from the rows that are there."""
+        definition = self.definition.with_group(group)
+        blueprint = Blueprint(definition)
+        reports = self._run(blueprint, self.commit, fill=len(definition.groups) - 1)
+        self.commits.put_definition(definition.digest, definition.encode())
+        self._publish(kind="define", definition=definition.digest, **_states(blueprint, self.commit, reports))
+        self.blueprint = blueprint
+
+    def drop(self, name: str) -> None:
+        """Remove a source or view that nothing reads."""
+        definition = self.definition.without(name)
+        blueprint = Blueprint(definition)
+        self.commits.put_definition(definition.digest, definition.encode())
+        self._publish(
+            kind="drop",
+            definition=definition.digest,
+            watermarks={one: mark for one, mark in self.commit.watermarks.items() if one != name},
+            digests={one: seen for one, seen in self.commit.digests.items() if one != name},
+            **_states(blueprint, self.commit, ()),
+        )
+        self.blueprint = blueprint
+
+    def begin(
+        self,
+        deltas: Deltas,
+        *,
+        token: str | None = None,
+        position: tuple[str, str, str] | None = None,
+        digests: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Remember a tick, so that it can be run, and run again, by this coordinator or the next."""
+        self._require_leader()
+        pending = PendingTick(
+            self.commit.identity, self.commit.epoch + 1, self._token, token, position, deltas, dict(digests or {})
+        )
+        self.commits.put_pending(pending)
+        self.pending = pending
+
+    def discard(self) -> None:
+        """Give up the tick that was begun."""
+        if self.pending is not None:
+            self.commits.drop_pending(self.pending.epoch, self.pending.fence)
+            self.pending = None
+
+    def tick(self) -> Ticked:
+        """Run the tick that was begun and commit it.
+
+        Raises:
+            DataError: a row breaks a rule; the tick stays begun.
+            LeaseLost: another coordinator has taken over.
+        """
+        pending, commit = self.pending, self.commit
+        assert pending is not None
+        self._require_leader()
+        reports = self._run(self.blueprint, commit, epoch=pending.epoch, deltas=pending.deltas)
+        outputs: dict[str, list[RowsRef]] = {}
+        for report in reports:
+            for name, ref in report.outputs.items():
+                outputs.setdefault(name, []).append(ref)
+        self._publish(
+            kind="tick",
+            epoch=pending.epoch,
+            outputs=outputs,
+            watermarks=_watermarks(commit.watermarks, reports),
+            **self._remembered(pending),
+            **_states(self.blueprint, commit, reports),
+        )
+        self.commits.drop_pending(pending.epoch, pending.fence)
+        self.pending = None
+        self._collect()
+        return Ticked(pending.epoch, reports, outputs)
+
+    def rescale(self, shards: int) -> None:
+        """Spread the flow over another number of shards: sources' rows go to their new places and fill all views."""
+        before = self.commit
+        groups = self.definition.groups
+        together = Group(
+            tuple(one for group in groups for one in group.sources), tuple(one for group in groups for one in group.views)
+        )
+        definition = Definition().with_group(together)
+        blueprint = Blueprint(definition)
+        work = MoveRows(
+            self.uri, self.definition.encode(), definition.encode(), msgspec.json.encode(before), shards
+        )
+        deltas: Deltas = {}
+        for moved in self._executor.each(before.shards, work):
+            for source, target, ref in decode_moved(moved):
+                deltas.setdefault(source, {}).setdefault(target, []).append(ref)
+        empty = msgspec.structs.replace(before, shards=shards, states={}, versions={}, packs={}, watermarks={})
+        filled = msgspec.structs.replace(empty, **_states(blueprint, empty, self._run(blueprint, empty, fill=0)))
+        reports = self._run(blueprint, filled, epoch=before.epoch + 1, deltas=deltas)
+        self.commits.put_definition(definition.digest, definition.encode())
+        self._publish(
+            kind="rescale", definition=definition.digest, shards=shards, **_states(blueprint, filled, reports)
+        )
+        self.blueprint = blueprint
+
+    # Reading
+
+    def rows(self, name: str, shard: int) -> Iterator[Batch]:
+        """The rows of a source or view that one shard keeps now, in batches."""
+        yield from relation_rows(self.blueprint, self.uri, self.commit, name, shard)
+
+    def changed(self, refs: Sequence[RowsRef]) -> Batch:
+        """What a tick changed in a view, on all shards together."""
+        return consolidate(Batch.concat([self.files.read_rows(ref) for ref in refs]))
+
+    # Inner workings
+
+    def _run(
+        self,
+        blueprint: Blueprint,
+        commit: Commit,
+        *,
+        epoch: int | None = None,
+        fill: int | None = None,
+        deltas: Deltas | None = None,
+    ) -> Sequence[ShardReport]:
+        """Run all stages as one job, from the states of a commit; each shard of each stage has reported then."""
+        spread, definition = blueprint.spread, blueprint.definition.encode()
+        by_shard: dict[int, dict[str, list[RowsRef]]] = {}
+        for source, shards in (deltas or {}).items():
+            for shard, refs in shards.items():
+                by_shard.setdefault(shard, {})[source] = refs
+        stages = []
+        for stage in range(spread.depth):
+            keys = {spread.key(number) for number in (*spread.kept(stage), *spread.probed(stage))}
+            states = {key: shards for key, shards in commit.states.items() if key in keys}
+            stages.append(
+                StageTask(
+                    uri=self.uri,
+                    definition=definition,
+                    shards=commit.shards,
+                    # Files of what is not committed yet are of a later epoch than the commit's.
+                    epoch=commit.epoch + 1 if epoch is None else epoch,
+                    stage=stage,
+                    fill=fill,
+                    versions=commit.versions.get(stage, {}),
+                    states=states,
+                    packs={name: commit.packs[name] for name in _packs(states)},
+                    watermarks=commit.watermarks,
+                    deltas=by_shard if stage == 0 else {},
+                )
+            )
+        failpoint("partitioned.before_job")
+        reports = self._executor.run(stages)
+        failpoint("partitioned.after_job")
+        failed = [report for report in reports if report.failure is not None]
+        if failed:
+            first = min(failed, key=lambda report: (report.stage, report.shard))
+            assert first.failure is not None
+            raise first.failure.error()
+        told = sorted((report.stage, report.shard) for report in reports)
+        assert told == [(stage, shard) for stage in range(spread.depth) for shard in range(commit.shards)], told
+        self.reports = reports
+        return reports
+
+    def _remembered(self, pending: PendingTick) -> dict[str, Any]:
+        """Tokens, positions and digests after a tick."""
+        commit = self.commit
+        tokens, positions, digests = dict(commit.tokens), dict(commit.positions), dict(commit.digests)
+        if pending.token is not None:
+            tokens = dict([*tokens.items(), (pending.token, pending.epoch)][-_TOKENS:])
+        if pending.position is not None:
+            stream, origin, at = pending.position
+            positions[stream] = (origin, at, pending.epoch)
+        for name, digest in pending.digests.items():
+            digests[name] = [*digests.get(name, []), digest][-self.definition.sources[name].dedup :]
+        return {"tokens": tokens, "positions": positions, "digests": digests}
+
+    def _publish(self, **changes: Any) -> None:
+        self._require_leader()
+        own = {"number": self.commit.number + 1, "fence": self._token}
+        commit = msgspec.structs.replace(self.commit, **{"outputs": {}, **changes, **own})
+        self.commits.put(commit)
+        self.commit = commit
+
+    def _require_leader(self) -> None:
+        if self._lease is not None:
+            self._lease.require()
+
+    def _collect(self) -> None:
+        number = self.commit.number
+        if number > _KEPT_COMMITS:
+            self.commits.collect(_KEPT_COMMITS, sweep=number % _SWEEP_EVERY == 0)
+
+
+def _states(blueprint: Blueprint, before: Commit, reports: Sequence[ShardReport]) -> dict[str, Any]:
+    """Where all state of a blueprint is after what the tasks report."""
+    spread = blueprint.spread
+    live = {spread.key(number) for number, node in enumerate(spread.nodes) if node.operator.states}
+    states = {key: dict(shards) for key, shards in before.states.items() if key in live}
+    packs = dict(before.packs)
+    versions = {stage: dict(shards) for stage, shards in before.versions.items()}
+    for report in reports:
+        packs |= report.packs
+        versions.setdefault(report.stage, {})[report.shard] = report.version
+        for key, refs in report.states.items():
+            states.setdefault(key, {})[report.shard] = refs
+    return {"states": states, "packs": {name: packs[name] for name in _packs(states)}, "versions": versions}
+
+
+def _packs(states: Mapping[str, Mapping[int, list[list[Any]]]]) -> set[str]:
+    return {ref.pack for shards in states.values() for one in shards.values() for part in one for ref in part}
+
+
+def _watermarks(before: Mapping[str, int | None], reports: Sequence[ShardReport]) -> dict[str, int | None]:
+    """The sources' watermarks: the farthest that any shard has come."""
+    found = dict(before)
+    for report in reports:
+        for name, mark in report.watermarks.items():
+            known = [one for one in (found.get(name), mark) if one is not None]
+            found[name] = max(known, default=None)
+    return found

@@ -1,0 +1,106 @@
+"""``Definition``: what a partitioned flow is made of, in the order in which it was filled; the same on every shard."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+
+import msgspec
+
+from weirflow.ivm.compiler.program import Program
+from weirflow.ivm.durability.records import DefineSource, DefineView
+from weirflow.ivm.flow.persist import entry_source, entry_view
+from weirflow.ivm.flow.source import Source
+from weirflow.ivm.partitioned.source_columns import source_columns
+from weirflow.ivm.partitioned.spread import Spread
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Sources and views that were filled together, views behind those they read."""
+
+    sources: tuple[DefineSource, ...]
+    views: tuple[DefineView, ...]
+
+
+class Definition(msgspec.Struct, frozen=True, dict=True):
+    """All groups, and the columns by which sources are partitioned."""
+
+    groups: tuple[Group, ...] = ()
+    columns: dict[str, tuple[int, ...]] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal for equal definitions."""
+        return hashlib.sha256(self.encode()).hexdigest()[:32]
+
+    def encode(self) -> bytes:
+        """The definition as bytes."""
+        return msgspec.json.encode(self)
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """The sources by name."""
+        return {entry.name: entry_source(entry) for group in self.groups for entry in group.sources}
+
+    @property
+    def views(self) -> dict[str, DefineView]:
+        """The views by name."""
+        return {entry.name: entry for group in self.groups for entry in group.views}
+
+    def with_group(self, group: Group) -> Definition:
+        """The definition with a new group at the end; it is decided by which columns new sources are partitioned."""
+        wider = Definition((*self.groups, group), self.columns)
+        program = Program()
+        for one in wider.groups:
+            wider.add(one, program)
+            program.settle()
+        columns = dict(self.columns)
+        for entry in group.sources:
+            source = wider.sources[entry.name]
+            key = [source.schema.names.index(column) for column in source.key]
+            columns[entry.name] = source_columns(program.circuit, entry.name, key)
+        return Definition(wider.groups, columns)
+
+    def without(self, name: str) -> Definition:
+        """The definition without a source or view, which nothing reads."""
+        groups = [
+            Group(
+                tuple(one for one in group.sources if one.name != name),
+                tuple(one for one in group.views if one.name != name),
+            )
+            for group in self.groups
+        ]
+        columns = {source: places for source, places in self.columns.items() if source != name}
+        return Definition(tuple(group for group in groups if group.sources or group.views), columns)
+
+    def add(self, group: Group, program: Program) -> None:
+        """Compile a group."""
+        for entry in group.sources:
+            source = self.sources[entry.name]
+            keeps = source.lateness is None or source.lateness.keep
+            program.add_source(source.name, source.schema, key=source.key, keeps=keeps)
+        program.add_views({entry.name: entry_view(entry) for entry in group.views})
+
+
+class Blueprint:
+    """A definition compiled and cut into stages.
+
+    Attributes:
+        begins: the number of the first node of each group, and of the one that would come next.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.program = Program()
+        self.spread = Spread(self.program, definition.columns)
+        self.begins = [0]
+        for group in definition.groups:
+            definition.add(group, self.program)
+            self.spread.extend()
+            self.program.settle()
+            self.begins.append(len(self.spread.nodes))
+
+
+def decode_definition(data: bytes) -> Definition:
+    """The definition in bytes."""
+    return msgspec.json.decode(data, type=Definition)

@@ -1,0 +1,61 @@
+"""What runs the stages of a tick; Spark does, and for tests and small flows this process can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weirflow.ivm.partitioned.stage import run_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weirflow.ivm.partitioned.moving import SplitRows
+    from weirflow.ivm.partitioned.reports import Parcel, ShardReport, StageTask
+
+
+class StageExecutor(Protocol):
+    """Runs stages on shards, and moves parcels between them."""
+
+    @property
+    def runs(self) -> str:
+        """Where, for people."""
+
+    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
+        """Run all stages one behind the other, each on all shards; returns the reports of all.
+
+        A task that is lost is run again. What a task reports counts if this returns it, and only then.
+        """
+
+    def split(self, frame: Any, work: SplitRows) -> list[bytes]:
+        """Run ``work`` on the partitions of a distributed frame, where they are; returns what it does."""
+
+    def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
+        """Run ``work`` for each shard; returns what it does, in any order."""
+
+
+class InThisProcess:
+    """Runs the shards one after the other, here."""
+
+    @property
+    def runs(self) -> str:
+        """Where, for people."""
+        return "in this process, shard by shard"
+
+    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
+        """See ``StageExecutor``."""
+        waiting: dict[int, list[Parcel]] = {}
+        for task in stages:
+            sent: dict[int, list[Parcel]] = {}
+            for shard in range(task.shards):
+                for target, parcel in run_stage(task, shard, waiting.get(shard, []), "this process"):
+                    sent.setdefault(target, []).append(parcel)
+            waiting = sent
+        return [parcel.report for parcels in waiting.values() for parcel in parcels if parcel.report is not None]
+
+    def split(self, frame: Any, work: SplitRows) -> list[bytes]:
+        """See ``StageExecutor``: what has Arrow batches takes the place of the frame."""
+        return list(work(frame.to_batches()))
+
+    def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
+        """See ``StageExecutor``."""
+        return [work(shard) for shard in range(shards)]

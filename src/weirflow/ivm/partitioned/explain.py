@@ -1,0 +1,43 @@
+"""The stages of a partitioned flow as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.ivm.partitioned.routes import Exchange, ToAll, ToOne
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.partitioned.reports import ShardReport
+    from weirflow.ivm.partitioned.spread import Spread
+
+
+def explain_stages(spread: Spread, reports: Sequence[ShardReport]) -> str:
+    """Each stage with its operators; below, the shards of the last job: where they ran, and for how long."""
+    lines: list[str] = []
+    names: dict[int, list[str]] = {}
+    for name, number in spread.relations.items():
+        names.setdefault(number, []).append(name)
+    for stage in range(spread.depth):
+        lines.append(f"stage {stage}")
+        for number, node in enumerate(spread.nodes):
+            if spread.stages[number] != stage:
+                continue
+            reads = f" of {', '.join(f'#{one}' for one in node.inputs)}" if node.inputs else ""
+            made = f" -> {', '.join(names[number])}" if number in names else ""
+            where = _sent(node.operator) if isinstance(node.operator, Exchange) else str(spread.partitionings[number])
+            lines.append(f"  #{number} {node.label}{reads}, {where}{made}")
+        for report in sorted((one for one in reports if one.stage == stage), key=lambda one: one.shard):
+            state = "warm" if report.warm else "cold"
+            lines.append(
+                f"  shard {report.shard} on {report.where}: {report.rows:,} rows kept, {state}, "
+                f"load {report.load_ms:.1f} ms, step {report.step_ms:.1f} ms, save {report.save_ms:.1f} ms"
+            )
+    return "\n".join(lines)
+
+
+def _sent(exchange: Exchange) -> str:
+    if isinstance(exchange.route, ToOne):
+        return "to one shard"
+    return "to every shard" if isinstance(exchange.route, ToAll) else f"by {len(exchange.route.keys)} keys"

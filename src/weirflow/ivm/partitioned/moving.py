@@ -1,0 +1,88 @@
+"""Rows to the shards they belong to: those of a frame that comes in, those of all sources when there are more shards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from weirflow.ivm.flow.source import SourceInput
+from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.partitioned.commits import Commit
+from weirflow.ivm.partitioned.definition import Blueprint, decode_definition
+from weirflow.ivm.partitioned.files import flow_files
+from weirflow.ivm.partitioned.relation_rows import relation_rows
+from weirflow.ivm.partitioned.reports import RowsRef
+from weirflow.ivm.partitioned.routes import split_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from weirflow.ivm.flow.source import Source
+    from weirflow.ivm.zset.batch import Batch
+
+Moved = list[tuple[str, int, RowsRef]]
+"""Sources, shards, and where the rows are."""
+
+_decoder = msgspec.msgpack.Decoder(list[tuple[str, int, RowsRef]])
+
+
+def reader(source: Source) -> SourceInput:
+    """What reads rows that are given for a source, wherever the source's own rows are."""
+    return SourceInput(source, Arrangement(source.schema.types, len(source.key)), range(len(source.schema)))
+
+
+def split(rows: Batch, columns: Iterable[int], shards: int) -> dict[int, Batch]:
+    """The rows of a source for each shard."""
+    return split_by([rows.columns[column] for column in columns], rows, shards)
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """Writes rows that come in for a source to files for the shards they go to; runs where the rows are."""
+
+    uri: str
+    definition: bytes
+    source: str
+    shards: int
+    epoch: int
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[bytes]:
+        """The files for the rows of some Arrow batches."""
+        definition = decode_definition(self.definition)
+        source, columns = reader(definition.sources[self.source]), definition.columns[self.source]
+        files = flow_files(self.uri)
+        for batch in batches:
+            for shard, rows in split(source.weighted(batch), columns, self.shards).items():
+                ref = files.write_rows(rows, self.epoch, 0)
+                yield msgspec.msgpack.encode([(self.source, shard, ref)])
+
+
+@dataclass(frozen=True)
+class MoveRows:
+    """Writes all rows of all sources on an old shard to files for new ones; runs where the shard is."""
+
+    uri: str
+    old: bytes
+    new: bytes
+    commit: bytes
+    shards: int
+
+    def __call__(self, shard: int) -> bytes:
+        """The files of one old shard."""
+        blueprint = Blueprint(decode_definition(self.old))
+        columns = decode_definition(self.new).columns
+        commit = msgspec.json.decode(self.commit, type=Commit)
+        files = flow_files(self.uri)
+        moved: Moved = []
+        for name in blueprint.definition.sources:
+            for batch in relation_rows(blueprint, self.uri, commit, name, shard):
+                for target, rows in split(batch, columns[name], self.shards).items():
+                    moved.append((name, target, files.write_rows(rows, commit.epoch + 1, 0)))
+        return msgspec.msgpack.encode(moved)
+
+
+def decode_moved(data: bytes) -> Moved:
+    """What ``SplitRows`` and ``MoveRows`` return."""
+    return _decoder.decode(data)

@@ -1,0 +1,112 @@
+"""What a shard's task is told, and what it reports: plain data that travels between processes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from weirflow.errors import ConfigError, DataError, FlowError, StorageError, WeirflowError
+from weirflow.ivm.durability.manifest import Pack, RunRef
+
+StateRefs = list[list[RunRef]]
+"""For each state of a node, where its runs are."""
+
+
+class RowsRef(msgspec.Struct, frozen=True):
+    """Rows on their way: in here, or in a file of the flow's storage."""
+
+    count: int
+    data: bytes | None = None
+    file: str | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An error of a task that is the user's business."""
+
+    code: str
+    message: str
+    hint: str | None
+
+    def error(self) -> WeirflowError:
+        """The error to raise."""
+        kind = next((one for one in (DataError, ConfigError, StorageError) if one.code == self.code), FlowError)
+        return kind(self.message, hint=self.hint)
+
+
+class StageTask(msgspec.Struct, frozen=True):
+    """What all shards of one stage have to know.
+
+    Attributes:
+        uri: the flow's storage.
+        definition: what the flow is made of, as bytes.
+        shards: how many there are.
+        epoch: that the task works for.
+        stage: its number.
+        fill: the number of the group that is filled; None for a tick.
+        versions: for each shard, which attempt made the state it begins with.
+        states: for each node that the stage keeps or reads and each shard, where its state is.
+        packs: the files that hold it.
+        watermarks: of the sources.
+        deltas: for each shard, what comes in; only in the first stage.
+        inline: outputs up to so many bytes travel in the report.
+    """
+
+    uri: str
+    definition: bytes
+    shards: int
+    epoch: int
+    stage: int
+    fill: int | None
+    versions: dict[int, str]
+    states: dict[str, dict[int, StateRefs]]
+    packs: dict[str, Pack]
+    watermarks: dict[str, int | None]
+    deltas: dict[int, dict[str, list[RowsRef]]]
+    inline: int = 1 << 18
+
+
+class ShardReport(msgspec.Struct, frozen=True):
+    """What one task did.
+
+    Attributes:
+        version: of the state that it left.
+        states: where the state of nodes is that has changed.
+        packs: the files it wrote.
+        outputs: what views change, and the late rows of sources under their side output's name.
+        watermarks: of sources that have one, as far as this shard knows.
+        rows_in: rows of the deltas that came in.
+        warm: whether the state was in this process already.
+        where: the executor.
+        load_ms, step_ms, save_ms: how long its parts took.
+        rows: how many rows the stage keeps on the shard.
+        failure: why nothing of it counts.
+    """
+
+    stage: int
+    shard: int
+    version: str = ""
+    states: dict[str, StateRefs] = {}
+    packs: dict[str, Pack] = {}
+    outputs: dict[str, RowsRef] = {}
+    watermarks: dict[str, int | None] = {}
+    rows_in: int = 0
+    warm: bool = False
+    where: str = ""
+    load_ms: float = 0.0
+    step_ms: float = 0.0
+    save_ms: float = 0.0
+    rows: int = 0
+    failure: Failure | None = None
+
+
+class Parcel(msgspec.Struct, frozen=True, array_like=True):
+    """What a shard sends to a shard of the next stage: rows of a node's output, or a report on its way to the end."""
+
+    node: int
+    rows: bytes = b""
+    report: ShardReport | None = None
+
+
+encode_parcel = msgspec.msgpack.Encoder().encode
+decode_parcel = msgspec.msgpack.Decoder(Parcel).decode
+encode_task = msgspec.msgpack.Encoder().encode
+decode_task = msgspec.msgpack.Decoder(StageTask).decode

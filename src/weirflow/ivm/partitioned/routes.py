@@ -1,0 +1,137 @@
+"""Where rows are, and where they go: partitionings, and the exchange that changes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weirflow.ivm.kernel.expressions.compile import compile_expressions
+from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.zset.hashing import Equality, hash_rows
+from weirflow.sql.expr import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.zset.batch import Batch, UInt64s
+    from weirflow.sql.expr import Expr
+
+FIRST = 0
+"""The shard of everything that has to be in one place."""
+
+
+@dataclass(frozen=True)
+class ByColumns:
+    """Rows with equal values in these columns are on the same shard, which the hash of the values tells."""
+
+    columns: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"by columns {', '.join(map(str, self.columns))}"
+
+
+@dataclass(frozen=True)
+class Single:
+    """All rows are on the first shard."""
+
+    def __str__(self) -> str:
+        return "on one shard"
+
+
+@dataclass(frozen=True)
+class Somewhere:
+    """A row is retracted where it was inserted; equal rows may be on several shards."""
+
+    def __str__(self) -> str:
+        return "anywhere"
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """Every shard has all rows."""
+
+    def __str__(self) -> str:
+        return "on every shard"
+
+
+Partitioning = ByColumns | Single | Somewhere | Everywhere
+
+
+def of_row(partitioning: Partitioning) -> bool:
+    """Whether equal rows are on the same shard."""
+    return isinstance(partitioning, ByColumns | Single)
+
+
+@dataclass(frozen=True)
+class ToKeys:
+    """Rows go to the shard of the values of these expressions."""
+
+    keys: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class ToOne:
+    """Rows go to the first shard."""
+
+
+@dataclass(frozen=True)
+class ToAll:
+    """Rows go to every shard."""
+
+
+Route = ToKeys | ToOne | ToAll
+
+
+def after(route: Route) -> Partitioning:
+    """Where rows are that went this way."""
+    if isinstance(route, ToOne):
+        return Single()
+    if isinstance(route, ToAll):
+        return Everywhere()
+    columns = tuple(key.index for key in route.keys if isinstance(key, Column))
+    return ByColumns(columns) if len(columns) == len(route.keys) else Somewhere()
+
+
+class Exchange(Operator):
+    """The same rows, on the shards where ``route`` sends them. It ends a stage; the next one reads it."""
+
+    def __init__(self, types: Sequence[pa.DataType], route: Route) -> None:
+        super().__init__(types)
+        self.route = route
+        self._keys = compile_expressions(route.keys) if isinstance(route, ToKeys) else None
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """Pass the rows on; ``split`` says where each goes."""
+        (delta,) = deltas
+        return delta
+
+    def split(self, rows: Batch, shards: int) -> dict[int, Batch]:
+        """The rows of each shard that gets some."""
+        if not len(rows):
+            return {}
+        if isinstance(self.route, ToOne) or shards == 1:
+            return {FIRST: rows}
+        if self._keys is None:
+            return dict.fromkeys(range(shards), rows)
+        return split_by(self._keys(rows.columns, len(rows)), rows, shards)
+
+
+def split_by(keys: Sequence[pa.Array], rows: Batch, shards: int) -> dict[int, Batch]:
+    """The rows of each shard that gets some, by the hash of their keys."""
+    if shards == 1:
+        return {FIRST: rows} if len(rows) else {}
+    shard = shard_of(hash_rows(keys, len(rows), Equality.GROUPING), shards)
+    order = np.argsort(shard, kind="stable")
+    found, starts = np.unique(shard[order], return_index=True)
+    places = np.split(order, starts[1:])
+    return {int(one): rows.take(at) for one, at in zip(found, places, strict=False)}
+
+
+def shard_of(hashes: UInt64s, shards: int) -> np.ndarray:
+    """The shard of each hash. Part of what is stored: shards find their rows by it again."""
+    folded = hashes ^ (hashes >> np.uint64(32))
+    return (folded % np.uint64(shards)).astype(np.int64)

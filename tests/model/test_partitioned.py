@@ -1,0 +1,121 @@
+"""A flow in shards gives what the same flow gives in one piece, delta by delta, however many shards there are."""
+
+import uuid
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from support.generator.campaign import seeds, shown
+from support.generator.case import make_case
+from support.generator.deltas import Tables
+from support.maintained import comparable
+from support.view_corpus import SOURCES, VIEWS, RandomTables
+
+from weirflow.errors import DataError
+from weirflow.ivm.flow import IncrementalFlow
+from weirflow.ivm.partitioned.executor import InThisProcess
+from weirflow.ivm.partitioned.flow import PartitionedIncrementalFlow
+from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.sql.refusal import NotIncremental
+
+
+def weighted(schema, changes):
+    columns = [pa.array([row[at] for row, _ in changes], field.type) for at, field in enumerate(schema)]
+    table = pa.table(columns, schema=schema)
+    weights = pa.array([weight for _, weight in changes], pa.int64())
+    return DeltaBatch.from_weighted(table.append_column("_weight", weights), schema=schema)
+
+
+def changed(watch):
+    """What a watch was told since it was last asked: for each epoch, the rows and their weights."""
+    found = []
+    while (one := watch.get(timeout=0)) is not None:
+        epoch, delta = one
+        found.append((epoch, rows_of(delta.to_arrow())))
+    return found
+
+
+def rows_of(table):
+    return Counter(zip(*([comparable(value) for value in column.to_pylist()] for column in table.columns), strict=True))
+
+
+def in_shards(count):
+    return PartitionedIncrementalFlow(f"memory://{uuid.uuid4().hex}", count, InThisProcess(), name=f"{count} shards")
+
+
+class Side:
+    """Flows that get the same deltas."""
+
+    def __init__(self, sources, views, shards):
+        self.flows = [IncrementalFlow(), *(in_shards(count) for count in shards)]
+        for flow in self.flows:
+            for name, schema in sources.items():
+                flow.register_source(name, schema)
+            for name, sql in views.items():
+                flow.register_view(name, sql)
+        self.watches = [{name: flow.watch_output(name) for name in views} for flow in self.flows]
+
+    def tick(self, deltas):
+        outcomes = []
+        for flow in self.flows:
+            try:
+                flow.tick(deltas)
+                outcomes.append(None)
+            except DataError:
+                flow.discard()
+                outcomes.append("data error")
+        assert len(set(outcomes)) == 1, outcomes
+        for name in self.watches[0]:
+            central, *others = [changed(watches[name]) for watches in self.watches]
+            for flow, other in zip(self.flows[1:], others, strict=True):
+                assert other == central, (flow.name, name)
+
+    def compare(self):
+        for name in self.watches[0]:
+            central, *others = [rows_of(flow.snapshot(name)) for flow in self.flows]
+            for flow, other in zip(self.flows[1:], others, strict=True):
+                assert other == central, (flow.name, name)
+
+
+def failed(seed, shards=(1, 2, 7)):
+    """What is wrong with a random case, or None."""
+    case = make_case(seed)
+    try:
+        side = Side(case.sources, {view.name: view.text.spark for view in case.views}, shards)
+    except (NotIncremental, DataError):
+        return None
+    tables = Tables(list(case.sources))
+    for number, tick in enumerate(case.ticks):
+        possible, tables = tables.after(tick)
+        try:
+            side.tick({name: weighted(case.sources[name], rows) for name, rows in possible.items()})
+        except Exception as error:  # noqa: BLE001 - whatever it is, the seed says how to see it again
+            return f"seed {seed}, tick {number}: {type(error).__name__}: {error}\n{case}"
+    side.compare()
+    return None
+
+
+@pytest.mark.parametrize("shards", [1, 2, 7])
+def test_the_corpus_of_views(shards):
+    tables = RandomTables(shards)
+    side = Side(SOURCES, VIEWS, [shards])
+    for _ in range(6):
+        side.tick({name: weighted(SOURCES[name], rows) for name, rows in tables.changes(most=9).items()})
+    side.compare()
+
+
+def test_random_views():
+    assert [found for seed in range(40) if (found := failed(seed)) is not None] == []
+
+
+@pytest.mark.campaign
+def test_many_random_views(capsys):
+    show, found = shown(capsys), []
+    for done, seed in enumerate(seeds(2000), 1):
+        report = failed(seed)
+        if report is not None:
+            found.append(report)
+            show(report)
+        if done % 50 == 0:
+            show(f"up to seed {seed}: {len(found)} failures")
+    assert found == []
