@@ -174,7 +174,12 @@ class Program:
 
     def plan(self, sql: str) -> Plan:
         """The plan of a query over the relations."""
-        return logical_plan(sql, {name: relation.fields for name, relation in self.relations.items()})
+        read = tables(sql)
+        known = {name: relation.fields for name, relation in self.relations.items() if name.casefold() in read}
+        if {name.casefold() for name in known} < read:
+            # Names of CTEs, or of what is not there: then all names count, to suggest one.
+            return logical_plan(sql, {name: relation.fields for name, relation in self.relations.items()})
+        return _plan(sql, tuple(known.items()))
 
     def rows(self, name: str) -> Batch:
         """All rows of a stored relation, each once with its weight."""
@@ -357,6 +362,12 @@ def _others(name: str, sql: str) -> frozenset[str]:
 def tables(sql: str) -> frozenset[str]:
     """All names that the query may read, in lower case; names of its own CTEs do no harm."""
     return _names(sql)[0]
+
+
+@lru_cache(maxsize=256)
+def _plan(sql: str, catalog: tuple[tuple[str, tuple[Field, ...]], ...]) -> Plan:
+    """A query's plan; each shard of a partitioned flow asks for the same ones."""
+    return logical_plan(sql, dict(catalog))
 
 
 @lru_cache(maxsize=1024)
