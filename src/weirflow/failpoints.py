@@ -44,7 +44,17 @@ POINTS = (
     "sink.before_replace",
     "sink.after_write",
 )
-"""All there are, in no particular order."""
+"""Those of flows in one process, in no particular order."""
+
+PARTITIONED_POINTS = (
+    "partitioned.after_pending",
+    "partitioned.before_job",
+    "partitioned.after_job",
+    "partitioned.before_commit",
+    "partitioned.after_commit",
+    "partitioned.before_collect",
+)
+"""Those of the coordinator of a partitioned flow."""
 
 _watcher: Callable[[str], None] | None = None
 
@@ -52,7 +62,7 @@ _watcher: Callable[[str], None] | None = None
 def failpoint(name: str) -> None:
     """Tell the watcher, if there is one, that this place is reached."""
     if _watcher is not None:
-        assert name in POINTS, f"{name} is not in POINTS"
+        assert name in POINTS or name in PARTITIONED_POINTS, f"{name} is not listed"
         _watcher(name)
 
 

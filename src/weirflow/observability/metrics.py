@@ -37,6 +37,7 @@ class FlowGauges:
         view_bytes: of the operators between each view and what it reads; what views share is counted for each.
         waiting: for each watched view, the deltas that its readers have not taken yet.
         log_bytes: of the log's files; None for a flow in memory.
+        shards: of a partitioned flow, for each stage and shard the rows it keeps and the seconds it took last.
     """
 
     epoch: int = 0
@@ -44,6 +45,7 @@ class FlowGauges:
     view_bytes: Mapping[str, int] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
     log_bytes: int | None = None
+    shards: Mapping[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
 
 
 class Measured(Protocol):
@@ -181,7 +183,16 @@ def _gauge_families(found: Mapping[str, list[FlowGauges]]) -> list[Metric]:
     waiting = GaugeMetricFamily(
         "weirflow_watch_waiting", "Deltas that readers have not taken yet.", labels=["flow", "view"]
     )
+    rows = GaugeMetricFamily(
+        "weirflow_shard_rows", "Rows that a shard of a stage keeps.", labels=["flow", "stage", "shard"]
+    )
+    seconds = GaugeMetricFamily(
+        "weirflow_shard_seconds", "How long a shard of a stage took last.", labels=["flow", "stage", "shard"]
+    )
     for name, flows in sorted(found.items()):
+        for (stage, shard), (kept, took) in sorted(pair for one in flows for pair in one.shards.items()):
+            rows.add_metric([name, str(stage), str(shard)], kept)
+            seconds.add_metric([name, str(stage), str(shard)], took)
         epoch.add_metric([name], max(one.epoch for one in flows))
         state.add_metric([name], sum(one.state_bytes for one in flows))
         logs = [one.log_bytes for one in flows if one.log_bytes is not None]
@@ -190,7 +201,7 @@ def _gauge_families(found: Mapping[str, list[FlowGauges]]) -> list[Metric]:
         for family, parts in ((views, [one.view_bytes for one in flows]), (waiting, [one.waiting for one in flows])):
             for view in sorted({view for part in parts for view in part}):
                 family.add_metric([name, view], sum(part.get(view, 0) for part in parts))
-    return [epoch, state, log, views, waiting]
+    return [epoch, state, log, views, waiting, rows, seconds]
 
 
 class _OneFlow:

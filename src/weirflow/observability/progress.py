@@ -37,6 +37,9 @@ class Watched(Protocol):
     @property
     def progress(self) -> TaskCount: ...  # noqa: D102 - may ask Spark
 
+    @property
+    def note(self) -> str: ...  # noqa: D102 - what else there is to say; may ask Spark
+
 
 class ProgressDisplay(Protocol):
     """Told when operations begin and end; must never fail them or slow them down."""
@@ -138,8 +141,8 @@ class BarDisplay:
                 if operation.id not in shown:
                     shown[operation.id] = bars.add_task(operation.description, total=None, status="")
                 done, total = self._count(operation)
-                counted = f"{done}/{total} tasks, " if total else ""
-                status = f"{counted}{operation.seconds:.0f} s"
+                said = f"{done}/{total} tasks" if total else self._note(operation)
+                status = f"{said}, {operation.seconds:.0f} s" if said else f"{operation.seconds:.0f} s"
                 bars.update(shown[operation.id], completed=done, total=total or None, status=status)
             for gone in shown.keys() - {operation.id for operation in operations}:
                 bars.remove_task(shown.pop(gone))
@@ -153,6 +156,13 @@ class BarDisplay:
         with self._changed:
             self._drawn = set(operation_ids)
             self._changed.notify_all()
+
+    @staticmethod
+    def _note(operation: Watched) -> str:
+        try:
+            return operation.note
+        except Exception:  # noqa: BLE001 - as below
+            return ""
 
     @staticmethod
     def _count(operation: Watched) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.errors import LeaseLost, ObjectExists
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.manifest import Pack, RunRef
-from weirflow.ivm.partitioned.reports import RowsRef
+from weirflow.ivm.partitioned.reports import RowsRef  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage
@@ -204,5 +204,3 @@ def commit_name(number: int) -> str:
 
 def _pending_name(epoch: int, fence: int) -> str:
     return f"{_PENDING}{epoch:020d}-{fence:020d}.json"
-
-

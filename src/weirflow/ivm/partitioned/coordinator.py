@@ -176,14 +176,11 @@ class Coordinator:
         """Spread the flow over another number of shards: sources' rows go to their new places and fill all views."""
         before = self.commit
         groups = self.definition.groups
-        together = Group(
-            tuple(one for group in groups for one in group.sources), tuple(one for group in groups for one in group.views)
-        )
+        sources = tuple(one for group in groups for one in group.sources)
+        together = Group(sources, tuple(one for group in groups for one in group.views))
         definition = Definition().with_group(together)
         blueprint = Blueprint(definition)
-        work = MoveRows(
-            self.uri, self.definition.encode(), definition.encode(), msgspec.json.encode(before), shards
-        )
+        work = MoveRows(self.uri, self.definition.encode(), definition.encode(), msgspec.json.encode(before), shards)
         deltas: Deltas = {}
         for moved in self._executor.each(before.shards, work):
             for source, target, ref in decode_moved(moved):
@@ -200,8 +197,8 @@ class Coordinator:
     # Reading
 
     def rows(self, name: str, shard: int) -> Iterator[Batch]:
-        """The rows of a source or view that one shard keeps now, in batches."""
-        yield from relation_rows(self.blueprint, self.uri, self.commit, name, shard)
+        """The rows of a source or view that one shard keeps now, in batches; the files are open when this returns."""
+        return relation_rows(self.blueprint, self.uri, self.commit, name, shard)
 
     def changed(self, refs: Sequence[RowsRef]) -> Batch:
         """What a tick changed in a view, on all shards together."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from weirflow.ivm.compiler.program import Program
-from weirflow.ivm.durability.records import DefineSource, DefineView
+from weirflow.ivm.durability.records import DefineSource, DefineView  # noqa: TC001 - msgspec reads the annotations
 from weirflow.ivm.flow.persist import entry_source, entry_view
-from weirflow.ivm.flow.source import Source
 from weirflow.ivm.partitioned.source_columns import source_columns
 from weirflow.ivm.partitioned.spread import Spread
+
+if TYPE_CHECKING:
+    from weirflow.ivm.flow.source import Source
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Rows to the shards they belong to: those of a frame that comes in, those of all sources when there are more shards."""
+"""Rows to the shards they belong to: those of a frame, and those of all sources when the number of shards changes."""
 
 from __future__ import annotations
 

@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
 
 def relation_rows(blueprint: Blueprint, uri: str, commit: Commit, name: str, shard: int) -> Iterator[Batch]:
-    """The rows of a source or view that one shard keeps at a commit, in batches, columns in the relation's order."""
+    """The rows of a source or view that one shard keeps at a commit, in batches, columns in the relation's order.
+
+    The files are open when this returns.
+    """
     spread = blueprint.spread
     node, arranged = spread.store(name), blueprint.program.relations[name].store
     assert node is not None, f"{name} is not stored"
     assert arranged is not None
     refs = commit.states.get(spread.key(node), {}).get(shard)
     if refs is None:
-        return
+        return iter(())
     stored = blueprint.program.store(name)
     store = Arrange(stored.types, stored.key_count)
     (runs,) = flow_files(uri).load([refs], commit.packs)
     store.adopt(runs)
-    for batch in store.arrangement.rows():
-        yield batch.select(arranged.positions)
+    return (batch.select(arranged.positions) for batch in store.arrangement.rows())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from weirflow.errors import ConfigError, DataError, FlowError, StorageError, WeirflowError
+from weirflow.errors import DataError, StorageError, WeirflowError
 from weirflow.ivm.durability.manifest import Pack, RunRef
 
 StateRefs = list[list[RunRef]]
@@ -25,11 +25,13 @@ class Failure(msgspec.Struct, frozen=True):
     code: str
     message: str
     hint: str | None
+    uri: str = ""
 
     def error(self) -> WeirflowError:
         """The error to raise."""
-        kind = next((one for one in (DataError, ConfigError, StorageError) if one.code == self.code), FlowError)
-        return kind(self.message, hint=self.hint)
+        if self.code == DataError.code:
+            return DataError(self.message, hint=self.hint)
+        return StorageError(self.message, uri=self.uri, hint=self.hint)
 
 
 class StageTask(msgspec.Struct, frozen=True):

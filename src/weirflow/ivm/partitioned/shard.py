@@ -65,9 +65,7 @@ class Shard:
         self._nodes = [number for number, at in enumerate(spread.stages) if at == stage]
         self._kept = spread.kept(stage)
         self._probed = spread.probed(stage)
-        self._keys = {
-            number: spread.key(number) for number, operator in enumerate(self._operators) if operator.states
-        }
+        self._keys = {number: spread.key(number) for number, operator in enumerate(self._operators) if operator.states}
         self._last_read = [spread.last_read(number) for number in range(len(spread.nodes))]
         self._views = {
             name: number

@@ -78,7 +78,8 @@ class Spread:
 
     def kept(self, stage: int) -> list[int]:
         """The nodes of a stage that have state."""
-        return [number for number, node in enumerate(self.nodes) if self.stages[number] == stage and node.operator.states]
+        of_stage = [number for number, at in enumerate(self.stages) if at == stage]
+        return [number for number in of_stage if self.nodes[number].operator.states]
 
     def probed(self, stage: int) -> list[int]:
         """The arrangements that nodes of a stage probe and an earlier stage keeps."""
@@ -118,7 +119,8 @@ class Spread:
         self._at[number] = self._append(node, moved, placement.output)
 
     def _first_of_each_shard(self, node: Node, operator: TopK, source: int) -> int:
-        local = Node(operator.local(), (source,), f"{node.label} of the shard", fingerprint("local", [node.fingerprint]))
+        mark = fingerprint("local", [node.fingerprint])
+        local = Node(operator.local(), (source,), f"{node.label} of the shard", mark)
         return self._append(local, [source], self.partitionings[source])
 
     def _exchange(self, source: int, route: Route) -> int:

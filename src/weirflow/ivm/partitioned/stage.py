@@ -42,10 +42,14 @@ def run_stage(task: StageTask, shard: int, parcels: Iterable[Parcel], where: str
             reports.append(parcel)
         else:
             inbox.setdefault(parcel.node, []).append(decode_rows(parcel.rows))
+    failure: Failure | None = None
     try:
         yield from _run(task, shard, {node: Batch.concat(rows) for node, rows in inbox.items()}, where)
-    except (DataError, StorageError) as error:
+    except DataError as error:
         failure = Failure(error.code, error.message, error.hint)
+    except StorageError as error:
+        failure = Failure(error.code, error.message, error.hint, error.uri)
+    if failure is not None:
         yield shard, Parcel(_REPORT, report=ShardReport(task.stage, shard, where=where, failure=failure))
     yield from ((shard, parcel) for parcel in reports)
 

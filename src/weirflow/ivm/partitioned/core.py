@@ -1,0 +1,169 @@
+"""``PartitionedCore``: what all parts of a partitioned flow share: its coordinator, its lock and its outputs."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from weirflow.errors import ConfigError, FlowError, TableNotFound, TickPending, did_you_mean
+from weirflow.ivm.compiler.program import View, in_order, tables
+from weirflow.ivm.flow.core import LATE
+from weirflow.ivm.flow.outputs import Outputs
+from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
+from weirflow.ivm.partitioned.coordinator import Coordinator
+from weirflow.ivm.partitioned.definition import Group
+from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.observability.metrics import FlowGauges, FlowMetrics
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from weirflow.ivm.flow.source import Source
+    from weirflow.ivm.partitioned.executor import StageExecutor
+    from weirflow.ivm.zset.batch import Batch
+    from weirflow.metadata import Lease
+
+_HISTORY_BYTES = 64 << 20
+
+
+class PartitionedCore:
+    """What all parts of a partitioned flow share: its coordinator, its lock and its outputs."""
+
+    def __init__(
+        self,
+        uri: str,
+        partitions: int,
+        executor: StageExecutor,
+        *,
+        name: str = "flow",
+        lease: Lease | None = None,
+        history: int = 1000,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        require_shards(partitions)
+        self.name = name
+        self._lock = threading.RLock()
+        self._executor = executor
+        self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
+        self._coordinator = Coordinator(uri, partitions, executor, lease)
+        self._outputs.history.forget(self._coordinator.commit.epoch)
+        self._sources: dict[str, Source] = {}
+        self._views: dict[str, View] = {}
+        self._closed = False
+        self._metrics = FlowMetrics(name, registry)
+        self._metrics.show_gauges(self)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources."""
+        return tuple(self._known_sources())
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views."""
+        return tuple(self._known_views())
+
+    @property
+    def partitions(self) -> int:
+        """How many shards there are."""
+        return self._coordinator.commit.shards
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last tick."""
+        return self._coordinator.commit.epoch
+
+    @property
+    def closed(self) -> bool:
+        """Whether the flow was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """End all watches. What was ticked stays."""
+        with self._lock:
+            self._closed = True
+            self._outputs.close(lambda _: True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def gauges(self) -> FlowGauges | None:
+        """What the flow holds; None when closed."""
+        if self._closed:
+            return None
+        return FlowGauges(
+            epoch=self.epoch,
+            state_bytes=sum(pack.size for pack in self._coordinator.commit.packs.values()),
+            waiting=self._outputs.waiting(),
+            shards={
+                (report.stage, report.shard): (report.rows, (report.load_ms + report.step_ms + report.save_ms) / 1000)
+                for report in self._coordinator.reports
+            },
+        )
+
+    # Inner workings
+
+    def _define(self, *, partly: bool = False) -> None:
+        """Compile and fill what was registered.
+
+        A view that reads what is not there is an error; if ``partly``, it waits.
+        """
+        if not self._sources and not self._views:
+            return
+        known = {one.casefold() for one in (*self._coordinator.definition.sources, *self._coordinator.definition.views)}
+        known |= {name.casefold() for name in self._sources}
+        ready: dict[str, View] = {}
+        for name in in_order({one: view.sql for one, view in self._views.items()}):
+            missing = sorted(tables(self._views[name].sql) - known)
+            if not missing or not partly:
+                ready[name] = self._views[name]
+                known.add(name.casefold())
+        group = Group(
+            tuple(source_entry(one) for one in self._sources.values()),
+            tuple(view_entry(name, view) for name, view in ready.items()),
+        )
+        if not group.sources and not group.views:
+            return
+        self._coordinator.define(group)
+        self._sources.clear()
+        for name in ready:
+            del self._views[name]
+
+    def _known_sources(self) -> dict[str, Source]:
+        return {**self._coordinator.definition.sources, **self._sources}
+
+    def _known_views(self) -> dict[str, View]:
+        return {**{name: entry_view(one) for name, one in self._coordinator.definition.views.items()}, **self._views}
+
+    def _relation(self, name: str) -> str:
+        if name in self._known_sources() or name in self._known_views():
+            return name
+        names = (*self.sources, *self.views)
+        raise TableNotFound(f"The flow has no source or view {name!r}.", hint=did_you_mean(name, names))
+
+    def _schema(self, name: str) -> pa.Schema:
+        fields = self._coordinator.blueprint.program.relations[self._relation(name)].fields
+        return pa.schema([(field.name, field.type) for field in fields])
+
+    def _delta(self, name: str, rows: Batch) -> DeltaBatch:
+        return DeltaBatch.of_batch(self._schema(name.removesuffix(LATE)), rows)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise FlowError(f"The flow {self.name!r} is closed.", hint="open it again to go on")
+
+    def _require_settled(self) -> None:
+        self._require_open()
+        if self._coordinator.pending is not None:
+            raise TickPending("The last tick failed and its delta is kept.", hint="retry() or discard() it first")
+
+
+def require_shards(count: int) -> None:
+    """``ConfigError`` unless a flow can have so many shards."""
+    if count < 1:
+        raise ConfigError(f"A flow cannot have {count} partitions.", hint="give it one or more")

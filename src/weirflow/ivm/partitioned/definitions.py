@@ -1,0 +1,101 @@
+"""``PartitionedDefinitions``: what a partitioned flow is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.program import Mode, View, in_order, tables
+from weirflow.ivm.flow.core import LATE
+from weirflow.ivm.flow.schema import read_schema
+from weirflow.ivm.flow.source import Lateness, Source
+from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class PartitionedDefinitions(PartitionedCore):
+    """What a partitioned flow is made of."""
+
+    def register_source(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        key: str | Sequence[str] | None = None,
+        dedup: bool | int = False,
+        lateness: Lateness | None = None,
+    ) -> None:
+        """Declare an input; see ``IncrementalFlow.register_source``."""
+        columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+        source = Source(name, read_schema(schema), columns, int(dedup), lateness)
+        with self._lock:
+            self._require_open()
+            if self._known_sources().get(name) == source:
+                return
+            self._refuse_taken(name)
+            self._sources[name] = source
+
+    def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+        """Declare a query over sources and other views; see ``IncrementalFlow.register_view``.
+
+        A view that has no delta rule is refused: partitioned flows recompute none.
+        """
+        view = View(sql, Mode(mode), stored=materialized)
+        with self._lock:
+            self._require_open()
+            if self._known_views().get(name) == view:
+                return
+            self._refuse_taken(name)
+            in_order({one: other.sql for one, other in (*self._known_views().items(), (name, view))})
+            self._views[name] = view
+            try:
+                if self.epoch:
+                    self._define(partly=True)
+            except BaseException:
+                self._views.pop(name, None)
+                raise
+
+    def view(self, function: Callable[[], str]) -> Callable[[], str]:
+        """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
+        self.register_view(function.__name__, function())
+        return function
+
+    def drop(self, name: str) -> None:
+        """Remove a source or view that no view reads, with its state; its watches end."""
+        with self._lock:
+            self._require_settled()
+            readers = [one for one, view in self._known_views().items() if one != name and _reads(view, name)]
+            if readers:
+                raise ConfigError(
+                    f"{name!r} cannot be dropped: {', '.join(sorted(readers))} reads it.",
+                    hint="drop what reads it first",
+                )
+            self._sources.pop(name, None)
+            if self._views.pop(name, None) is None:
+                self._relation(name)
+                self._coordinator.drop(name)
+            self._outputs.close(lambda view: view.removesuffix(LATE) == name)
+
+    def rescale(self, partitions: int) -> None:
+        """Spread the flow over another number of shards, at the epoch it is at; results stay the same."""
+        require_shards(partitions)
+        with self._lock:
+            self._require_settled()
+            self._define()
+            if partitions != self.partitions:
+                self._coordinator.rescale(partitions)
+
+    def _refuse_taken(self, name: str) -> None:
+        if not name.isidentifier():
+            raise ConfigError(f"{name!r} is no name for a source or view.", hint="use letters, digits and underscores")
+        if name.casefold() in {one.casefold() for one in (*self.sources, *self.views)}:
+            raise ConfigError(
+                f"The flow already has a source or view {name!r}, and it is another one.",
+                hint="choose another name, or drop the old one first",
+            )
+
+
+def _reads(view: View, name: str) -> bool:
+    return name.casefold() in tables(view.sql)

@@ -1,0 +1,133 @@
+"""``PartitionedReading``: what comes out: rows, deltas, and how it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.program import in_order, tables
+from weirflow.ivm.flow.core import LATE
+from weirflow.ivm.flow.describe import FlowInfo, RelationInfo
+from weirflow.ivm.flow.watch import OverflowPolicy
+from weirflow.ivm.partitioned.core import PartitionedCore
+from weirflow.ivm.partitioned.explain import explain_stages
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.delta import DeltaBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from weirflow.ivm.flow.watch import Watch
+
+
+class PartitionedReading(PartitionedCore):
+    """What comes out: rows, deltas, and how it is done."""
+
+    def snapshot(self, view: str) -> pa.Table:
+        """All rows of a view or source, here; ``stream`` brings them shard by shard."""
+        return self.stream(view).read_all()
+
+    def stream(self, view: str) -> pa.RecordBatchReader:
+        """All rows of a view or source as they are now, in batches, shard by shard."""
+        with self._lock:
+            self._define()
+            schema = self.schema(view)
+            # All files are open before the lock is let go: later commits cannot take them away.
+            shards = [self._stored(view, shard) for shard in range(self.partitions)]
+
+        def inserts() -> Iterator[pa.RecordBatch]:
+            for shard in shards:
+                for batch in shard:
+                    yield from DeltaBatch.of_batch(schema, batch).inserts().to_batches()
+
+        return pa.RecordBatchReader.from_batches(schema, inserts())
+
+    def schema(self, name: str) -> pa.Schema:
+        """The columns of a source or view."""
+        with self._lock:
+            self._define()
+            return self._schema(name)
+
+    def watch_output(
+        self,
+        view: str,
+        *,
+        snapshot: bool = False,
+        from_epoch: int | None = None,
+        capacity: int = 1024,
+        policy: OverflowPolicy | str = OverflowPolicy.FAIL,
+    ) -> Watch:
+        """The deltas of a view from now on; see ``IncrementalFlow.watch_output``."""
+        if snapshot and from_epoch is not None:
+            raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
+        if capacity < 1:
+            raise ConfigError("The capacity of a watch is at least 1.")
+        with self._lock:
+            self._require_open()
+            self._define()
+            self._output(view)
+            first: Iterable[tuple[int, Batch]] = ()
+            if snapshot:
+                empty = Batch.empty(self._schema(view).types)
+                rows = [batch for shard in range(self.partitions) for batch in self._stored(view, shard)]
+                first = [(self.epoch, Batch.concat([empty, *rows]))]
+            elif from_epoch is not None:
+                first = self._outputs.history.since(from_epoch, view)
+            return self._outputs.watch(view, self.epoch, first, capacity=capacity, policy=OverflowPolicy(policy))
+
+    def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
+        """Call a function with ``(epoch, delta)`` after each tick that changes a view, in the tick's thread.
+
+        What it raises is logged; it cannot undo the tick.
+        """
+        with self._lock:
+            self._require_open()
+            self._define()
+            self._outputs.call(self._output(view), callback)
+
+    def describe(self) -> FlowInfo:
+        """Where the flow runs and is kept, and what it is made of."""
+        with self._lock:
+            self._define()
+            views = self._known_views()
+            known = {one.casefold(): one for one in (*self.sources, *views)}
+            relations = [RelationInfo(name, "source", self._count(name)) for name in self.sources]
+            for name in in_order({one: view.sql for one, view in views.items()}):
+                reads = sorted(known[one] for one in tables(views[name].sql) if one in known and known[one] != name)
+                relations.append(RelationInfo(name, "incremental", self._count(name), tuple(reads)))
+            return FlowInfo(
+                name=self.name,
+                runs=f"{self._executor.runs}, on {self.partitions} shards",
+                kept=f"in {self._coordinator.uri}",
+                epoch=self.epoch,
+                nbytes=sum(pack.size for pack in self._coordinator.commit.packs.values()),
+                relations=tuple(relations),
+            )
+
+    def explain(self) -> str:
+        """The stages: their operators, how rows are partitioned, and what the last job did where."""
+        with self._lock:
+            self._define()
+            return explain_stages(self._coordinator.blueprint.spread, self._coordinator.reports)
+
+    # Inner workings
+
+    def _output(self, name: str) -> str:
+        """A view, or the late rows of a source."""
+        if self._relation(name.removesuffix(LATE)) == name and name in self.sources:
+            raise ConfigError(f"{name!r} is a source; its deltas are those you give it.", hint="watch a view")
+        return name
+
+    def _stored(self, name: str, shard: int) -> Iterator[Batch]:
+        """The rows of a source or view on a shard; its files are open when this returns."""
+        if self._coordinator.blueprint.spread.store(self._relation(name)) is None:
+            raise ConfigError(f"The rows of {name!r} are not kept.", hint="register the view with materialized=True")
+        return self._coordinator.rows(name, shard)
+
+    def _count(self, name: str) -> int | None:
+        if self._coordinator.blueprint.spread.store(name) is None:
+            return None
+        shards = [self._stored(name, shard) for shard in range(self.partitions)]
+        return sum(int(batch.weights.sum()) for shard in shards for batch in shard)

@@ -1,0 +1,178 @@
+"""``PartitionedTicking``: how deltas come in."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError, DataError, FlowError, StreamConflict
+from weirflow.ivm.flow.core import LATE
+from weirflow.ivm.flow.position import Position
+from weirflow.ivm.flow.source import digest_of
+from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.partitioned.core import PartitionedCore
+from weirflow.ivm.partitioned.moving import SplitRows, decode_moved, reader, split
+
+if TYPE_CHECKING:
+    from weirflow.ivm.partitioned.coordinator import Deltas, Ticked
+
+_log = logging.getLogger(__name__)
+
+_INLINE = 1 << 20
+
+
+class PartitionedTicking(PartitionedCore):
+    """How deltas come in."""
+
+    def tick(self, source: str | Mapping[str, Any], delta: Any = None, *, token: str | None = None) -> StepSummary:
+        """Apply a delta to a source, or to several at once, and bring every view to the new epoch.
+
+        A delta is what ``IncrementalFlow.tick`` takes, or a Spark frame of any size: its rows go from executor to
+        executor. Of a frame, rows have no order, so for a source with a key it may hold each key once.
+
+        Raises:
+            DataError: a row breaks a rule of a view, or a retracted row is not there; ``retry`` or ``discard``.
+            ConfigError: the delta does not fit the source's schema.
+            TickPending: an earlier tick failed and waits.
+            LeaseLost: another process coordinates the flow now.
+        """
+        return self._tick(source, delta, token=token)
+
+    def load(self, source: str, data: Any, *, token: str | None = None) -> StepSummary:
+        """Insert (or upsert) a table of rows as one tick; made for millions of them."""
+        return self.tick(source, data, token=token)
+
+    def feed(self, source: str | Mapping[str, Any], delta: Any = None, *, position: Position) -> StepSummary:
+        """A tick from a stream that can bring its deltas again; see ``IncrementalFlow.feed``."""
+        with self._lock:
+            self._require_open()
+            last = self._coordinator.commit.positions.get(position.stream)
+            if last is not None and last[0] != position.origin:
+                raise StreamConflict(
+                    f"Another stream was attached as {position.stream!r} before, with another checkpoint or table.",
+                    hint="attach it under another name=, or give it back its checkpoint",
+                )
+            if last is not None and last[1] == position.at:
+                return StepSummary(last[2], 0, 0, 0.0, replayed=True)
+            others = self.pending
+            try:
+                return self._tick(source, delta, position=position)
+            except BaseException:
+                if not others:
+                    self.discard()
+                raise
+
+    def position(self, stream: str) -> Position | None:
+        """How far the flow has taken in what is attached under a name; None if nothing ever was."""
+        found = self._coordinator.commit.positions.get(stream)
+        return None if found is None else Position(stream, found[0], found[1])
+
+    def retry(self) -> StepSummary:
+        """Run the tick that failed again."""
+        with self._lock:
+            self._require_open()
+            if self._coordinator.pending is None:
+                raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
+            return self._run(time.perf_counter())
+
+    def discard(self) -> None:
+        """Give up the tick that failed: its delta never happened. Does nothing without one."""
+        with self._lock:
+            self._coordinator.discard()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a tick failed and waits for ``retry`` or ``discard``."""
+        return self._coordinator.pending is not None
+
+    # Inner workings
+
+    def _tick(
+        self,
+        source: str | Mapping[str, Any],
+        delta: Any,
+        *,
+        token: str | None = None,
+        position: Position | None = None,
+    ) -> StepSummary:
+        started = time.perf_counter()
+        deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
+        with self._lock:
+            self._require_settled()
+            done = None if token is None else self._coordinator.commit.tokens.get(token)
+            if done is not None:
+                return StepSummary(done, 0, 0, 0.0, replayed=True)
+            self._define()
+            rows: Deltas = {}
+            digests: dict[str, bytes] = {}
+            for name, data in deltas.items():
+                digest = self._split(name, data, rows)
+                if digest is not None:
+                    digests[name] = digest
+            place = None if position is None else (position.stream, position.origin, position.at)
+            self._coordinator.begin(rows, token=token, position=place, digests=digests)
+            return self._run(started)
+
+    def _split(self, name: str, data: Any, rows: Deltas) -> bytes | None:
+        """Put a delta's rows where their shards find them; returns its digest, where repetitions are to be noticed."""
+        coordinator = self._coordinator
+        definition = coordinator.definition
+        if name not in definition.sources:
+            found = "is a view" if name in self.views else "is not registered"
+            raise ConfigError(f"{name!r} {found}; deltas go to sources.", hint=f"there is {', '.join(self.sources)}")
+        source, epoch = definition.sources[name], coordinator.commit.epoch + 1
+        if hasattr(data, "mapInArrow"):  # a Spark frame, of whichever kind
+            if source.dedup:
+                raise ConfigError(
+                    f"The source {name!r} notices repeated deltas, which cannot be done for frames.",
+                    hint="give the tick a token=, or register the source without dedup=",
+                )
+            work = SplitRows(coordinator.uri, definition.encode(), name, self.partitions, epoch)
+            for part in self._executor.split(data, work):
+                for _, shard, ref in decode_moved(part):
+                    rows.setdefault(name, {}).setdefault(shard, []).append(ref)
+            return None
+        given = reader(source).weighted(data)
+        digest = digest_of(given) if source.dedup else None
+        if digest is not None and digest in coordinator.commit.digests.get(name, [])[-source.dedup :]:
+            return None
+        for shard, own in split(given, definition.columns[name], self.partitions).items():
+            ref = coordinator.files.write_rows(own, epoch, _INLINE)
+            rows.setdefault(name, {}).setdefault(shard, []).append(ref)
+        return digest
+
+    def _run(self, started: float) -> StepSummary:
+        try:
+            ticked = self._coordinator.tick()
+        except BaseException:
+            self._metrics.tick_failed()
+            raise
+        self._publish(ticked)
+        views = {
+            name: sum(ref.count for ref in refs) for name, refs in ticked.outputs.items() if not name.endswith(LATE)
+        }
+        late = sum(ref.count for name, refs in ticked.outputs.items() if name.endswith(LATE) for ref in refs)
+        rows_in = sum(report.rows_in for report in ticked.reports)
+        seconds = time.perf_counter() - started
+        self._metrics.tick(seconds, rows_in=rows_in, rows_out=sum(views.values()), late=late, dropped=0)
+        return StepSummary(ticked.epoch, rows_in, sum(views.values()), seconds * 1000, views, late)
+
+    def _publish(self, ticked: Ticked) -> None:
+        """Tell those who watch. Rows of large outputs are read only if somebody does."""
+        watched = self._outputs.watched
+        changed = {
+            name: self._coordinator.changed(refs)
+            for name, refs in ticked.outputs.items()
+            if name in watched or all(ref.data is not None for ref in refs)
+        }
+        self._outputs.history.append(ticked.epoch, {name: changed.get(name) for name in ticked.outputs})
+        self._outputs.publish(ticked.epoch, changed)
+
+    def _refeed(self) -> None:
+        """Run the tick that a coordinator before this one began; what the data is to blame for stays pending."""
+        try:
+            self._run(time.perf_counter())
+        except DataError as error:
+            _log.warning("the flow %s was opened with a tick that fails: %s", self.name, error.message)
