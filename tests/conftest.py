@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from support.postgres import PostgresServer, postgres_server
 
 from weirflow import Session
 from weirflow.ivm import compiled
@@ -59,6 +60,13 @@ def shared_session() -> Iterator[SharedSession]:
     shared = SharedSession()
     yield shared
     shared.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; each test asks it for a database of its own."""
+    with postgres_server() as server:
+        yield server
 
 
 @pytest.fixture

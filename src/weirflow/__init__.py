@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow._version import __version__
 from weirflow.errors import WeirflowError
-from weirflow.types import ExplainMode, OperationState, Placement, Profile, SaveMode
+from weirflow.types import ExplainMode, OperationState, OutputMode, Placement, Profile, SaveMode
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy, Sink, StepSummary, Watch
     from weirflow.ivm.zset import DeltaBatch
     from weirflow.session import Operation, Session
+    from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
     from weirflow.spark.frame import DataFrame
+    from weirflow.streaming.frame import StreamingDataFrame
+    from weirflow.streaming.listeners import StreamingQueryListener
+    from weirflow.streaming.query import StreamingQuery
+    from weirflow.streaming.restart import RestartPolicy
+    from weirflow.streaming.trigger import Trigger
 
 __all__ = [
     "CheckpointStorage",
@@ -27,14 +33,21 @@ __all__ = [
     "Lateness",
     "Operation",
     "OperationState",
+    "OutputMode",
     "OverflowPolicy",
+    "PartitionedIncrementalFlow",
     "Placement",
     "Profile",
+    "RestartPolicy",
     "SaveMode",
     "Session",
     "Settings",
     "Sink",
     "StepSummary",
+    "StreamingDataFrame",
+    "StreamingQuery",
+    "StreamingQueryListener",
+    "Trigger",
     "Watch",
     "WeirflowError",
     "__version__",
@@ -49,10 +62,16 @@ _LATE = {
     "Lateness": "weirflow.ivm.flow",
     "Operation": "weirflow.session",
     "OverflowPolicy": "weirflow.ivm.flow",
+    "PartitionedIncrementalFlow": "weirflow.session.partitioned_flow",
+    "RestartPolicy": "weirflow.streaming.restart",
     "Session": "weirflow.session",
     "Settings": "weirflow.config",
     "Sink": "weirflow.ivm.flow",
     "StepSummary": "weirflow.ivm.flow",
+    "StreamingDataFrame": "weirflow.streaming.frame",
+    "StreamingQuery": "weirflow.streaming.query",
+    "StreamingQueryListener": "weirflow.streaming.listeners",
+    "Trigger": "weirflow.streaming.trigger",
     "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",
 }

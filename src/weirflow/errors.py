@@ -9,6 +9,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     ├── DependencyMissing           DEPENDENCY_MISSING       an extra, or Java, is not installed
     ├── PackageUnavailable          PACKAGE_UNAVAILABLE      connector jars could not be fetched
     ├── UnsupportedError            UNSUPPORTED              this placement, store or Spark cannot do it
+    │   └── StreamRefused           STREAM_REFUSED           output mode, trigger, sink and query do not go together
     ├── SessionError                SESSION_FAILED           Spark could not be started, or was lost
     │   ├── SessionClosed           SESSION_CLOSED           the Session was closed
     │   └── SessionConflict         SESSION_CONFLICT         another Session holds this process's Spark
@@ -22,9 +23,10 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── FunctionNotFound        FUNCTION_NOT_FOUND
     │   ├── PathNotFound            PATH_NOT_FOUND
     │   ├── AlreadyExists           ALREADY_EXISTS           a table or path to be created is there already
+    │   ├── StreamNotFound          STREAM_NOT_FOUND         no streaming query has this name or id
     │   ├── SqlTypeError            SQL_TYPE                 types do not fit
     │   ├── DataError               DATA_ERROR               a row broke a rule: overflow, division by zero, bad cast
-    │   └── UserCodeError           USER_CODE_FAILED         a Python function that Spark ran raised
+    │   └── UserCodeError           USER_CODE_FAILED         a Python function that was given to be run raised
     ├── OperationError
     │   ├── OperationCancelled      OPERATION_CANCELLED
     │   ├── OperationTimeout        OPERATION_TIMEOUT
@@ -41,10 +43,14 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── StateMismatch           STATE_MISMATCH           a slot is stored as something else than is declared
     │   ├── StateDamaged            STATE_DAMAGED            stored bytes are no key or value of their slot
     │   └── MigrationMissing        MIGRATION_MISSING        no step leads from a stored version to the declared one
-    └── StorageError                STORAGE_FAILED           checkpoint storage failed
-        ├── ObjectNotFound          OBJECT_NOT_FOUND
-        ├── ObjectExists            OBJECT_EXISTS            put-if-absent lost to an earlier writer
-        └── ObjectChanged           OBJECT_CHANGED           a conditional update lost to another writer
+    ├── StorageError                STORAGE_FAILED           checkpoint storage failed
+    │   ├── ObjectNotFound          OBJECT_NOT_FOUND
+    │   ├── ObjectExists            OBJECT_EXISTS            put-if-absent lost to an earlier writer
+    │   └── ObjectChanged           OBJECT_CHANGED           a conditional update lost to another writer
+    └── MetadataError               METADATA_FAILED          the metadata database failed
+        ├── LeaseHeld               LEASE_HELD               somebody else has the lease now
+        ├── LeaseLost               LEASE_LOST               the lease ran out, or went to somebody else
+        └── DocumentChanged         DOCUMENT_CHANGED         a document has another version than expected
 
 Errors pickle whole, so they cross Spark workers and processes unchanged.
 """
@@ -57,6 +63,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
 
 class WeirflowError(Exception):
@@ -136,6 +143,12 @@ class UnsupportedError(WeirflowError):
     """What was asked for cannot be done here; the message says where it can."""
 
     code = "UNSUPPORTED"
+
+
+class StreamRefused(UnsupportedError):
+    """This output mode, trigger, sink and query do not go together; nothing was started."""
+
+    code = "STREAM_REFUSED"
 
 
 class SessionError(WeirflowError):
@@ -249,6 +262,12 @@ class AlreadyExists(QueryError):
     code = "ALREADY_EXISTS"
 
 
+class StreamNotFound(QueryError):
+    """No streaming query that runs has this name or id."""
+
+    code = "STREAM_NOT_FOUND"
+
+
 class SqlTypeError(QueryError):
     """The types in the query do not fit together."""
 
@@ -262,7 +281,10 @@ class DataError(QueryError):
 
 
 class UserCodeError(QueryError):
-    """A Python function that Spark ran (a UDF, mapInArrow, ...) raised; the message holds its traceback."""
+    """A Python function raised that Spark ran (a UDF, mapInArrow, ...), or a process function.
+
+    The message holds the traceback from Spark; without Spark, the cause is the error itself.
+    """
 
     code = "USER_CODE_FAILED"
 
@@ -439,6 +461,80 @@ class ObjectChanged(StorageError):
     """A conditional update found another version than the one expected; nothing was written."""
 
     code = "OBJECT_CHANGED"
+
+
+class MetadataError(WeirflowError):
+    """The metadata database failed or could not be reached.
+
+    Attributes:
+        uri: the database concerned, without credentials.
+    """
+
+    code = "METADATA_FAILED"
+
+    def __init__(self, message: str, *, uri: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.uri = uri
+
+
+class LeaseHeld(MetadataError):
+    """Somebody else has the lease; nothing was changed.
+
+    Attributes:
+        name: the name of the lease.
+        owner: who has it.
+        since: when they acquired it, by the database's clock.
+        until: when it runs out unless they renew it, by the database's clock.
+    """
+
+    code = "LEASE_HELD"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        uri: str,
+        name: str,
+        owner: str,
+        since: datetime,
+        until: datetime,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, uri=uri, hint=hint)
+        self.name = name
+        self.owner = owner
+        self.since = since
+        self.until = until
+
+
+class LeaseLost(MetadataError):
+    """A lease ran out or went to somebody else, or a node's id was taken by another process.
+
+    Attributes:
+        name: the name of the lease, or the id of the node.
+    """
+
+    code = "LEASE_LOST"
+
+    def __init__(self, message: str, *, uri: str, name: str, hint: str | None = None) -> None:
+        super().__init__(message, uri=uri, hint=hint)
+        self.name = name
+
+
+class DocumentChanged(MetadataError):
+    """A document has another version than the one expected; nothing was written.
+
+    Attributes:
+        name: the name of the document.
+        version: the version it has now; 0 when there is none.
+    """
+
+    code = "DOCUMENT_CHANGED"
+
+    def __init__(self, message: str, *, uri: str, name: str, version: int, hint: str | None = None) -> None:
+        super().__init__(message, uri=uri, hint=hint)
+        self.name = name
+        self.version = version
 
 
 def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str | None:

@@ -69,3 +69,48 @@ class SinkMode(StrEnum):
     """Append them, each row with its weight and epoch."""
     UPSERT = "upsert"
     """Merge them by key, so that the table always equals the view."""
+
+
+class OutputMode(StrEnum):
+    """Which rows of its result a streaming query writes after each batch."""
+
+    APPEND = "append"
+    """Rows that will not change any more, once."""
+    UPDATE = "update"
+    """Rows that are new or have changed, as they are now."""
+    COMPLETE = "complete"
+    """All rows, as they are now."""
+
+
+class QueryState(StrEnum):
+    """The life of a streaming query."""
+
+    RUNNING = "running"
+    """A batch is under way."""
+    WAITING = "waiting"
+    """It waits for rows, or for its next trigger."""
+    RESTARTING = "restarting"
+    """It failed, and its restart policy has it started again."""
+    FINISHED = "finished"
+    """It has read all that it was asked to read."""
+    STOPPED = "stopped"
+    """It was stopped."""
+    FAILED = "failed"
+    """An error has ended it."""
+
+
+class Delivery(StrEnum):
+    """How often a row reaches a sink when a query is killed and goes on from its checkpoint."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    """The rows of the batch at hand may come again."""
+    UNKNOWN = "as its connector documents"
+
+
+class NodeState(StrEnum):
+    """Whether a node takes new work."""
+
+    RUNNING = "running"
+    TERMINATING = "terminating"
+    """It finishes what it has, and gets nothing new."""

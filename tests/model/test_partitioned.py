@@ -14,7 +14,7 @@ from support.view_corpus import SOURCES, VIEWS, RandomTables
 from weirflow.errors import DataError
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedIncrementalFlow
+from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.refusal import NotIncremental
 
@@ -40,7 +40,7 @@ def rows_of(table):
 
 
 def in_shards(count):
-    return PartitionedIncrementalFlow(f"memory://{uuid.uuid4().hex}", count, InThisProcess(), name=f"{count} shards")
+    return PartitionedFlow(f"memory://{uuid.uuid4().hex}", count, InThisProcess(), name=f"{count} shards")
 
 
 class Side:

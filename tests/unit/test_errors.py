@@ -1,6 +1,7 @@
 import inspect
 import pickle
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -25,6 +26,10 @@ REQUIRED = {
     errors.StateTypeError: {"slot": "count", "key": "'ann'"},
     errors.MigrationMissing: {"slot": "count", "from_version": 1, "to_version": 2},
     StorageError: {"uri": "s3://bucket/key"},
+    errors.MetadataError: {"uri": "postgresql://host/weirflow"},
+    errors.LeaseHeld: {"name": "flow", "owner": "a", "since": datetime.now(UTC), "until": datetime.now(UTC)},
+    errors.LeaseLost: {"name": "flow"},
+    errors.DocumentChanged: {"name": "savepoints/a", "version": 3},
 }
 OPTIONAL = {
     PackageUnavailable: {"coordinates": ["g:a:1", "g:b:2"]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from weirflow.errors import ConfigError, FlowError, StreamConflict, UnsupportedError
 from weirflow.ivm.flow.position import Position
@@ -15,9 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from weirflow.session.flows import SessionFlow
+    from weirflow.ivm.flow.summary import StepSummary
 
 AVAILABLE_NOW = "available now"
+
+
+class Fed(Protocol):
+    """A flow, as far as streams feed it."""
+
+    name: str
+    takes_frames: bool
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of its sources."""
+
+    def position(self, stream: str) -> Position | None:
+        """How far it has taken a stream in."""
+
+    def feed(self, source: str, delta: Any, *, position: Position) -> StepSummary:
+        """Take in what is at a position."""
 
 
 class Attachment:
@@ -33,7 +50,7 @@ class Attachment:
 
     def __init__(
         self,
-        flow: SessionFlow,
+        flow: Fed,
         source: str,
         name: str,
         *,
@@ -138,7 +155,7 @@ class Attachment:
                 raise FlowError("The attachment is being stopped.")  # or Spark would take the batch for done
             self._batch_thread = threading.get_ident()
             try:
-                self._feed(batch.toArrow(), number)
+                self._feed(batch if self._flow.takes_frames else batch.toArrow(), number)
             except BaseException as error:
                 if not self._stopping:
                     self._error = error

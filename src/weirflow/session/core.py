@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from weirflow.session.flow_sql import FlowSql
     from weirflow.spark.engine import Engine
     from weirflow.spark.frame import DataFrame
+    from weirflow.streaming.manager import StreamingQueryManager
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     Params = Mapping[str, Any] | Sequence[Any]
@@ -48,9 +49,11 @@ class SessionCore:
             control=lambda: self._started().control,
             translated=self._translated,
             display=self._display,
+            streams=lambda: self.streams,
         )
         """Everything that runs in this Session now; see ``Operations``."""
         self._flow_sql: FlowSql | None = None
+        self._streams: StreamingQueryManager | None = None
         _open_sessions.add(self)
 
     def __enter__(self) -> Self:
@@ -70,6 +73,8 @@ class SessionCore:
             SinkFailed: a sink of a flow could not write what it still had; the Session is closed all the same.
         """
         try:
+            if self._streams is not None:
+                self._streams.close()  # whose last batches may go to flows
             if self._flow_sql is not None:
                 self._flow_sql.flows.close()  # whose sinks may have something to write, with Spark
         finally:
@@ -91,6 +96,19 @@ class SessionCore:
     def spark(self) -> Any:
         """The native ``SparkSession``, started now if it was not yet."""
         return self._started().session
+
+    @property
+    def streams(self) -> StreamingQueryManager:
+        """The streaming queries of this Session; see ``StreamingQueryManager``."""
+        with self._lock:
+            if self._closed:
+                raise SessionClosed("This Session is closed.", hint="open another one")
+            if self._streams is None:
+                from weirflow.session.stream_host import SessionStreams  # noqa: PLC0415 - knows this class
+                from weirflow.streaming.manager import StreamingQueryManager  # noqa: PLC0415 - rarely needed
+
+                self._streams = StreamingQueryManager(SessionStreams(self, self._stores))
+            return self._streams
 
     @property
     def settings(self) -> Settings:

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, FlowError
-from weirflow.session.attachment import Attachment
+from weirflow.session.attachment import Attachment, Fed
 from weirflow.session.table_feed import TableFeed
 from weirflow.sql.literals import duration_micros
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"\w[\w .-]*")
 class Feeds:
     """What feeds a flow. Each has a name, under which the flow remembers where it is."""
 
-    def __init__(self, session: Session, flow: SessionFlow) -> None:
+    def __init__(self, session: Session, flow: Fed) -> None:
         self._session = session
         self._flow = flow
         self._lock = threading.Lock()
@@ -53,14 +53,21 @@ class Feeds:
         return attachment
 
     def attach_table(
-        self, table: str, source: str | None, *, name: str | None, start: int | str | None, every: str | None
+        self,
+        flow: SessionFlow,
+        table: str,
+        source: str | None,
+        *,
+        name: str | None,
+        start: int | str | None,
+        every: str | None,
     ) -> TableFeed:
-        """Feed a source with a table's versions."""
+        """Feed a source of the flow with a table's versions."""
         seconds = None if every is None else duration_micros(every) / 1e6
         chosen = source or table.rpartition(".")[2].strip("`")
         self._take(name or table)
         try:
-            feed = TableFeed(self._flow, self._session, table, chosen, name or table, start=start, detach=self._detach)
+            feed = TableFeed(flow, self._session, table, chosen, name or table, start=start, detach=self._detach)
         except BaseException:
             self._feeds.pop(name or table)
             raise

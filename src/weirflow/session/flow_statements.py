@@ -221,7 +221,7 @@ class FlowStatements:
     def _flow_for(self, name: RelationName) -> SessionFlow:
         """The flow that something new belongs to."""
         wanted = name.flow or _DEFAULT_FLOW
-        return self._flows.named(wanted) or self._session.flow(wanted)
+        return self._flows.named(wanted) or self._flows.open(wanted, options={})
 
     def _found(self, name: RelationName, kind: Kind | None) -> tuple[SessionFlow, str]:
         """The flow of a source or view and its name there; an error if there is none, or of the other kind."""

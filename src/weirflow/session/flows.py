@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import ConfigError, FlowError, StorageError, UnsupportedError
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.session.feeds import Feeds, check_name
+from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
 from weirflow.session.recompute import SparkRecompute
 from weirflow.session.table_sink import TableTarget
 from weirflow.types import Placement, Profile, SinkMode
@@ -128,7 +129,7 @@ class SessionFlow(IncrementalFlow):
             start: the version (for Iceberg the snapshot's id) to begin with; None for that of now.
             every: poll in the background with pauses such as ``"10 seconds"``; None leaves it to ``poll()``.
         """
-        return self._feeds.attach_table(table, source, name=name, start=start, every=every)
+        return self._feeds.attach_table(self, table, source, name=name, start=start, every=every)
 
     def close(self) -> None:
         """Stop what is attached, end all watches and sinks, and let go of the flow's path. What was ticked stays."""
@@ -145,15 +146,31 @@ class Flows:
         self._session = session
         self._lock = threading.Lock()
         self._flows: dict[str, SessionFlow] = {}
+        self._partitioned: dict[str, PartitionedIncrementalFlow] = {}
         self._unopened: dict[str, WeirflowError] = {}
 
-    def open(self, name: str, *, partitions: int | None, options: dict[str, Any]) -> SessionFlow:
+    def open_partitioned(
+        self, name: str, *, partitions: int | None, options: dict[str, Any]
+    ) -> PartitionedIncrementalFlow:
+        """The flow in shards of this name: the open one, the one that is kept, or a new one."""
+        with self._lock:
+            flow = self._partitioned.get(name)
+            if flow is None or flow.closed:
+                flow = PartitionedIncrementalFlow(self._session, partitions=partitions, name=name, **options)
+                self._partitioned[name] = flow
+            elif partitions not in (None, flow.partitions):
+                raise ConfigError(
+                    f"The flow {name!r} is open with {flow.partitions} partitions, not {partitions}.",
+                    hint=f"use flow.rescale({partitions})",
+                )
+            return flow
+
+    def open(self, name: str, *, options: dict[str, Any]) -> SessionFlow:
         """The flow of this name: the open one, the one that a durable Session keeps, or a new one."""
-        settings = self._session.settings
-        if partitions is not None or settings.placement is Placement.DISTRIBUTED:
+        if self._session.settings.placement is Placement.DISTRIBUTED:
             raise UnsupportedError(
-                "A flow that is spread over Spark's executors is not there yet.",
-                hint="use an embedded or single-node Session without partitions=, where the flow runs in this process",
+                "SQL about flows is for flows in this process; those of a distributed Session run on its executors.",
+                hint="use session.flow(name) and its methods",
             )
         with self._lock:
             flow = self._flows.get(name)
@@ -182,13 +199,13 @@ class Flows:
             if one in known:
                 return known[one]
             if one in self._kept():
-                return self._session.flow(one)
+                return self.open(one, options={})
         return None
 
     def all(self) -> tuple[SessionFlow, ...]:
         """All flows, those that a durable Session keeps opened."""
         for name in self._kept():
-            self._session.flow(name)
+            self.open(name, options={})
         return self.opened
 
     def find(self, name: RelationName) -> tuple[SessionFlow, str] | None:
@@ -214,7 +231,7 @@ class Flows:
         before = len(self.opened)
         for name in set(self._kept()) - {flow.name for flow in self.opened}:
             try:
-                self._session.flow(name)
+                self.open(name, options={})
             except (FlowError, StorageError) as error:
                 self._unopened[name] = error
             else:
@@ -232,6 +249,8 @@ class Flows:
         with ExitStack() as closing:
             for flow in self._flows.values():
                 closing.callback(flow.close)
+            for partitioned in self._partitioned.values():
+                closing.callback(partitioned.close)
 
     # Inner workings
 

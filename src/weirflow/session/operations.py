@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from weirflow.errors import OperationCancelled, OperationTimeout, OperationUnknown, WeirflowError
+from weirflow.errors import OperationCancelled, OperationTimeout, OperationUnknown, UnsupportedError, WeirflowError
 from weirflow.types import OperationState
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from weirflow.observability.progress import ProgressDisplay
     from weirflow.spark.assignments import TaskAssignment
     from weirflow.spark.control import JobControl
+    from weirflow.streaming.manager import StreamingQueryManager
 
 T = TypeVar("T")
 
@@ -79,6 +80,11 @@ class Operation:
     def seconds(self) -> float:
         """How long it has run, or ran."""
         return self._seconds if self._seconds is not None else time.monotonic() - self._started
+
+    @property
+    def note(self) -> str:
+        """What there is to say about how far it is, beside its tasks."""
+        return ""
 
     @property
     def progress(self) -> Progress:
@@ -187,6 +193,35 @@ class Submitted(Operation):
         return self._result
 
 
+class Followed(Operation):
+    """Work that runs by itself, such as a streaming query; cancelling stops it."""
+
+    def __init__(
+        self, description: str, control: JobControl, stop: Callable[[], None], note: Callable[[], str]
+    ) -> None:
+        super().__init__(description, control)
+        self._stop_work = stop
+        self._note = note
+
+    @property
+    def note(self) -> str:
+        """How far it is."""
+        return self._note()
+
+    def _stop(self, ending: OperationState) -> None:
+        with self._lock:
+            if self._state is not OperationState.RUNNING:
+                return
+            self._state = OperationState.CANCELLING
+            self._stopping = ending
+        threading.Thread(target=self._stop_work, name=f"cancel-{self.id}", daemon=True).start()
+
+    def _finish(self, error: BaseException | None) -> None:
+        if error is None and self._state is OperationState.CANCELLING:
+            error = self._ending_error()
+        super()._finish(error)
+
+
 class Operations:
     """The operations of one Session. Iterating gives those that run now, oldest first."""
 
@@ -195,10 +230,12 @@ class Operations:
         control: Callable[[], JobControl],
         translated: Callable[[], contextlib.AbstractContextManager[None]],
         display: ProgressDisplay,
+        streams: Callable[[], StreamingQueryManager] | None = None,
     ) -> None:
         self._control = control
         self._translated = translated
         self._display = display
+        self._streams = streams
         self._running: dict[str, Operation] = {}
         self._ended: deque[Operation] = deque(maxlen=_REMEMBERED)
         self._nested = threading.local()
@@ -208,6 +245,13 @@ class Operations:
 
     def __len__(self) -> int:
         return len(self._running)
+
+    @property
+    def streams(self) -> StreamingQueryManager:
+        """What starts streaming queries."""
+        if self._streams is None:
+            raise UnsupportedError("These operations are of no Session, which streaming queries need.")
+        return self._streams()
 
     def get(self, operation_id: str) -> Operation:
         """The running or recently ended operation with this id; ``OperationUnknown`` if there is none."""
@@ -267,6 +311,28 @@ class Operations:
                 yield item
                 operation._idle = False  # noqa: SLF001 - as above
                 self._raise_if_stopped(operation)
+
+    def follow(
+        self, description: str, stop: Callable[[], None], note: Callable[[], str]
+    ) -> Callable[[BaseException | None], None]:
+        """List work that runs by itself, a streaming query, until what is returned is called with its error or None.
+
+        Args:
+            description: what it does, for people.
+            stop: ends the work; called in a thread of its own when the operation is cancelled.
+            note: says in a few words how far it is.
+        """
+        operation = Followed(description, self._control(), stop, note)
+        self._running[operation.id] = operation
+        self._display.begin(operation)
+
+        def end(error: BaseException | None) -> None:
+            self._display.end(operation)
+            self._running.pop(operation.id, None)
+            self._ended.append(operation)
+            operation._finish(error)  # noqa: SLF001 - the registry steers its own objects
+
+        return end
 
     def submit(self, description: str, call: Callable[[], Any]) -> Submitted:
         """Run ``call`` as an operation on a thread of its own and return at once."""

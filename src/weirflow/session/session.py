@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from weirflow.errors import ConfigError, SessionClosed, did_you_mean
 from weirflow.session.tables import Tables
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from weirflow.session.flow_sql import FlowSql
     from weirflow.session.flows import SessionFlow
     from weirflow.session.operations import Submitted
+    from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
     from weirflow.session.profiles import Stores
     from weirflow.spark.frame import DataFrame
     from weirflow.spark.stages import Stage
@@ -165,17 +166,29 @@ class Session(Tables):
         refuse_commands(query)
         return self.sql(query, params)
 
-    def flow(self, name: str = "flow", *, partitions: int | None = None, **options: Any) -> SessionFlow:
+    @overload
+    def flow(self, name: str = "flow", *, partitions: None = None, **options: Any) -> SessionFlow: ...
+
+    @overload
+    def flow(self, name: str = "flow", *, partitions: int, **options: Any) -> PartitionedIncrementalFlow: ...
+
+    def flow(
+        self, name: str = "flow", *, partitions: int | None = None, **options: Any
+    ) -> SessionFlow | PartitionedIncrementalFlow:
         """The incremental flow of this name, made if there is none; a durable Session reopens it as it was.
 
         Its views are tables for ``sql``, and what has no delta rule is recomputed by Spark and compared.
 
         Args:
             name: what the flow is called, and in a durable Session where it is kept.
-            partitions: over how many tasks of Spark it is spread; None runs it in this process.
-            options: those of ``IncrementalFlow``.
+            partitions: over how many tasks of Spark it is spread. None runs it in this process; in a distributed
+                Session, over as many as Spark runs at a time.
+            options: those of ``IncrementalFlow``, or of ``PartitionedIncrementalFlow``.
         """
-        return self._flows_sql().flows.open(name, partitions=partitions, options=options)
+        flows = self._flows_sql().flows
+        if partitions is None and self._settings.placement is not Placement.DISTRIBUTED:
+            return flows.open(name, options=options)
+        return flows.open_partitioned(name, partitions=partitions, options=options)
 
     def metrics(self) -> str:
         """What the flows of this process have done and hold, in Prometheus' text format; starts nothing.

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from weirflow.spark.frame import DataFrame
+    from weirflow.spark.streaming_read import StreamRead
+    from weirflow.streaming.frame import StreamingDataFrame
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     Params = Mapping[str, Any] | Sequence[Any]
@@ -38,11 +40,44 @@ class Tables(SessionCore):
         """Read JSON-lines files; ``options`` are those of PySpark's reader."""
         return self._read("json", path, options)
 
+    def read_stream(
+        self,
+        format: str | None = None,  # noqa: A002 - PySpark's own name for it
+        path: Paths | None = None,
+        *,
+        table: str | None = None,
+        schema: Any = None,
+        **options: Any,
+    ) -> StreamingDataFrame:
+        """Read a source as a stream: files, a table, or any of Spark's sources (``kafka``, ``rate``, ...).
+
+        Args:
+            format: the source; for a table it may be left out.
+            path: folders that files arrive in, or files.
+            table: the name of a table, in place of a path.
+            schema: the columns, as ``"a INT, b STRING"``; for files, found by looking at those that are there.
+            options: those of the source; ones with dots are given as ``**{"kafka.bootstrap.servers": ...}``.
+        """
+        from weirflow.spark.streaming_read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
+
+        if (format is None) == (table is None):
+            raise ConfigError(
+                "A stream is read from a source or from a table.", hint="give a format such as 'kafka', or table="
+            )
+        named = None if table is None else _quoted(table)
+        read = StreamRead(format, () if path is None else _paths(path), named, schema, options)
+        spark = self.spark
+        return self.streams.frame(self.operations.run(f"read a stream of {table or format}", lambda: read.open(spark)))
+
     def read_table(self, name: str) -> DataFrame:
         """A registered table or view, or one in a catalog, by its name."""
 
         def read(_: str) -> DataFrame:
-            return self._frame(f"read {name}", lambda spark: spark.table(_quoted(name)))
+            from weirflow.spark.streaming_read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
+
+            return self._remembering(
+                f"read {name}", lambda spark: spark.table(_quoted(name)), StreamRead(table=_quoted(name))
+            )
 
         return self._reading(name, read)
 
@@ -105,20 +140,35 @@ class Tables(SessionCore):
         return registered
 
     def _read(self, source: str, path: Paths, options: dict[str, Any]) -> DataFrame:
-        paths = [str(path)] if isinstance(path, str) or hasattr(path, "__fspath__") else [str(part) for part in path]
-        if not paths:
-            raise ConfigError("No path is given to read from.")
+        from weirflow.spark.streaming_read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
+
+        paths = _paths(path)
         schema = options.pop("schema", None)
-        return self._frame(
+        return self._remembering(
             f"read {source} {paths[0]}",
-            lambda spark: spark.read.load(paths, format=source, schema=schema, **options),
+            lambda spark: spark.read.load(list(paths), format=source, schema=schema, **options),
+            StreamRead(source, paths, None, schema, options),
         )
+
+    def _remembering(self, description: str, make: Callable[[Any], Any], read: StreamRead) -> DataFrame:
+        """A frame that knows what it was read from."""
+        native = self._run(description, make)
+        from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
+
+        return DataFrame.of_read(native, self.operations, read)
 
     def _is_frame(self, data: Any) -> bool:
         self._started()  # a frame implies Spark, and the module below needs pyspark
         from weirflow.spark.frame import is_frame  # noqa: PLC0415 - imports pyspark
 
         return is_frame(data)
+
+
+def _paths(path: Paths) -> tuple[str, ...]:
+    paths = (str(path),) if isinstance(path, str) or hasattr(path, "__fspath__") else tuple(str(part) for part in path)
+    if not paths:
+        raise ConfigError("No path is given to read from.")
+    return paths
 
 
 def _quoted(name: str) -> str:

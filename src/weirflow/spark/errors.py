@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
-from pyspark.errors import ParseException, PySparkException, PythonException
+from pyspark.errors import ParseException, PySparkException, PythonException, StreamingQueryException
 from pyspark.errors.exceptions.captured import convert_exception
 
 from weirflow.errors import (
@@ -65,6 +65,8 @@ _BY_SQLSTATE_CLASS: dict[str, type[QueryError]] = {"22": DataError}
 
 # Conditions that only wrap the one that says what happened.
 _TELLING_NOTHING = frozenset({None, "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
+_STREAM_ENDED = "terminated with exception: "
+_STREAM_DETAILS = "\n=== Streaming Query ==="
 _TRACEBACK = "Traceback (most recent call last)"
 _ZERO_BASED = re.compile(r"\bline (\d+),? pos (\d+)")
 _ONE_BASED = re.compile(r"== SQL[^(\n]*\(line (\d+), position (\d+)\) ==")
@@ -130,6 +132,8 @@ def _from_pyspark(error: PySparkException, table_names: TableNames | None) -> We
         return _from_connect(text)
     if isinstance(error, PythonException):
         return UserCodeError(_python_traceback(text))
+    if isinstance(error, StreamingQueryException):
+        return _from_stream(text)
     condition = error.getCondition()
     kind = _kind(condition, error.getSqlState())
     if kind is QueryError and isinstance(error, ParseException):
@@ -140,6 +144,18 @@ def _from_pyspark(error: PySparkException, table_names: TableNames | None) -> We
         position=_position(text, _fragment(error)),
         condition=condition,
     )
+
+
+def _from_stream(text: str) -> WeirflowError:
+    """Of a streaming query's end what caused it, without the query's id, offsets and plan around it."""
+    before, found, after = text.partition(_STREAM_ENDED)
+    cause = (after if found else before).partition(_STREAM_DETAILS)[0]
+    if _TRACEBACK in cause:
+        return UserCodeError(_python_traceback(cause))
+    if match := _JAVA_MESSAGE.search(cause):
+        kind = _kind(match.group(1), match.group(3))
+        return kind(match.group(2).strip(), condition=match.group(1), position=_position(cause, ""))
+    return QueryError(_plain_message(cause))
 
 
 def _from_connect(text: str) -> WeirflowError:

@@ -17,10 +17,16 @@ from pyspark.sql import DataFrame as NativeFrame
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.spark.arrow import frame_schema, stream_batches
 from weirflow.spark.local_iterator import ending_quietly
+from weirflow.spark.streaming_read import as_stream
 from weirflow.types import SaveMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from weirflow.spark.streaming_read import StreamRead
+
+    StreamingDataFrame = Any  # a layer above this one
+    Derive = Callable[[NativeFrame], "DataFrame"]
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -41,6 +47,10 @@ class Runner(Protocol):
     def drain(self, description: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
         """Like ``run`` for work that goes on while its iterator is read."""
 
+    @property
+    def streams(self) -> Any:
+        """What starts streaming queries: the Session's ``StreamingQueryManager``."""
+
 
 class DataFrame:
     """The result of a query, not computed until it is asked for.
@@ -56,6 +66,14 @@ class DataFrame:
         self._native = native
         self._runner = runner
         self._computed: pa.Table | None = None
+        self._read: StreamRead | None = None
+
+    @classmethod
+    def of_read(cls, native: NativeFrame, runner: Runner, read: StreamRead) -> DataFrame:
+        """A frame that is just what was read, so that the same can be read as a stream."""
+        frame = cls(native, runner)
+        frame._read = read
+        return frame
 
     @classmethod
     def of_result(cls, table: pa.Table, native: Callable[[], NativeFrame], runner: Runner) -> DataFrame:
@@ -145,6 +163,19 @@ class DataFrame:
 
         self._runner.run(f"write {what}", write)
 
+    # Streaming
+
+    def to_streaming(self) -> StreamingDataFrame:
+        """What was read as a stream: the rows that are there, and those that come later.
+
+        Only for frames as ``read_*`` and ``table`` return them; filter, select and join afterwards.
+        """
+        streams = self._runner.streams
+        if self._computed is None and self.spark.isStreaming:
+            return streams.frame(self.spark)
+        session = self.spark.sparkSession
+        return streams.frame(self._runner.run("to_streaming", lambda: as_stream(self._read, session)))
+
     # Everything else is PySpark's
 
     def transform(self, func: Callable[Concatenate[DataFrame, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -158,9 +189,13 @@ class DataFrame:
         if name.startswith("_"):  # PySpark's own code asks for these
             return getattr(native, name)
         if inspect.isfunction(inspect.getattr_static(type(native), name, None)):
-            return _wrap(getattr(native, name), self._runner, name)
+            return _wrap(getattr(native, name), self._runner, name, self._derived)
         # A property or a column, for which Spark may have to analyse the query.
-        return _wrap(self._runner.run(name, lambda: self._value(name)), self._runner, name)
+        return _wrap(self._runner.run(name, lambda: self._value(name)), self._runner, name, self._derived)
+
+    def _derived(self, native: NativeFrame) -> DataFrame:
+        """A frame that a PySpark method of this one returned."""
+        return DataFrame(native, self._runner)
 
     def _value(self, name: str) -> Any:
         native = self.spark
@@ -170,7 +205,7 @@ class DataFrame:
         return getattr(native, name)
 
     def __getitem__(self, item: Any) -> Any:
-        return _wrap(self.spark.__getitem__, self._runner, "[]")(item)
+        return _wrap(self.spark.__getitem__, self._runner, "[]", self._derived)(item)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*dir(DataFrame), *dir(self.spark)})
@@ -202,9 +237,10 @@ class DataFrame:
 class Delegate:
     """A PySpark object that leads on to frames or Spark work (a writer, grouped data), wrapped like a frame."""
 
-    def __init__(self, native: Any, runner: Runner) -> None:
+    def __init__(self, native: Any, runner: Runner, derive: Derive) -> None:
         self._native = native
         self._runner = runner
+        self._derive = derive
 
     @property
     def spark(self) -> Any:
@@ -212,18 +248,13 @@ class Delegate:
         return self._native
 
     def __getattr__(self, name: str) -> Any:
-        return _wrap(getattr(self._native, name), self._runner, name)
+        return _wrap(getattr(self._native, name), self._runner, name, self._derive)
 
     def __dir__(self) -> Iterable[str]:
         return dir(self._native)
 
     def __repr__(self) -> str:
         return repr(self._native)
-
-
-def wrap_frame(native: NativeFrame, runner: Runner) -> DataFrame:
-    """A native frame as ours."""
-    return DataFrame(native, runner)
 
 
 def is_frame(value: Any) -> bool:
@@ -234,7 +265,7 @@ def is_frame(value: Any) -> bool:
 def unwrap(value: Any) -> Any:
     """What PySpark should see: the native frame of ours, also inside lists, tuples and dicts."""
     kind = type(value)  # not isinstance: our frames pass as native ones
-    if kind is DataFrame or kind is Delegate:
+    if issubclass(kind, DataFrame) or kind is Delegate:
         return value.spark
     if kind is list or kind is tuple:
         return kind(unwrap(item) for item in value)
@@ -243,27 +274,27 @@ def unwrap(value: Any) -> Any:
     return value
 
 
-def _wrap(value: Any, runner: Runner, name: str) -> Any:
+def _wrap(value: Any, runner: Runner, name: str, derive: Derive) -> Any:
     """A PySpark value as the user sees it: frames and what leads to them wrapped, methods tracked."""
     if isinstance(value, NativeFrame):
-        return wrap_frame(value, runner)
+        return derive(value)
     if isinstance(value, list) and value and isinstance(value[0], NativeFrame):
-        return [wrap_frame(item, runner) for item in value]
+        return [derive(item) for item in value]
     if _leads_on(value):
-        return Delegate(value, runner)
+        return Delegate(value, runner, derive)
     if callable(value) and hasattr(value, "__self__"):
-        return _wrap_method(value, runner, name)
+        return _wrap_method(value, runner, name, derive)
     return value
 
 
-def _wrap_method(method: Callable[..., Any], runner: Runner, name: str) -> Callable[..., Any]:
+def _wrap_method(method: Callable[..., Any], runner: Runner, name: str, derive: Derive) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         native_args = [unwrap(arg) for arg in args]
         native_kwargs = {key: unwrap(arg) for key, arg in kwargs.items()}
         if name in _DRAINED:
             return runner.drain(name, lambda: ending_quietly(method(*native_args, **native_kwargs)))
-        return _wrap(runner.run(name, lambda: method(*native_args, **native_kwargs)), runner, name)
+        return _wrap(runner.run(name, lambda: method(*native_args, **native_kwargs)), runner, name, derive)
 
     return call
 

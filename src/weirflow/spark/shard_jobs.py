@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from weirflow.ivm.partitioned.reports import decode_parcel, decode_task, encode_parcel, encode_task
 from weirflow.ivm.partitioned.stage import run_stage
+from weirflow.spark.arrow import spark_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql.types import StructType
 
     from weirflow.ivm.partitioned.moving import SplitRows
     from weirflow.ivm.partitioned.reports import Parcel, ShardReport, StageTask
@@ -32,21 +36,34 @@ class SparkStages:
     Args:
         open_session: a native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
-        master: where Spark runs, for people.
+        where: says where Spark runs, for people.
     """
 
     def __init__(
-        self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any], master: str
+        self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any], where: Callable[[], str]
     ) -> None:
         self._open_session = open_session
         self._run = run
-        self._master = master
+        self._where = where
         self._native: Any = None
 
     @property
     def runs(self) -> str:
         """Where, for people."""
-        return f"on Spark at {self._master}"
+        return f"on Spark {self._where()}"
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks Spark runs at a time."""
+        native = self._session()
+        if hasattr(native, "_jsparkSession"):
+            return int(native.sparkContext.defaultParallelism)
+        return int(native.conf.get("spark.sql.shuffle.partitions"))  # a Connect server does not tell
+
+    def rows(self, schema: pa.Schema, shards: int, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
+        """A frame of the batches that ``work`` gives for each shard, when the frame is run."""
+        columns = from_arrow_schema(spark_table(schema.empty_table()).schema, prefer_timestamp_ntz=True)
+        return self._shards(shards).mapInArrow(RowsFunction(work, columns), columns)
 
     def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
         """See ``StageExecutor``. The job ends when the reports of all tasks are here; rows stay on the executors."""
@@ -71,18 +88,19 @@ class SparkStages:
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """See ``StageExecutor``."""
-        rows = self._run(
-            "move shards", lambda: self._shards(shards).mapInArrow(EachFunction(work), _DONE).collect()
-        )
+        rows = self._run("move shards", lambda: self._shards(shards).mapInArrow(EachFunction(work), _DONE).collect())
         return [bytes(row.done) for row in rows]
 
     def _shards(self, count: int) -> Any:
         """A frame of one row in each of ``count`` partitions."""
+        return self._session().range(0, count, 1, count)
+
+    def _session(self) -> Any:
         if self._native is None:
             self._native = self._open_session()
             # A plan that changes on its way could put two shards into one task.
             self._native.conf.set("spark.sql.adaptive.enabled", "false")
-        return self._native.range(0, count, 1, count)
+        return self._native
 
 
 @dataclass(frozen=True)
@@ -108,6 +126,21 @@ class SplitFunction:
         """Rows in, names of files out."""
         for done in self.work(batches):
             yield pa.record_batch([pa.array([done], pa.binary())], schema=_DONE_SCHEMA)
+
+
+@dataclass(frozen=True)
+class RowsFunction:
+    """What a task of a frame of rows runs."""
+
+    work: Callable[[int], Iterable[pa.RecordBatch]]
+    columns: StructType
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The shard's number in, its rows out."""
+        schema = to_arrow_schema(self.columns)
+        for _ in batches:
+            for batch in self.work(_partition()):
+                yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
 
 
 @dataclass(frozen=True)

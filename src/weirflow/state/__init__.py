@@ -13,6 +13,7 @@ from weirflow.state.migrations import Migrations, state_migration
 from weirflow.state.reducing_state import ReducingState
 from weirflow.state.rocksdb import RocksDbStateBackend
 from weirflow.state.store import KeyedStateStore
+from weirflow.state.timer_state import TimerState
 from weirflow.state.ttl import TtlStateBackend
 from weirflow.state.value_state import ValueState
 
@@ -32,6 +33,7 @@ __all__ = [
     "StateBackend",
     "StateDescriptor",
     "StateSnapshot",
+    "TimerState",
     "Ttl",
     "TtlStateBackend",
     "ValueState",

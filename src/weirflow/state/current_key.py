@@ -61,6 +61,11 @@ class CurrentKey:
         self.value = key
         self.timestamp = timestamp
 
+    def unset(self) -> None:
+        """Have no current key."""
+        self.value = self.timestamp = self._found = None
+        self.plain = False
+
     def located(self) -> tuple[int, bytes]:
         """The group and bytes of the current key, which is not plain; ``StateError`` if there is none."""
         if self._found is None:

@@ -18,6 +18,7 @@ from weirflow.state.map_state import MapState
 from weirflow.state.migrations import MIGRATIONS, Migrations
 from weirflow.state.reducing_state import ReducingState
 from weirflow.state.slot import Slot
+from weirflow.state.timer_state import TimerState
 from weirflow.state.ttl import TtlStateBackend
 from weirflow.state.value_state import ValueState
 from weirflow.state.value_types import element_type, entry_types, type_name
@@ -109,6 +110,10 @@ class KeyedStateStore:
         key, value = entry_types(descriptor.value, descriptor.name)
         return BroadcastState(self._slot(descriptor, BroadcastState.kind, value), key)
 
+    def timers(self, descriptor: StateDescriptor) -> TimerState:
+        """Declare a slot of moments for each key, its value type None; fails like ``value``."""
+        return TimerState(self._slot(descriptor, TimerState.kind, descriptor.value), self._owned)
+
     # Keys
 
     def set_key(self, key: Any, timestamp_ms: int | None = None) -> None:
@@ -124,6 +129,10 @@ class KeyedStateStore:
                 declared yet.
         """
         self._key.set(key, timestamp_ms)
+
+    def unset_key(self) -> None:
+        """Have no current key: keyed state is a ``StateError`` until ``set_key``."""
+        self._key.unset()
 
     def keys(self, slot: str) -> Iterator[Any]:
         """All keys that have state in a slot, in no order that says anything.
@@ -192,8 +201,10 @@ class KeyedStateStore:
         key = "None"
         if kind != BroadcastState.kind:
             codec = self._key.declare(descriptor)
-            self._keyed[name] = slot, codec
             key = codec.name
+            # Moments lie in the order of time, not of keys.
+            if kind != TimerState.kind:
+                self._keyed[name] = slot, codec
         expires = None if ttl is None else ttl.time
         self._record(SlotInfo(name, kind, key, type_name(descriptor.value), descriptor.version, self._groups, expires))
         if ttl is not None and self._clock is not None:

@@ -52,7 +52,13 @@ class Pending:
 
 
 class FlowCore:
-    """What all parts of a flow share: its state, its lock and its outputs."""
+    """What all parts of a flow share: its state, its lock and its outputs.
+
+    Attributes:
+        takes_frames: whether deltas may be Spark frames whose rows are elsewhere.
+    """
+
+    takes_frames = False
 
     def __init__(
         self,

@@ -168,16 +168,18 @@ class Commits:
         """Forget a tick that was begun."""
         self.storage.delete(_pending_name(epoch, fence))
 
-    def collect(self, keep: int, *, sweep: bool) -> None:
-        """Delete all but the newest ``keep`` commits, and what only they needed.
+    def collect(self, keep: int, *, sweep: bool, pinned: set[int]) -> None:
+        """Delete all but the newest ``keep`` commits and the ``pinned`` ones, and what only they needed.
 
         With ``sweep`` also files that nobody knows: those of tasks that were run again. A running tick's files are of
         a later epoch than the last commit's, and stay.
         """
         names = [info.name for info in self.storage.list(_COMMITS)]
-        kept = [self.read(name) for name in names[-keep:]]
+        held = {commit_name(number) for number in pinned}
+        old = [name for name in names[:-keep] if name not in held]
+        kept = [self.read(name) for name in names if name not in old]
         files = set[str]().union(*(commit.files for commit in kept))
-        for name in names[:-keep]:
+        for name in old:
             gone = set[str]() if sweep else self.read(name).files - files
             failpoint("partitioned.before_collect")
             self.storage.delete(name)

@@ -70,6 +70,7 @@ class Coordinator:
         self.reports: Sequence[ShardReport] = ()
         self._executor = executor
         self._lease = lease
+        self._pinned: dict[int, int] = {}
         found = self.commits.newest()
         before = 0 if found is None else found.fence
         self._token = before + 1 if lease is None else lease.token
@@ -200,6 +201,27 @@ class Coordinator:
         """The rows of a source or view that one shard keeps now, in batches; the files are open when this returns."""
         return relation_rows(self.blueprint, self.uri, self.commit, name, shard)
 
+    def part_of_commit(self, name: str) -> Commit:
+        """The commit, as far as it is about the rows of one source or view."""
+        node = self.blueprint.spread.store(name)
+        assert node is not None
+        key = self.blueprint.spread.key(node)
+        states = {key: self.commit.states[key]} if key in self.commit.states else {}
+        packs = {pack: self.commit.packs[pack] for pack in _packs(states)}
+        return msgspec.structs.replace(
+            self.commit, states=states, packs=packs, versions={}, outputs={}, tokens={}, digests={}
+        )
+
+    def pin(self, number: int) -> None:
+        """Keep a commit and its files until ``unpin`` is called as often."""
+        self._pinned[number] = self._pinned.get(number, 0) + 1
+
+    def unpin(self, number: int) -> None:
+        """See ``pin``."""
+        self._pinned[number] -= 1
+        if not self._pinned[number]:
+            del self._pinned[number]
+
     def changed(self, refs: Sequence[RowsRef]) -> Batch:
         """What a tick changed in a view, on all shards together."""
         return consolidate(Batch.concat([self.files.read_rows(ref) for ref in refs]))
@@ -281,7 +303,7 @@ class Coordinator:
     def _collect(self) -> None:
         number = self.commit.number
         if number > _KEPT_COMMITS:
-            self.commits.collect(_KEPT_COMMITS, sweep=number % _SWEEP_EVERY == 0)
+            self.commits.collect(_KEPT_COMMITS, sweep=number % _SWEEP_EVERY == 0, pinned=set(self._pinned))
 
 
 def _states(blueprint: Blueprint, before: Commit, reports: Sequence[ShardReport]) -> dict[str, Any]:

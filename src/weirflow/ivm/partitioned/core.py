@@ -29,7 +29,13 @@ _HISTORY_BYTES = 64 << 20
 
 
 class PartitionedCore:
-    """What all parts of a partitioned flow share: its coordinator, its lock and its outputs."""
+    """What all parts of a partitioned flow share: its coordinator, its lock and its outputs.
+
+    Attributes:
+        takes_frames: whether deltas may be Spark frames whose rows are elsewhere.
+    """
+
+    takes_frames = True
 
     def __init__(
         self,

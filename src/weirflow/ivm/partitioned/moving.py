@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 
 from weirflow.ivm.flow.source import SourceInput
 from weirflow.ivm.kernel.arrangement import Arrangement
@@ -15,6 +16,7 @@ from weirflow.ivm.partitioned.files import flow_files
 from weirflow.ivm.partitioned.relation_rows import relation_rows
 from weirflow.ivm.partitioned.reports import RowsRef
 from weirflow.ivm.partitioned.routes import split_by
+from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -81,6 +83,25 @@ class MoveRows:
                 for target, rows in split(batch, columns[name], self.shards).items():
                     moved.append((name, target, files.write_rows(rows, commit.epoch + 1, 0)))
         return msgspec.msgpack.encode(moved)
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Reads the rows of a source or view on a shard; runs where somebody wants them."""
+
+    uri: str
+    definition: bytes
+    commit: bytes
+    name: str
+
+    def __call__(self, shard: int) -> Iterator[pa.RecordBatch]:
+        """The rows, as often as each is there."""
+        blueprint = Blueprint(decode_definition(self.definition))
+        commit = msgspec.json.decode(self.commit, type=Commit)
+        fields = blueprint.program.relations[self.name].fields
+        schema = pa.schema([(field.name, field.type) for field in fields])
+        for batch in relation_rows(blueprint, self.uri, commit, self.name, shard):
+            yield from DeltaBatch.of_batch(schema, batch).inserts().to_batches()
 
 
 def decode_moved(data: bytes) -> Moved:

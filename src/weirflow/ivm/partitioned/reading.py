@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 
 from weirflow.errors import ConfigError
@@ -13,6 +14,7 @@ from weirflow.ivm.flow.describe import FlowInfo, RelationInfo
 from weirflow.ivm.flow.watch import OverflowPolicy
 from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.explain import explain_stages
+from weirflow.ivm.partitioned.moving import ReadRows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -114,6 +116,13 @@ class PartitionedReading(PartitionedCore):
 
     # Inner workings
 
+    def _read_task(self, name: str) -> ReadRows:
+        """What reads a source or view, shard by shard, in any process, as it is now."""
+        self._require_stored(name)
+        coordinator = self._coordinator
+        commit = coordinator.part_of_commit(name)
+        return ReadRows(coordinator.uri, coordinator.definition.encode(), msgspec.json.encode(commit), name)
+
     def _output(self, name: str) -> str:
         """A view, or the late rows of a source."""
         if self._relation(name.removesuffix(LATE)) == name and name in self.sources:
@@ -122,9 +131,12 @@ class PartitionedReading(PartitionedCore):
 
     def _stored(self, name: str, shard: int) -> Iterator[Batch]:
         """The rows of a source or view on a shard; its files are open when this returns."""
+        self._require_stored(name)
+        return self._coordinator.rows(name, shard)
+
+    def _require_stored(self, name: str) -> None:
         if self._coordinator.blueprint.spread.store(self._relation(name)) is None:
             raise ConfigError(f"The rows of {name!r} are not kept.", hint="register the view with materialized=True")
-        return self._coordinator.rows(name, shard)
 
     def _count(self, name: str) -> int | None:
         if self._coordinator.blueprint.spread.store(name) is None:

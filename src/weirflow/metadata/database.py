@@ -1,0 +1,41 @@
+"""The little that leases, nodes and documents need from a database. They write the same SQL for all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Database(Protocol):
+    """A connection that threads may share. Each statement is a transaction of its own.
+
+    SQL marks values with ``?`` and asks for the database's clock, in seconds since 1970, with ``clock()``.
+    Whatever fails is a ``MetadataError``.
+    """
+
+    @property
+    def uri(self) -> str:
+        """Where it is, without credentials."""
+        ...
+
+    def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
+        """The rows that a statement returns, once it is committed.
+
+        A repeatable statement, which does no harm when it is done twice, is sent again if the connection was
+        dropped; of another one that fails it may be unknown whether it was done.
+        """
+        ...
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table of this name is there."""
+        ...
+
+    def create(self, statements: Sequence[str]) -> None:
+        """Run statements without values as one transaction, of which one runs at a time, in whichever process."""
+        ...
+
+    def close(self) -> None:
+        """End the connection; every later call fails."""
+        ...

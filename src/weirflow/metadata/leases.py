@@ -1,0 +1,146 @@
+"""Leases: one owner at a time for a name, each with a fencing token greater than all before it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+from weirflow.errors import LeaseHeld, LeaseLost
+from weirflow.metadata import clock
+from weirflow.metadata.names import require_name, require_seconds
+
+if TYPE_CHECKING:
+    from weirflow.metadata.database import Database
+
+POLL_SECONDS = 0.2
+
+# An acquisition that is sent again after a dropped connection finds its own claim and gets the next token.
+_ACQUIRE = """
+INSERT INTO weirflow_leases (name, token, claim, owner, since, expires) VALUES (?, 1, ?, ?, clock(), clock() + ?)
+ON CONFLICT (name) DO UPDATE SET
+    token = weirflow_leases.token + 1, claim = excluded.claim, owner = excluded.owner,
+    since = clock(), expires = clock() + ?
+WHERE weirflow_leases.expires <= clock() OR weirflow_leases.claim = excluded.claim
+RETURNING token"""
+_HOLDER = "SELECT owner, since, expires, expires - clock() FROM weirflow_leases WHERE name = ? AND expires > clock()"
+_RENEW = "UPDATE weirflow_leases SET expires = clock() + ? WHERE name = ? AND claim = ? RETURNING token"
+_RELEASE = "UPDATE weirflow_leases SET expires = 0, claim = NULL WHERE name = ? AND claim = ?"
+
+
+class Lease:
+    """A lease that was acquired; threads may share it. As a context manager it is released at the end.
+
+    Attributes:
+        name: what it is a lease of.
+        owner: who has it.
+        token: greater than that of every earlier lease of this name. What is written under the lease carries it,
+            and who reads refuses a token smaller than one already seen.
+        ttl: for how many seconds an acquisition or renewal holds.
+    """
+
+    def __init__(
+        self, database: Database, name: str, owner: str, *, token: int, ttl: float, claim: str, asked: float
+    ) -> None:
+        self.name = name
+        self.owner = owner
+        self.token = token
+        self.ttl = ttl
+        self._database = database
+        self._claim = claim
+        self._over = False
+        self._released = False
+        self._until = asked + ttl
+
+    @property
+    def valid(self) -> bool:
+        """Whether nobody else can have the lease now. It asks nobody and never waits.
+
+        The time counts from before the last acquisition or renewal was sent, so it is over here before it is
+        over in the database; also for a process that was stopped in the meantime.
+        """
+        return not self._over and clock.monotonic() < self._until
+
+    @property
+    def released(self) -> bool:
+        """Whether the owner itself has let go of it."""
+        return self._released
+
+    def require(self) -> None:
+        """Raise ``LeaseLost`` unless the lease is valid."""
+        if not self.valid:
+            raise self._lost("has run out, was released, or went to somebody else")
+
+    def renew(self) -> None:
+        """Let the lease hold for its time to live from now. One that ran out is renewed too, if nobody has taken it.
+
+        Raises:
+            LeaseLost: it was released, or somebody else has acquired it.
+            MetadataError: the database failed; the lease goes on until its time is over.
+        """
+        asked = clock.monotonic()
+        if self._over or not self._database.run(_RENEW, (self.ttl, self.name, self._claim)):
+            self._over = True
+            raise self._lost("was released, or went to somebody else")
+        self._until = asked + self.ttl
+
+    def release(self) -> None:
+        """Let others have it at once. Does nothing for a lease that is lost, nor the second time."""
+        if not self._over:
+            self._over = self._released = True
+            self._database.run(_RELEASE, (self.name, self._claim))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def __repr__(self) -> str:
+        state = "valid" if self.valid else "not valid"
+        return f"<lease {self.name!r} of {self.owner!r}, token {self.token}, {state}>"
+
+    def _lost(self, what: str) -> LeaseLost:
+        return LeaseLost(
+            f"The lease {self.name!r} of {self.owner!r} with token {self.token} {what}.",
+            uri=self._database.uri,
+            name=self.name,
+            hint="stop what needs the lease, and acquire a new one",
+        )
+
+
+def acquire(database: Database, name: str, owner: str, ttl: float, wait: float | None) -> Lease:
+    """What ``Metadata.acquire`` does."""
+    require_name("The name of a lease", name)
+    require_name("The owner of a lease", owner)
+    ttl = require_seconds("The time to live of a lease", ttl)
+    end = clock.monotonic() + (require_seconds("The time to wait for a lease", wait) if wait is not None else 0.0)
+    claim = uuid.uuid4().hex
+    while True:
+        asked = clock.monotonic()
+        rows = database.run(_ACQUIRE, (name, claim, owner, ttl, ttl))
+        if rows:
+            return Lease(database, name, owner, token=rows[0][0], ttl=ttl, claim=claim, asked=asked)
+        held = database.run(_HOLDER, (name,))
+        if not held:  # it was let go of since
+            continue
+        ((holder, since, until, left),) = held
+        now = clock.monotonic()
+        if now >= end:
+            raise _held(database, name, holder, since, until)
+        time.sleep(min(left, POLL_SECONDS, end - now))
+
+
+def _held(database: Database, name: str, holder: str, since: float, until: float) -> LeaseHeld:
+    begun, ends = datetime.fromtimestamp(since, UTC), datetime.fromtimestamp(until, UTC)
+    return LeaseHeld(
+        f"The lease {name!r} is held by {holder!r} since {begun:%Y-%m-%d %H:%M:%S} UTC,"
+        f" until {ends:%H:%M:%S} unless it is renewed.",
+        uri=database.uri,
+        name=name,
+        owner=holder,
+        since=begun,
+        until=ends,
+        hint="wait=seconds waits for it",
+    )

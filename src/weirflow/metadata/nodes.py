@@ -1,0 +1,159 @@
+"""Nodes: who is there, by their heartbeats."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from weirflow.errors import LeaseLost
+from weirflow.metadata.keeper import LeaseKeeper
+from weirflow.metadata.names import require_name, require_seconds, to_json
+from weirflow.types import NodeState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from weirflow.metadata.database import Database
+
+NODE_TTL = 15.0
+"""Seconds without a heartbeat after which a node counts as gone, unless one says otherwise."""
+
+_FORGOTTEN = "DELETE FROM weirflow_nodes WHERE heartbeat < clock() - 86400"
+_JOIN = """
+INSERT INTO weirflow_nodes (id, claim, address, state, joined, heartbeat, info)
+VALUES (?, ?, ?, 'running', clock(), clock(), ?)
+ON CONFLICT (id) DO UPDATE SET
+    claim = excluded.claim, address = excluded.address, state = excluded.state,
+    joined = excluded.joined, heartbeat = excluded.heartbeat, info = excluded.info"""
+_HEARTBEAT = "UPDATE weirflow_nodes SET heartbeat = clock() WHERE id = ? AND claim = ? RETURNING id"
+_DRAIN = """
+UPDATE weirflow_nodes SET state = 'terminating', heartbeat = clock() WHERE id = ? AND claim = ? RETURNING id"""
+_LEAVE = "DELETE FROM weirflow_nodes WHERE id = ? AND claim = ?"
+_ALIVE = """
+SELECT id, address, state, joined, clock() - heartbeat, info FROM weirflow_nodes WHERE heartbeat > clock() - ?"""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node as it was last heard of.
+
+    Attributes:
+        id: its name, one process at a time.
+        address: where it can be reached.
+        state: running, or terminating: still there, but not for new work.
+        joined: when it joined, by the database's clock.
+        age: seconds since its last heartbeat.
+        info: what it told about itself.
+    """
+
+    id: str
+    address: str
+    state: NodeState
+    joined: datetime
+    age: float
+    info: Mapping[str, Any] = field(hash=False)
+
+
+class Membership:
+    """This process as a node. Heartbeats are sent from a thread until it leaves, also while it drains.
+
+    As a context manager it leaves at the end. ``name`` is the node's id; ``ttl`` three times the pause of heartbeats.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        node_id: str,
+        claim: str,
+        *,
+        ttl: float,
+        on_lost: Callable[[LeaseLost], None] | None = None,
+    ) -> None:
+        self.name = node_id
+        self.ttl = ttl
+        self._database = database
+        self._claim = claim
+        self._over = False
+        self._left = False
+        self._keeper = LeaseKeeper(self, on_lost=on_lost)
+
+    @property
+    def valid(self) -> bool:
+        """Whether this process is the node, as far as it knows; false after ``leave()`` or when it was replaced."""
+        return not self._over
+
+    @property
+    def released(self) -> bool:
+        """Whether the process itself has left."""
+        return self._left
+
+    def renew(self) -> None:
+        """Send a heartbeat now; the thread does it by itself.
+
+        Raises:
+            LeaseLost: another process has joined with this id, this one has left, or was not heard of for a day.
+        """
+        self._change(_HEARTBEAT)
+
+    def drain(self) -> None:
+        """Be listed as terminating: others give this node no new work. Raises ``LeaseLost`` as ``renew()`` does."""
+        self._change(_DRAIN)
+
+    def leave(self) -> None:
+        """End the heartbeats and be listed no more. Does nothing the second time."""
+        self._keeper.stop()
+        if not self._over:
+            self._over = self._left = True
+            self._database.run(_LEAVE, (self.name, self._claim))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def __repr__(self) -> str:
+        return f"<membership of node {self.name!r}>"
+
+    def _change(self, sql: str) -> None:
+        if self._over or not self._database.run(sql, (self.name, self._claim)):
+            self._over = True
+            raise LeaseLost(
+                f"This process is not the node {self.name!r} any more.",
+                uri=self._database.uri,
+                name=self.name,
+                hint="give each process a node id of its own, and join again",
+            )
+
+
+def join(
+    database: Database,
+    node_id: str,
+    address: str,
+    info: Mapping[str, Any],
+    *,
+    ttl: float,
+    on_lost: Callable[[LeaseLost], None] | None,
+) -> Membership:
+    """What ``Metadata.join`` does. Nodes that were not heard of for a day are forgotten on the way."""
+    require_name("The id of a node", node_id)
+    require_name("The address of a node", address)
+    ttl = require_seconds("The time to live of a node", ttl)
+    text = to_json("The info of a node", dict(info))
+    claim = uuid.uuid4().hex
+    database.run(_FORGOTTEN)
+    database.run(_JOIN, (node_id, claim, address, text))
+    return Membership(database, node_id, claim, ttl=ttl, on_lost=on_lost)
+
+
+def alive_nodes(database: Database, ttl: float) -> tuple[Node, ...]:
+    """What ``Metadata.alive_nodes`` does."""
+    rows = database.run(_ALIVE, (require_seconds("The time to live of a node", ttl),))
+    nodes = [
+        Node(node_id, address, NodeState(state), datetime.fromtimestamp(joined, UTC), max(age, 0.0), json.loads(info))
+        for node_id, address, state, joined, age, info in rows
+    ]
+    return tuple(sorted(nodes, key=lambda node: node.id))

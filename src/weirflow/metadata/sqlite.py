@@ -1,0 +1,154 @@
+"""Metadata in SQLite: a file for the processes of one machine, or memory for one process."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import MetadataError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+BUSY_SECONDS = 5.0
+_OLDEST = (3, 35)  # the first with RETURNING
+_PRIMARY_CODE = 0xFF  # extended result codes keep theirs in the low byte
+
+_shared: dict[str, tuple[sqlite3.Connection, threading.Lock]] = {}
+_shared_lock = threading.Lock()
+
+
+class SqliteDatabase:
+    """One connection and the lock that its users take turns by. Do not carry it over a fork."""
+
+    def __init__(self, uri: str, connection: sqlite3.Connection, turn: threading.Lock, *, shared: bool = False) -> None:
+        self._uri = uri
+        self._connection = connection
+        self._turn = turn
+        self._shared = shared
+        self._closed = False
+
+    @property
+    def uri(self) -> str:
+        """``sqlite:///path`` or ``memory://name``."""
+        return self._uri
+
+    def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
+        """The rows that a statement returns, once it is committed. There is no connection that could be dropped."""
+        del repeatable
+        with self._turn:
+            self._require_open()
+            try:
+                return self._connection.execute(sql, tuple(values)).fetchall()
+            except sqlite3.Error as error:
+                raise _failure(self._uri, error) from error
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table of this name is there."""
+        return self.run("SELECT count(*) FROM sqlite_master WHERE name = ?", (name,)) != [(0,)]
+
+    def create(self, statements: Sequence[str]) -> None:
+        """Run statements as one transaction; other processes wait for their turn."""
+        with self._turn:
+            self._require_open()
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    for statement in statements:
+                        self._connection.execute(statement)
+                    self._connection.execute("COMMIT")
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise _failure(self._uri, error) from error
+
+    def close(self) -> None:
+        """End the connection; memory that is shared by name stays."""
+        with self._turn:
+            self._closed = True
+            if not self._shared:
+                self._connection.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise MetadataError(f"The metadata at {self._uri} was closed before this call.", uri=self._uri)
+
+
+def open_sqlite(path: Path) -> SqliteDatabase:
+    """The database in a file, which is created with its folder if it is missing.
+
+    It survives ``kill -9`` at any point and, as far as the disk keeps what it has synced, a loss of power.
+    """
+    uri = f"sqlite://{path}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = _connect(str(path))
+    except (OSError, sqlite3.Error) as error:
+        raise _failure(uri, error) from error
+    try:
+        _write_ahead(connection)
+    except sqlite3.Error as error:
+        connection.close()
+        raise _failure(uri, error) from error
+    return SqliteDatabase(uri, connection, threading.Lock())
+
+
+def open_memory(name: str) -> SqliteDatabase:
+    """The database of that name, which lives until the process ends; without a name, a new one of its own."""
+    uri = f"memory://{name}"
+    if not name:
+        return SqliteDatabase(uri, _connect(":memory:"), threading.Lock())
+    with _shared_lock:
+        if name not in _shared:
+            _shared[name] = (_connect(":memory:"), threading.Lock())
+        connection, turn = _shared[name]
+    return SqliteDatabase(uri, connection, turn, shared=True)
+
+
+def _connect(database: str) -> sqlite3.Connection:
+    if sqlite3.sqlite_version_info < _OLDEST:
+        raise UnsupportedError(
+            f"Metadata in SQLite needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}.",
+            hint="use a newer Python, or a postgresql:// database",
+        )
+    connection = sqlite3.connect(database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    # SQLite's own clock has milliseconds, too coarse for a lease that must not begin before another ends.
+    connection.create_function("clock", 0, time.time)
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    end = time.monotonic() + BUSY_SECONDS
+    # Changing the mode does not wait for others that do the same.
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            break
+    # With less, a loss of power could take a token back.
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _failure(uri: str, error: Exception) -> MetadataError:
+    busy = isinstance(error, sqlite3.OperationalError) and (
+        getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE == sqlite3.SQLITE_BUSY
+    )
+    if busy:
+        return MetadataError(
+            f"The metadata at {uri} was locked by another process for {BUSY_SECONDS:g} s.",
+            uri=uri,
+            hint="look for a process that is stopped, and try again",
+        )
+    return MetadataError(
+        f"The metadata at {uri} cannot be used: {error}.",
+        uri=uri,
+        hint="it must be a SQLite file on a local disk, in a folder that this process may write",
+    )

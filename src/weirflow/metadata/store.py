@@ -1,0 +1,89 @@
+"""``Metadata``: leases, nodes and documents in one database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from weirflow.metadata.documents import Documents
+from weirflow.metadata.leases import acquire
+from weirflow.metadata.nodes import NODE_TTL, alive_nodes, join
+from weirflow.metadata.schema import prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from weirflow.errors import LeaseLost
+    from weirflow.metadata.database import Database
+    from weirflow.metadata.leases import Lease
+    from weirflow.metadata.nodes import Membership, Node
+
+
+class Metadata:
+    """What ``open_metadata`` returns. Threads may share it; a process that is forked opens its own.
+
+    Attributes:
+        documents: small JSON documents by name.
+    """
+
+    def __init__(self, database: Database) -> None:
+        prepare(database)
+        self._database = database
+        self.documents = Documents(database)
+
+    @property
+    def uri(self) -> str:
+        """Where it is, without credentials."""
+        return self._database.uri
+
+    def acquire(self, name: str, owner: str, ttl: float, wait: float | None = None) -> Lease:
+        """Become the one owner of a name, with a token greater than that of every owner before.
+
+        A lease that runs is refused also to the owner of the same name: it may be another process.
+
+        Args:
+            name: what is to have one owner at a time.
+            owner: who asks, as others are to see it.
+            ttl: seconds after which the lease runs out unless it is renewed, by the database's clock.
+            wait: for how many seconds to wait for another owner; None does not wait.
+
+        Raises:
+            LeaseHeld: somebody has it, still after ``wait``.
+        """
+        return acquire(self._database, name, owner, ttl, wait)
+
+    def join(
+        self,
+        node_id: str,
+        address: str,
+        info: Mapping[str, Any] | None = None,
+        *,
+        ttl: float = NODE_TTL,
+        on_lost: Callable[[LeaseLost], None] | None = None,
+    ) -> Membership:
+        """List this process as a running node, and send its heartbeats until it leaves.
+
+        Args:
+            node_id: its name. A process that joins with the same id replaces this one.
+            address: where others reach it.
+            info: what else others should know; JSON.
+            ttl: three heartbeats are sent in so many seconds.
+            on_lost: called once, in the thread of the heartbeats, when another process has replaced this one.
+        """
+        return join(self._database, node_id, address, info or {}, ttl=ttl, on_lost=on_lost)
+
+    def alive_nodes(self, ttl: float = NODE_TTL) -> tuple[Node, ...]:
+        """The nodes that were heard of within ``ttl`` seconds by the database's clock, by id."""
+        return alive_nodes(self._database, ttl)
+
+    def close(self) -> None:
+        """End the connection. Release leases and leave first: what is left is lost when its time is over."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<metadata {self.uri}>"

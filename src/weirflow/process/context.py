@@ -1,0 +1,114 @@
+"""What a process function is given: to declare state in ``open``, and to act in its callbacks.
+
+Times are milliseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from weirflow.process.slots import BroadcastSlot, ListSlot, MapSlot, ReducingSlot, ValueSlot
+    from weirflow.state import Aggregate, StateDescriptor
+    from weirflow.state.descriptors import TimeKind
+
+END_OF_TIME: Final = (1 << 63) - 1
+"""The watermark when a bounded input has ended: no event comes any more."""
+
+
+class OpenContext(Protocol):
+    """Declares the slots of a function; each name once, all keyed ones with the same type of key.
+
+    Every method fails with ``ConfigError`` if the slot cannot be stored as declared, ``StateMismatch`` if it is stored
+    in another form, and ``MigrationMissing`` if it is stored in another version and no steps lead to this one.
+    """
+
+    def value(self, descriptor: StateDescriptor) -> ValueSlot:
+        """A slot of one value for each key."""
+        ...
+
+    def list(self, descriptor: StateDescriptor) -> ListSlot:
+        """A slot of a list for each key; the value type is a ``list[...]``."""
+        ...
+
+    def map(self, descriptor: StateDescriptor) -> MapSlot:
+        """A slot of a map for each key; the value type is a ``dict[..., ...]``."""
+        ...
+
+    def reducing(self, descriptor: StateDescriptor, reduce: Callable[[Any, Any], Any]) -> ReducingSlot:
+        """A slot of values reduced by a function."""
+        ...
+
+    def aggregating(self, descriptor: StateDescriptor, aggregate: Aggregate) -> ReducingSlot:
+        """A slot of values in an accumulator, whose type is the value type."""
+        ...
+
+    def broadcast(self, descriptor: StateDescriptor) -> BroadcastSlot:
+        """A slot of a map without a key (key type None), the same on every instance."""
+        ...
+
+
+class Timers(Protocol):
+    """The current key's timers: for each kind of time a set of moments.
+
+    They are state: they are written with the state that their callback changes, and restored with it. A timer fires
+    once, when the watermark (``"event"``) or the clock (``"processing"``) has reached its time; when that is past
+    already, with the batch that registers it.
+    """
+
+    def register(self, at: int, kind: TimeKind = "event") -> None:
+        """Have ``on_timer`` called at a time; once, however often it is registered before it fires.
+
+        In ``on_timer`` a time that is not after the one that fires waits for the next batch.
+        """
+        ...
+
+    def delete(self, at: int, kind: TimeKind = "event") -> None:
+        """Take a timer back; that it is not there is no error."""
+        ...
+
+
+class BroadcastContext(Protocol):
+    """The time, as ``on_broadcast`` sees it."""
+
+    @property
+    def watermark(self) -> int | None:
+        """How far event time had come before this batch; in ``on_timer``, after it. None before the first event.
+
+        ``END_OF_TIME`` when a bounded input has ended.
+        """
+        ...
+
+    @property
+    def now(self) -> int:
+        """Processing time: the clock when the batch began. It never goes back, also not over a restore."""
+        ...
+
+
+class ElementContext(BroadcastContext, Protocol):
+    """What a callback for a key may do."""
+
+    @property
+    def timestamp(self) -> int | None:
+        """The event time of the row, or of the event-time timer that fires; None if there is none."""
+        ...
+
+    @property
+    def timers(self) -> Timers:
+        """The current key's timers."""
+        ...
+
+    def emit(self, row: Mapping[str, Any]) -> None:
+        """Put a row out. A column that is left out is NULL.
+
+        Raises:
+            UserCodeError: the row has a column that the output has not. What does not fit a column's type is found at
+                the end of the batch.
+        """
+        ...
+
+    def side(self, tag: str, row: Mapping[str, Any]) -> None:
+        """Put a row out beside; fails like ``emit``, and with ``UserCodeError`` if the tag is not declared."""
+        ...

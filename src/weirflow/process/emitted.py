@@ -1,0 +1,119 @@
+"""The rows that a batch has put out so far, and those that came too late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from weirflow.errors import UserCodeError, did_you_mean
+from weirflow.process.function import LATE
+from weirflow.process.schemas import output_schema, side_schemas
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weirflow.process.function import KeyedFunction
+
+
+class Emitted:
+    """The rows of one output.
+
+    Args:
+        schema: the columns.
+        what: the output, for errors.
+    """
+
+    def __init__(self, schema: pa.Schema, what: str) -> None:
+        self._schema = schema
+        self._what = what
+        self._names = dict.fromkeys(schema.names)
+        self._columns: list[list[Any]] = [[] for _ in schema.names]
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take a row as it is now; a column that it has not is NULL.
+
+        Raises:
+            UserCodeError: it has a column that is not in the schema.
+        """
+        if not row.keys() <= self._names.keys():
+            unknown = next(name for name in row if name not in self._names)
+            raise UserCodeError(
+                f"{self._what} has no column {unknown!r}.",
+                hint=did_you_mean(unknown, self._names) or f"its columns are {', '.join(self._names)}",
+            )
+        for column, name in zip(self._columns, self._names, strict=True):
+            column.append(row.get(name))
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        for column in self._columns:
+            column.clear()
+
+    def table(self) -> pa.Table:
+        """All rows.
+
+        Raises:
+            UserCodeError: a value does not fit its column.
+        """
+        arrays = [self._array(*one) for one in zip(self._schema, self._columns, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+    def _array(self, field: pa.Field, values: list[Any]) -> pa.Array:
+        try:
+            array = pa.array(values, field.type)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise UserCodeError(
+                f"{self._what} has a value that does not fit column {field.name!r} of type {field.type}: {error}",
+                hint="nothing of the batch was kept",
+            ) from error
+        if array.null_count and not field.nullable:
+            raise UserCodeError(f"{self._what} has NULL in column {field.name!r}, which is NOT NULL.")
+        return array
+
+
+class Outputs:
+    """All outputs of a function.
+
+    Attributes:
+        late: the number of late rows.
+    """
+
+    def __init__(self, function: KeyedFunction) -> None:
+        self._name = type(function).__name__
+        self._main = Emitted(output_schema(function), f"The output of {self._name}")
+        self._sides = {
+            tag: Emitted(schema, f"The side output {tag!r} of {self._name}")
+            for tag, schema in side_schemas(function).items()
+        }
+        self.late = 0
+
+    def emit(self, row: Mapping[str, Any]) -> None:
+        """Put out a row; fails like ``Emitted.add``."""
+        self._main.add(row)
+
+    def side(self, tag: str, row: Mapping[str, Any]) -> None:
+        """Put out a row beside; fails like ``Emitted.add``, and with ``UserCodeError`` if there is no such tag."""
+        side = self._sides.get(tag)
+        if side is None:
+            raise UserCodeError(
+                f"{self._name} has no side output {tag!r}.",
+                hint=did_you_mean(tag, self._sides) or "declare its columns in side_outputs",
+            )
+        side.add(row)
+
+    def too_late(self, row: Mapping[str, Any]) -> None:
+        """Count a late row, and put it out if there is an output for it."""
+        self.late += 1
+        if LATE in self._sides:
+            self.side(LATE, row)
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.late = 0
+        for one in (self._main, *self._sides.values()):
+            one.clear()
+
+    def tables(self) -> tuple[pa.Table, dict[str, pa.Table]]:
+        """The output and the side outputs; fails like ``Emitted.table``."""
+        return self._main.table(), {tag: side.table() for tag, side in self._sides.items()}

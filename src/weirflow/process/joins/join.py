@@ -1,0 +1,77 @@
+"""``KeyedJoin``: what all joins have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import pyarrow as pa
+
+from weirflow.errors import ConfigError
+from weirflow.process.function import CoProcessFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from weirflow.process.context import ElementContext
+    from weirflow.process.function import Row
+    from weirflow.process.joins.inputs import JoinInput
+
+How: TypeAlias = Literal["inner", "left"]
+"""Whether left rows that match nothing are left out, or put out with NULL."""
+
+
+class KeyedJoin(CoProcessFunction):
+    """A join of two inputs; run it with ``run_co_process(join, batches, key=join.key, event_time=join.event_time)``.
+
+    A row of the output is the left one's columns, then the right one's without those of the key that are called the
+    same.
+
+    Attributes:
+        key: the columns of the key, left and right.
+        event_time: the columns of the event time, left and right.
+    """
+
+    def __init__(self, left: JoinInput, right: JoinInput, how: How, *, without: Iterable[str] = ()) -> None:
+        if how not in get_args(How):
+            raise ConfigError(f"{how!r} is no way to join.", hint="use 'inner' or 'left'")
+        if left.key_type != right.key_type:
+            raise ConfigError(
+                f"The keys {left.key!r} and {right.key!r} are of different types.", hint="cast one of them before"
+            )
+        self.left, self.right, self.how = left, right, how
+        self.key = left.key, right.key
+        self.event_time = left.time, right.time
+        dropped = {*without, *(name for name, other in zip(right.keys, left.keys, strict=True) if name == other)}
+        self._left_names = left.schema.names
+        self._right_names = [name for name in right.schema.names if name not in dropped]
+        fields = [field.with_nullable(nullable=True) for field in right.schema if field.name in self._right_names]
+        self.output = _output(left.schema, fields)
+
+    def emit(self, ctx: ElementContext, left: Row, right: Row | None) -> None:
+        """Put out a left row with a right one, or with NULL."""
+        matched = {} if right is None else {name: right[name] for name in self._right_names}
+        ctx.emit({name: left[name] for name in self._left_names} | matched)
+
+    def unmatched(self, ctx: ElementContext, left: Row) -> None:
+        """A left row that matches nothing."""
+        if self.how == "left":
+            self.emit(ctx, left, None)
+
+
+def has_null(key: Any) -> bool:
+    """Whether a key, or a part of it, is NULL."""
+    return key is None or (type(key) is tuple and None in key)
+
+
+def columns(row: Row, schema: pa.Schema) -> dict[str, Any]:
+    """A row's columns that are in a schema; NULL for those that it has not."""
+    return {name: row.get(name) for name in schema.names}
+
+
+def _output(left: pa.Schema, right: list[pa.Field]) -> pa.Schema:
+    for field in right:
+        if field.name in left.names:
+            raise ConfigError(
+                f"Both inputs have a column {field.name!r}.", hint="rename or leave out one of them before the join"
+            )
+    return pa.schema([*left, *right])

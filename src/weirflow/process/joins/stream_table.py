@@ -1,0 +1,69 @@
+"""Stream-table join: each left row with the current row of a table that changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ColumnNotFound, did_you_mean
+from weirflow.process.joins.join import KeyedJoin, columns, has_null
+from weirflow.state import StateDescriptor
+
+if TYPE_CHECKING:
+    from weirflow.process.context import ElementContext, OpenContext
+    from weirflow.process.function import Row
+    from weirflow.process.joins.inputs import JoinInput
+    from weirflow.process.joins.join import How
+
+
+def stream_table_join(
+    left: JoinInput, table: JoinInput, *, how: How = "inner", deleted: str | None = None
+) -> KeyedJoin:
+    """Join each left row with the row of its key that the table has when it comes; the batch's changes come first.
+
+    Args:
+        left: the rows.
+        table: changes of a table with one row for each key: a row takes the place of the one before.
+        how: what becomes of left rows without a row in the table.
+        deleted: a boolean column of the changes: where it is true, the key's row is removed. It is not put out.
+
+    Raises:
+        ConfigError: the inputs do not fit each other.
+        ColumnNotFound: there is no such column.
+    """
+    require_flag(table, deleted)
+    return StreamTableJoin(left, table, how, deleted)
+
+
+class StreamTableJoin(KeyedJoin):
+    """Keeps the table, one row for each key."""
+
+    def __init__(self, left: JoinInput, right: JoinInput, how: How, deleted: str | None) -> None:
+        super().__init__(left, right, how, without=() if deleted is None else (deleted,))
+        self._deleted = deleted
+
+    def open(self, ctx: OpenContext) -> None:
+        """The table's row of each key."""
+        self._row = ctx.value(StateDescriptor("row", self.left.key_type, self.right.row_type))
+
+    def on_left(self, ctx: ElementContext, key: Any, row: Row) -> None:
+        """Look the key up."""
+        left = columns(row, self.left.schema)
+        right = None if has_null(key) else self._row.get()
+        if right is None:
+            self.unmatched(ctx, left)
+        else:
+            self.emit(ctx, left, right)
+
+    def on_right(self, ctx: ElementContext, key: Any, row: Row) -> None:  # noqa: ARG002 - the contract
+        """Change the table."""
+        if self._deleted is not None and row.get(self._deleted):
+            self._row.clear()
+        elif not has_null(key):
+            self._row.set(columns(row, self.right.schema))
+
+
+def require_flag(table: JoinInput, deleted: str | None) -> None:
+    """Refuse a column of deletions that is not there; ``ColumnNotFound``."""
+    names = table.schema.names
+    if deleted is not None and deleted not in names:
+        raise ColumnNotFound(f"There is no column {deleted!r} that marks deletions.", hint=did_you_mean(deleted, names))

@@ -1,0 +1,88 @@
+"""``ProcessRunner``: runs a function of one input."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from weirflow.process.function import ProcessFunction
+from weirflow.process.intake import Intake
+from weirflow.process.runner import Runner
+from weirflow.state.ttl import wall_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weirflow.process.function import Row
+    from weirflow.process.instance import Instance
+    from weirflow.process.intake import KeyOf, Rows
+    from weirflow.process.runner import BackendFor, Element, ProcessResult
+
+
+class ProcessRunner(Runner):
+    """Runs a ``ProcessFunction`` batch by batch.
+
+    Args:
+        function: copied for each instance.
+        key: the column of the key, several for a tuple, or a function of the row.
+        event_time: the column with the time of the event: a timestamp, or milliseconds since 1970.
+        watermark_delay: how far the watermark is behind the latest event; None if only ``advance`` moves it.
+        operator: whose state it is in the backend.
+        parallelism: the number of instances, which share the key groups.
+        backend: where state is (in memory without it): a backend for one instance, or a function that gives one for
+            each range of key groups. What is in it is gone on with.
+        clock: processing time, milliseconds since 1970.
+
+    Raises:
+        ConfigError: an option, a schema or a slot of the function cannot be used.
+        UserCodeError: ``open`` raised.
+        StateError: what is stored is not what the function declares, or not of one moment.
+    """
+
+    runs = ProcessFunction
+
+    def __init__(
+        self,
+        function: ProcessFunction,
+        *,
+        key: KeyOf,
+        event_time: str | None = None,
+        watermark_delay: timedelta | None = timedelta(0),
+        operator: str = "process",
+        parallelism: int = 1,
+        backend: BackendFor | None = None,
+        clock: Callable[[], int] = wall_clock,
+    ) -> None:
+        intakes = [Intake(key, event_time, watermark_delay)]
+        super().__init__(function, intakes, operator=operator, parallelism=parallelism, backend=backend, clock=clock)
+        self._whole_batches = type(function).on_batch is not ProcessFunction.on_batch
+
+    def run(self, rows: Rows, *, broadcast: Rows = ()) -> ProcessResult:
+        """Run a batch: what is broadcast, then the rows, then the timers that are due.
+
+        Raises:
+            ConfigError: these are no rows.
+            ColumnNotFound: a row has no key or time.
+            DataError: there is no time in the column of the time.
+            UserCodeError: the function raised, or put out what it has not declared.
+            StateError: state could not be read or written, or a key or value is of another type than declared.
+        """
+        return self._batch([rows], broadcast)
+
+    def _feed(self, _: int, elements: Sequence[Element]) -> None:
+        if not self._whole_batches:
+            self._one_by_one("on_element", elements)
+            return
+        keys: dict[Any, tuple[Instance, list[tuple[int | None, Row]]]] = {}
+        with self._user_code("on_batch") as user_code:
+            for instance, key, time, row in elements:
+                user_code.key = key
+                keys.setdefault(key, (instance, []))[1].append((time, row))
+            for key, (instance, rows) in keys.items():
+                user_code.key = key
+                instance.batch(key, rows)
+
+    def _broadcast(self, rows: Sequence[Row]) -> None:
+        with self._user_code("on_broadcast"):
+            for instance in self._instances:
+                instance.broadcast(rows)

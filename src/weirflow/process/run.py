@@ -1,0 +1,110 @@
+"""``run_process`` and ``run_co_process``: a function over all batches of an input."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from weirflow.process.co_process_runner import CoProcessRunner
+from weirflow.process.process_runner import ProcessRunner
+from weirflow.state.ttl import wall_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from weirflow.process.function import CoProcessFunction, ProcessFunction
+    from weirflow.process.intake import KeyOf, Rows
+    from weirflow.process.runner import BackendFor, ProcessResult, Runner
+
+
+def run_process(
+    function: ProcessFunction,
+    batches: Iterable[Rows],
+    *,
+    key: KeyOf,
+    event_time: str | None = None,
+    watermark_delay: timedelta | None = timedelta(0),
+    finish: bool = True,
+    operator: str = "process",
+    parallelism: int = 1,
+    backend: BackendFor | None = None,
+    clock: Callable[[], int] = wall_clock,
+) -> Iterator[ProcessResult]:
+    """Run a function over batches; each is run when its result is asked for.
+
+    Args:
+        function: what to run.
+        batches: Arrow data or lists of dicts, one for each batch.
+        finish: whether the input has an end, where all timers by event time fire; their output is one more result.
+        key: as for ``ProcessRunner``, like all that follow.
+        event_time: the column with the time of the event.
+        watermark_delay: how far the watermark is behind the latest event.
+        operator: whose state it is.
+        parallelism: the number of instances.
+        backend: where state is; it stays open.
+        clock: processing time.
+
+    Raises:
+        ConfigError: as for ``ProcessRunner``; batches fail like ``ProcessRunner.run``.
+    """
+    runner = ProcessRunner(
+        function,
+        key=key,
+        event_time=event_time,
+        watermark_delay=watermark_delay,
+        operator=operator,
+        parallelism=parallelism,
+        backend=backend,
+        clock=clock,
+    )
+    return _results(runner, (runner.run(rows) for rows in batches), finish=finish)
+
+
+def run_co_process(
+    function: CoProcessFunction,
+    batches: Iterable[tuple[Rows, Rows]],
+    *,
+    key: tuple[KeyOf, KeyOf],
+    event_time: tuple[str | None, str | None] = (None, None),
+    watermark_delay: timedelta | None = timedelta(0),
+    finish: bool = True,
+    operator: str = "process",
+    parallelism: int = 1,
+    backend: BackendFor | None = None,
+    clock: Callable[[], int] = wall_clock,
+) -> Iterator[ProcessResult]:
+    """Run a function over batches of two inputs, ``(left, right)``; else like ``run_process``.
+
+    Args:
+        function: what to run.
+        batches: the left and the right rows of each batch.
+        finish: as for ``run_process``.
+        key: of the left and of the right rows; this and what follows as for ``CoProcessRunner``.
+        event_time: of the left and of the right rows.
+        watermark_delay: of both.
+        operator: whose state it is.
+        parallelism: the number of instances.
+        backend: where state is; it stays open.
+        clock: processing time.
+
+    Raises:
+        ConfigError: as for ``CoProcessRunner``; batches fail like ``CoProcessRunner.run``.
+    """
+    runner = CoProcessRunner(
+        function,
+        key=key,
+        event_time=event_time,
+        watermark_delay=watermark_delay,
+        operator=operator,
+        parallelism=parallelism,
+        backend=backend,
+        clock=clock,
+    )
+    return _results(runner, (runner.run(left, right) for left, right in batches), finish=finish)
+
+
+def _results(runner: Runner, results: Iterator[ProcessResult], *, finish: bool) -> Iterator[ProcessResult]:
+    with runner:
+        yield from results
+        if finish:
+            yield runner.finish()

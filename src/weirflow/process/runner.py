@@ -1,0 +1,265 @@
+"""``Runner``: runs a function batch by batch, in this process; what runners of one and of two inputs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from weirflow.errors import ConfigError, StateError, StateTypeError
+from weirflow.process.context import END_OF_TIME
+from weirflow.process.emitted import Outputs
+from weirflow.process.firing import fire
+from weirflow.process.instance import Instance, Moment
+from weirflow.process.intake import read_rows
+from weirflow.process.progress import common_progress
+from weirflow.process.timers import moment
+from weirflow.process.user_code import UserCode
+from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges, key_group
+from weirflow.state.groups import range_of
+from weirflow.state.keys import encode_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Self
+
+    import pyarrow as pa
+
+    from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+    from weirflow.checkpoint.state_manifest import StateManifest
+    from weirflow.process.function import KeyedFunction, Row
+    from weirflow.process.intake import Intake, Rows
+    from weirflow.process.progress import Progress
+
+BackendFor: TypeAlias = StateBackend | Callable[[KeyGroupRange], StateBackend]
+"""A backend, or what gives one for each range of key groups, such as ``KeyedStateCheckpoints.restore``."""
+
+Element: TypeAlias = "tuple[Instance, Any, int | None, Row]"
+"""Where a row is run, its key, its time, and the row."""
+
+
+@dataclass(frozen=True)
+class ProcessResult:
+    """What came out of one batch.
+
+    Attributes:
+        rows: the output.
+        sides: the side outputs, by tag.
+        late: the number of rows that were late.
+        watermark: after the batch, or None.
+    """
+
+    rows: pa.Table
+    sides: Mapping[str, pa.Table] = field(default_factory=dict)
+    late: int = 0
+    watermark: int | None = None
+
+
+class Runner:
+    """What the runners of one and of two inputs have in common; for one thread.
+
+    A batch is done when the call returns: its state is in the backends. If the call raises, state, timers, watermark
+    and clock are what they were before.
+    """
+
+    runs: ClassVar[type[KeyedFunction]]
+
+    def __init__(
+        self,
+        function: KeyedFunction,
+        intakes: Sequence[Intake],
+        *,
+        operator: str,
+        parallelism: int,
+        backend: BackendFor | None,
+        clock: Callable[[], int],
+    ) -> None:
+        if not isinstance(function, self.runs):
+            raise ConfigError(
+                f"A {type(self).__name__} cannot run {function!r}.", hint=f"give it an object, a {self.runs.__name__}"
+            )
+        self._intakes = intakes
+        self._operator = operator
+        self._clock = clock
+        self._user_code = UserCode(type(function).__name__)
+        self._outputs = Outputs(function)
+        self._moment = Moment()
+        self._instances = [
+            Instance(
+                function,
+                _backend(backend, groups, parallelism),
+                groups,
+                operator=operator,
+                moment=self._moment,
+                outputs=self._outputs,
+                user_code=self._user_code,
+            )
+            for groups in group_ranges(parallelism)
+        ]
+        stored = [instance.resume(len(intakes)) for instance in self._instances]
+        self._progress = common_progress(stored, operator)
+        self._torn = False
+
+    @property
+    def epoch(self) -> int:
+        """The number of batches that are done, those before a restore included."""
+        return self._progress.epoch
+
+    @property
+    def watermark(self) -> int | None:
+        """The time that events have reached, in milliseconds, or None."""
+        return self._progress.watermark
+
+    @property
+    def now(self) -> int:
+        """The processing time of the last batch."""
+        return self._progress.clock
+
+    @property
+    def backends(self) -> dict[KeyGroupRange, StateBackend]:
+        """Where the state is, to be saved by ``KeyedStateCheckpoints`` or ``Savepoints`` between two batches."""
+        return {instance.groups: instance.backend for instance in self._instances}
+
+    def snapshot(self, checkpoints: KeyedStateCheckpoints) -> StateManifest:
+        """Save state, timers, watermark and clock as the checkpoint of this epoch; fails like ``save`` there.
+
+        A runner whose ``backend`` is ``checkpoints.restore`` goes on from it, at any parallelism.
+        """
+        self._require_whole()
+        return checkpoints.save(self.backends, epoch=self.epoch)
+
+    def advance(self, watermark: int | None = None) -> ProcessResult:
+        """A batch without rows: fire the timers that are due by the clock, or by a watermark that is given.
+
+        Raises:
+            ConfigError: the watermark is no time.
+            UserCodeError: the function raised, or put out what it has not declared.
+            StateError: state could not be read or written.
+        """
+        reached = None if watermark is None else moment(watermark)
+        return self._batch([()] * len(self._intakes), watermark=reached)
+
+    def finish(self) -> ProcessResult:
+        """Say that no event comes any more: every timer by event time fires. Rows that come nevertheless are late."""
+        return self.advance(END_OF_TIME)
+
+    def close(self) -> None:
+        """Close the functions; backends stay open."""
+        with self._user_code("close"):
+            for instance in self._instances:
+                instance.function.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # A batch
+
+    def _batch(self, inputs: Sequence[Rows], broadcast: Rows = (), watermark: int | None = None) -> ProcessResult:
+        self._require_whole()
+        read = [read_rows(rows) for rows in inputs]
+        told = read_rows(broadcast)
+        before = self._progress
+        self._moment.watermark = before.watermark
+        self._moment.now = max(self._clock(), before.clock)
+        try:
+            after = self._callbacks(read, told, watermark)
+            rows, sides = self._outputs.tables()
+            result = ProcessResult(rows, sides, self._outputs.late, after.watermark)
+            self._flush(after)
+        except BaseException:
+            for instance in self._instances:
+                instance.discard()
+            raise
+        finally:
+            self._outputs.clear()
+        self._progress = after
+        return result
+
+    def _callbacks(self, inputs: Sequence[Sequence[Row]], broadcast: Sequence[Row], watermark: int | None) -> Progress:
+        if broadcast:
+            self._broadcast(broadcast)
+        progress = replace(self._progress, epoch=self.epoch + 1, clock=self._moment.now)
+        latest = list(progress.latest)
+        for at in reversed(range(len(inputs))):
+            elements = self._elements(self._intakes[at], inputs[at])
+            self._feed(at, elements)
+            latest[at] = max((one for one in (latest[at], *(e[2] for e in elements)) if one is not None), default=None)
+        progress = progress.with_events(latest, [intake.delay for intake in self._intakes]).with_watermark(watermark)
+        self._moment.watermark = progress.watermark
+        with self._user_code("on_timer"):
+            if progress.watermark is not None:
+                fire(self._instances, "event", progress.watermark)
+            fire(self._instances, "processing", self._moment.now)
+        return progress
+
+    def _elements(self, intake: Intake, rows: Sequence[Row]) -> list[Element]:
+        """The rows that are not late, with their instances, keys and times."""
+        watermark = self._moment.watermark
+        elements = []
+        for row in rows:
+            time = intake.time(row)
+            if time is not None and watermark is not None and time <= watermark:
+                self._outputs.too_late(row)
+            else:
+                key = intake.key(row)
+                elements.append((self._instance_of(key), key, time, row))
+        return elements
+
+    def _instance_of(self, key: Any) -> Instance:
+        count = len(self._instances)
+        if count == 1:
+            return self._instances[0]
+        codec = self._instances[0].codec
+        try:
+            data = encode_key(key) if codec is None else codec.encode(key)
+        except (TypeError, ValueError) as error:
+            raise StateTypeError(
+                f"{key!r} cannot be a key of {self._operator!r}: {error}.", slot="", key=repr(key)
+            ) from error
+        return self._instances[range_of(key_group(data), count)]
+
+    def _feed(self, at: int, elements: Sequence[Element]) -> None:
+        """Run the callbacks for rows of an input."""
+        raise NotImplementedError
+
+    def _broadcast(self, rows: Sequence[Row]) -> None:
+        """Run the callbacks for rows that are broadcast."""
+        raise NotImplementedError
+
+    def _one_by_one(self, callback: str, elements: Sequence[Element]) -> None:
+        callbacks = {id(instance): getattr(instance.function, callback) for instance in self._instances}
+        with self._user_code(callback) as user_code:
+            for instance, key, time, row in elements:
+                user_code.key = key
+                instance.element(callbacks[id(instance)], key, time, row)
+
+    def _flush(self, progress: Progress) -> None:
+        for done, instance in enumerate(self._instances):
+            try:
+                instance.flush(progress)
+            except BaseException:
+                self._torn = done > 0
+                raise
+
+    def _require_whole(self) -> None:
+        if self._torn:
+            raise StateError(
+                f"A batch of {self._operator!r} was written by some of its instances only.",
+                hint="restore it from a checkpoint",
+            )
+
+
+def _backend(backend: BackendFor | None, groups: KeyGroupRange, parallelism: int) -> StateBackend:
+    if backend is None:
+        return InMemoryStateBackend()
+    if callable(backend):
+        return backend(groups)
+    if parallelism > 1:
+        raise ConfigError(
+            f"{parallelism} instances cannot share one backend.",
+            hint="give a function that makes a backend for a KeyGroupRange",
+        )
+    return backend

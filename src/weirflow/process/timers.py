@@ -1,0 +1,113 @@
+"""The timers of one instance: registered for the current key, found by their time."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from weirflow.errors import ConfigError, StateError
+from weirflow.process.context import END_OF_TIME
+from weirflow.state import StateDescriptor
+from weirflow.state.descriptors import TimeKind
+
+if TYPE_CHECKING:
+    from weirflow.state import KeyedStateStore, TimerState
+
+_NEVER = END_OF_TIME + 1
+
+
+def moment(time: int) -> int:
+    """A time in milliseconds since 1970; ``ConfigError`` if it is none, or beyond 64 bits."""
+    try:
+        at = operator.index(time)
+    except TypeError:
+        at = _NEVER
+    if not -END_OF_TIME <= at <= END_OF_TIME:
+        raise ConfigError(f"{time!r} is no time.", hint="give milliseconds since 1970, a whole number")
+    return at
+
+
+class Due(NamedTuple):
+    """A timer whose time has come; they are ordered by time, then by key."""
+
+    at: int
+    key: bytes
+
+
+class InstanceTimers:
+    """All timers of one instance, in its store.
+
+    Attributes:
+        added: those that were registered since it was last emptied, for the kind that fires.
+    """
+
+    def __init__(self, store: KeyedStateStore, key: Any) -> None:
+        self._kinds: dict[str, TimerState] = {
+            kind: store.timers(StateDescriptor(f"weirflow.{kind}_timers", key, None)) for kind in get_args(TimeKind)
+        }
+        # The earliest of each kind, or something earlier; absent when it must be looked for.
+        self._first: dict[str, int] = {}
+        self.added: dict[str, list[Due]] = {kind: [] for kind in self._kinds}
+
+    def register(self, at: int, kind: TimeKind = "event") -> None:
+        """See ``Timers``."""
+        at = moment(at)
+        key = self._of(kind).add(at)
+        if key is not None:
+            self.added[kind].append(Due(at, key))
+            if kind in self._first:
+                self._first[kind] = min(self._first[kind], at)
+
+    def delete(self, at: int, kind: TimeKind = "event") -> None:
+        """See ``Timers``."""
+        self._of(kind).remove(moment(at))
+
+    def due(self, kind: TimeKind, until: int) -> list[Due]:
+        """The timers of all keys that are not after a time."""
+        if self._first.get(kind, until) > until:
+            return []
+        found = [Due(*one) for one in self._kinds[kind].until(until)]
+        if found:
+            self._first.pop(kind, None)
+        else:
+            first = self._kinds[kind].first()
+            self._first[kind] = _NEVER if first is None else first
+        return found
+
+    def take(self, at: int, kind: TimeKind) -> bool:
+        """Remove a timer of the current key; whether it was there."""
+        timers = self._kinds[kind]
+        if not timers.has(at):
+            return False
+        timers.remove(at)
+        return True
+
+    def key(self, data: bytes) -> Any:
+        """The key of its bytes."""
+        return self._kinds["event"].key(data)
+
+    def forget(self) -> None:
+        """Nothing is remembered of what is stored: it may have been taken back."""
+        self._first.clear()
+        for added in self.added.values():
+            added.clear()
+
+    def _of(self, kind: str) -> TimerState:
+        found = self._kinds.get(kind)
+        if found is None:
+            raise ConfigError(f"There are no timers of {kind!r} time.", hint="use 'event' or 'processing'")
+        return found
+
+
+class NoTimers:
+    """The timers of a function without keyed state: the type of its keys is not known, and none can be stored."""
+
+    def register(self, at: int, kind: TimeKind = "event") -> None:
+        """Refused."""
+        raise StateError(
+            f"A timer for {at} ({kind} time) needs keyed state.",
+            hint="declare a slot in open(): its type of keys is that of the timers",
+        )
+
+    def delete(self, at: int, kind: TimeKind = "event") -> None:
+        """There is none."""

@@ -1,0 +1,169 @@
+"""``PartitionedIncrementalFlow``: a flow whose shards run on the executors of a Session's Spark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError
+from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.session.feeds import Feeds, check_name
+from weirflow.types import Placement, Profile
+
+if TYPE_CHECKING:
+    from weirflow.metadata import Lease, LeaseKeeper, Metadata
+    from weirflow.session.attachment import Attachment
+    from weirflow.session.session import Session
+    from weirflow.spark.frame import DataFrame
+
+LEASE_SECONDS = 10.0
+
+
+class PartitionedIncrementalFlow(PartitionedFlow):
+    """A flow in shards, with the methods of ``IncrementalFlow``; ``session.flow(name, partitions=N)`` opens one.
+
+    Each tick is one Spark job. Deltas may be Spark frames of any size: their rows go from executor to executor. Views
+    come back as frames, too. The process that has the flow open coordinates it, under a lease where the Session's
+    profile has a metadata store: if it dies, the next one goes on where it was, with the tick it had begun.
+
+    Args:
+        session: whose Spark runs the shards.
+        partitions: how many shards a new flow has; one that is there keeps its own, see ``rescale``.
+        name: what the flow is called.
+        path: the folder or URI that keeps it, which all executors and this process reach. None takes the Session's: its
+            ``path`` or ``checkpoint_uri``, or for ``dev-local`` a temporary folder that goes with the flow.
+        metadata: the metadata store of the lease; None takes the Session's.
+        lease_seconds: after how long another process may take over from one that is silent.
+        wait: for how many seconds to wait for the lease if another process has it; None does not wait.
+        options: those of ``PartitionedFlow``.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        partitions: int | None = None,
+        name: str = "flow",
+        path: str | Path | None = None,
+        metadata: str | None = None,
+        lease_seconds: float = LEASE_SECONDS,
+        wait: float | None = None,
+        **options: Any,
+    ) -> None:
+        from weirflow.spark.shard_jobs import SparkStages  # noqa: PLC0415 - imports pyspark
+
+        self._session = session
+        self._temporary: str | None = None
+        uri = self._place(name, path)
+        stages = SparkStages(lambda: own_session(session), session.operations.run, lambda: session.describe().spark)
+        shards = partitions if partitions is not None else stages.parallelism
+        self._store, self._lease, self._keeper = self._leased(uri, metadata, lease_seconds, wait)
+        try:
+            super().__init__(uri, shards, stages, name=name, lease=self._lease, **options)
+        except BaseException:
+            self._let_go()
+            raise
+        self._stages = stages
+        self._feeds = Feeds(session, self)
+
+    def frame(self, view: str) -> DataFrame:
+        """All rows of a view or source, at the epoch of now, as a Spark frame; its rows stay on the executors."""
+        with self._lock:
+            schema = self.schema(view)
+            work = self._read_task(view)
+            number = self._coordinator.commit.number
+            native = self._stages.rows(schema, self.partitions, work)
+            # Its files stay as long as it is in use.
+            self._coordinator.pin(number)
+            weakref.finalize(native, self._coordinator.unpin, number)
+            return self._session._wrapped(native)  # noqa: SLF001 - a frame of this Session
+
+    def attach(
+        self,
+        stream: Any,
+        source: str,
+        *,
+        name: str | None = None,
+        checkpoint: str | Path | None = None,
+        trigger: str | None = None,
+    ) -> Attachment:
+        """Tick a source with every batch of a Structured Streaming frame, each exactly once, on the executors.
+
+        See ``SessionFlow.attach``. A column ``_weight`` holds weights: -1 retracts a row.
+        """
+        chosen = check_name(name or source)
+        local = self._local_folder()
+        folder = local / "streams" / chosen if checkpoint is None and local is not None else checkpoint
+        return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=None)
+
+    def close(self) -> None:
+        """Stop what is attached, end all watches, let the lease go. What was ticked stays, but in a temporary flow."""
+        try:
+            self._feeds.close()
+        finally:
+            super().close()
+            self._let_go()
+
+    # Inner workings
+
+    def _place(self, name: str, path: str | Path | None) -> str:
+        settings, profile = self._session.settings, self._session.describe().profile
+        if path is not None:
+            return str(path if "://" in str(path) else Path(path).expanduser().absolute())
+        check_name(name)
+        if profile is Profile.SINGLE_NODE_DURABLE and settings.path is not None:
+            return str(settings.path / "partitioned" / name)
+        if profile is Profile.DISTRIBUTED_DURABLE and settings.checkpoint_uri is not None:
+            return f"{settings.checkpoint_uri.rstrip('/')}/flows/{name}"
+        if settings.placement is Placement.DISTRIBUTED:
+            raise ConfigError(
+                "A partitioned flow needs a place that this process and all executors reach.",
+                hint="pass path= with a shared folder or an object store, or use the profile distributed-durable",
+            )
+        self._temporary = tempfile.mkdtemp(prefix="weirflow-flow-")
+        return self._temporary
+
+    def _leased(
+        self, uri: str, metadata: str | None, seconds: float, wait: float | None
+    ) -> tuple[Metadata | None, Lease | None, LeaseKeeper | None]:
+        from weirflow.metadata import LeaseKeeper, open_metadata  # noqa: PLC0415 - only where there is a store
+
+        settings, profile = self._session.settings, self._session.describe().profile
+        if metadata is None and profile is Profile.SINGLE_NODE_DURABLE and settings.path is not None:
+            metadata = str(settings.path / "metadata.db")
+        elif metadata is None and profile is Profile.DISTRIBUTED_DURABLE and settings.metadata_url is not None:
+            metadata = settings.metadata_url.get_secret_value()
+        if metadata is None:
+            return None, None, None
+        store = open_metadata(metadata)
+        try:
+            lease = store.acquire(f"flow/{uri}", f"{socket.gethostname()}/{os.getpid()}", seconds, wait)
+        except BaseException:
+            store.close()
+            raise
+        return store, lease, LeaseKeeper(lease)
+
+    def _let_go(self) -> None:
+        if self._keeper is not None and self._lease is not None and self._store is not None:
+            self._keeper.stop()
+            if self._lease.valid:
+                self._lease.release()
+            self._store.close()
+            self._keeper = None
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _local_folder(self) -> Path | None:
+        uri = self._coordinator.uri
+        return Path(uri) if "://" not in uri else None
+
+
+def own_session(session: Session) -> Any:
+    """A native session beside the Session's own, whose settings can be changed."""
+    native = session.spark
+    return native.newSession() if hasattr(native, "newSession") else native.cloneSession()

@@ -1,0 +1,61 @@
+"""``SessionStreams``: a Session as streaming queries know it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from weirflow.types import Placement, Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.session.core import SessionCore
+    from weirflow.session.operations import Operations
+    from weirflow.session.profiles import Stores
+
+T = TypeVar("T")
+
+
+class SessionStreams:
+    """What ``weirflow.streaming.host.StreamHost`` asks for, of a Session."""
+
+    def __init__(self, session: SessionCore, stores: Stores) -> None:
+        self._session = session
+        self.profile: Profile = stores.profile
+        self.checkpoints: str = stores.checkpoints
+
+    @property
+    def spark(self) -> Any:
+        """See ``StreamHost``."""
+        return self._session.spark
+
+    @property
+    def runner(self) -> Operations:
+        """See ``StreamHost``."""
+        return self._session.operations
+
+    @property
+    def distributed(self) -> bool:
+        """See ``StreamHost``."""
+        return self._session.settings.placement is Placement.DISTRIBUTED
+
+    @property
+    def connect(self) -> bool:
+        """See ``StreamHost``."""
+        return (self._session.settings.endpoint or "").startswith("sc://")
+
+    def run(self, description: str, call: Callable[[], T]) -> T:
+        """See ``StreamHost``."""
+        return self._session.operations.run(description, call)
+
+    def wrap(self, native: Any) -> Any:
+        """See ``StreamHost``."""
+        from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
+
+        return DataFrame(native, self._session.operations)
+
+    def follow(
+        self, description: str, stop: Callable[[], None], note: Callable[[], str]
+    ) -> Callable[[BaseException | None], None]:
+        """See ``StreamHost``."""
+        return self._session.operations.follow(description, stop, note)

@@ -1,0 +1,1 @@
+"""Streaming queries on Structured Streaming: frames, writers, queries and what watches over them."""

@@ -1,0 +1,72 @@
+"""The functions that take the batches of a streaming query, one for each kind of sink that has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weirflow.errors import TickPending
+from weirflow.streaming.batches import BatchGate
+from weirflow.streaming.sinks import FOREACH_BATCH, UPSERTED
+from weirflow.types import OutputMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.streaming.launch import Launch
+
+
+class Flow(Protocol):
+    """What a flow must be for a query to write to it."""
+
+    def tick(self, source: str, delta: Any, *, token: str) -> Any:
+        """Apply a delta, unless one with this token was applied before."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether a tick failed and waits."""
+
+    def discard(self) -> Any:
+        """Forget the tick that failed."""
+
+
+def batch_function(
+    launch: Launch, wrap: Callable[[Any], Any], query_id: Callable[[], str], *, remote: bool
+) -> Callable[[Any, int], Any] | None:
+    """What Spark is to give each batch to; None for sinks of Spark's own.
+
+    Args:
+        launch: what the writer was told.
+        wrap: makes a native frame ours.
+        query_id: the query's id; waits until it is known.
+        remote: whether Spark calls the function in another process, which is sent a copy.
+    """
+    if launch.flow is not None:
+        flow, source = launch.flow
+        return BatchGate(_ticking(flow, source, query_id), f"A tick of {source}")
+    if launch.format in UPSERTED and launch.mode is OutputMode.UPDATE:
+        from weirflow.spark.streaming_upsert import merging, table_at  # noqa: PLC0415 - imports pyspark
+
+        table = table_at(launch.format, launch.table, launch.options.get("path"))
+        merge = merging(table, launch.keys)
+        return merge if remote else BatchGate(merge, f"The merge into {table}")
+    if launch.format != FOREACH_BATCH:
+        return None
+    function = launch.function
+    if remote:
+        return function
+    return BatchGate(lambda native, number: function(wrap(native), number), "The function of foreach_batch")
+
+
+def _ticking(flow: Flow, source: str, query_id: Callable[[], str]) -> Callable[[Any, int], None]:
+    def tick(batch: Any, number: int) -> None:
+        rows = batch.toArrow()
+        try:
+            flow.tick(source, rows, token=f"{query_id()}/{number}")
+        except TickPending:  # somebody else's tick waits, and is left alone
+            raise
+        except Exception:
+            if flow.pending:  # the batch comes again, so its delta need not wait
+                flow.discard()
+            raise
+
+    return tick

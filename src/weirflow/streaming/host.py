@@ -1,0 +1,51 @@
+"""What streaming queries need of the Session they run in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.types import Profile
+
+T = TypeVar("T")
+
+
+class StreamHost(Protocol):
+    """The Session, as far as streaming queries know it."""
+
+    @property
+    def spark(self) -> Any:
+        """The native session."""
+
+    @property
+    def connect(self) -> bool:
+        """Whether Spark is behind Spark Connect, so that functions run in the server's Python."""
+
+    @property
+    def distributed(self) -> bool:
+        """Whether a folder of this machine is no place for checkpoints."""
+
+    @property
+    def profile(self) -> Profile:
+        """The durability profile."""
+
+    @property
+    def checkpoints(self) -> str:
+        """Where the profile keeps checkpoints."""
+
+    @property
+    def runner(self) -> Any:
+        """Runs the Spark work of frames."""
+
+    def run(self, description: str, call: Callable[[], T]) -> T:
+        """Run Spark work as an operation, errors translated."""
+
+    def wrap(self, native: Any) -> Any:
+        """A native frame as ours."""
+
+    def follow(
+        self, description: str, stop: Callable[[], None], note: Callable[[], str]
+    ) -> Callable[[BaseException | None], None]:
+        """List a query among the operations until what is returned is called with its error or None."""

@@ -1,0 +1,140 @@
+"""``StreamingQueryManager``: the streaming queries of a Session, and who is told about them."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
+from weirflow.streaming.events import EventBus
+from weirflow.streaming.starting import start_query
+
+if TYPE_CHECKING:
+    from weirflow.errors import WeirflowError
+    from weirflow.streaming.frame import StreamingDataFrame
+    from weirflow.streaming.host import StreamHost
+    from weirflow.streaming.launch import Launch
+    from weirflow.streaming.listeners import StreamingQueryListener
+    from weirflow.streaming.query import StreamingQuery
+    from weirflow.streaming.run import QueryRun
+
+_STOP_SECONDS = 5.0
+_REMEMBERED = 100
+
+
+class StreamingQueryManager:
+    """The queries that a Session has started, by name and id; ``session.streams`` is the Session's."""
+
+    def __init__(self, host: StreamHost) -> None:
+        self._host = host
+        self._changed = threading.Condition()
+        self._starting = 0
+        self._runs: dict[str, QueryRun] = {}
+        self._ended: deque[QueryRun] = deque(maxlen=_REMEMBERED)
+        self._handles: weakref.WeakValueDictionary[str, StreamingQuery] = weakref.WeakValueDictionary()
+        self._bus = EventBus(lambda: host.spark, self)
+
+    def frame(self, native: Any) -> StreamingDataFrame:
+        """A native streaming frame as ours."""
+        from weirflow.streaming.frame import StreamingDataFrame  # noqa: PLC0415 - imports pyspark
+
+        return StreamingDataFrame(native, self._host.runner)
+
+    @property
+    def active(self) -> list[StreamingQuery]:
+        """The queries that run, or are about to be started again; oldest first."""
+        handles = [self._handles.get(query_id) for query_id in list(self._runs)]
+        return [query for query in handles if query is not None]
+
+    def get(self, name: str) -> StreamingQuery:
+        """The running query of this name or id.
+
+        Raises:
+            StreamNotFound: none is.
+        """
+        running = self.active
+        for query in running:
+            if name in (query.name, query.id):
+                return query
+        known = [query.name for query in running]
+        raise StreamNotFound(
+            f"No streaming query that runs has the name or id {name!r}.",
+            hint=did_you_mean(name, known) or (f"there are {', '.join(known)}" if known else "none runs"),
+        )
+
+    def await_any(self, timeout: float | None = None) -> StreamingQuery | None:
+        """Wait until one of the queries that run now has ended, and return it; None after ``timeout`` seconds.
+
+        It raises nothing: ask the query for its ``exception``. None also if no query runs.
+        """
+        waiting = self.active
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while waiting:
+                for query in waiting:
+                    if query.id not in self._runs:
+                        return query
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                self._changed.wait(left)
+        return None
+
+    def add_listener(self, listener: StreamingQueryListener) -> None:
+        """Tell a listener about all queries of the Session from now on; see ``StreamingQueryListener``."""
+        self._bus.add(listener)
+
+    def remove_listener(self, listener: StreamingQueryListener) -> None:
+        """Tell it no more, after what has happened so far."""
+        self._bus.remove(listener)
+
+    def stop_all(self) -> None:
+        """Stop every query, each after its batch."""
+        for run in list(self._runs.values()):
+            run.stop(_STOP_SECONDS)
+
+    def close(self) -> None:
+        """Stop every query, and end all threads but those of listeners that block."""
+        self.stop_all()
+        self._bus.close()
+
+    def start(self, launch: Launch) -> StreamingQuery:
+        """Start what a writer was told; what cannot be is refused before anything is started."""
+        if launch.name is not None and any(query.name == launch.name for query in self.active):
+            raise AlreadyExists(
+                f"A query called {launch.name!r} runs already.", hint="stop it first, or choose another query_name"
+            )
+        with self._changed:
+            self._starting += 1
+        try:
+            query = start_query(launch, self._host, self._began, self._over)
+        finally:
+            with self._changed:
+                self._starting -= 1
+                self._changed.notify_all()
+        self._handles[query.id] = query
+        return query
+
+    def outcome(self, run_id: str) -> tuple[WeirflowError | None, bool] | None:
+        """How a start of a query ended, for events: the error, and whether it is started again; None if not ours."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._owner(run_id) is not None or not self._starting, _STOP_SECONDS)
+            run = self._owner(run_id)
+        return run.outcome(run_id) if run is not None else None
+
+    def _owner(self, run_id: str) -> QueryRun | None:
+        return next((run for run in (*self._runs.values(), *self._ended) if run.had(run_id)), None)
+
+    def _began(self, run: QueryRun) -> None:
+        with self._changed:
+            self._runs[run.id] = run
+            self._changed.notify_all()
+
+    def _over(self, run: QueryRun) -> None:
+        with self._changed:
+            self._runs.pop(run.id, None)
+            self._ended.append(run)
+            self._changed.notify_all()

@@ -1,0 +1,209 @@
+"""``StreamingQuery``: the handle of a streaming query."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Self
+
+from weirflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.errors import WeirflowError
+    from weirflow.streaming.progress import QueryProgress
+    from weirflow.streaming.run import QueryRun
+    from weirflow.types import Delivery, OutputMode, QueryState
+
+_STOP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class QueryInfo:
+    """What a query is: where its rows go, how often they arrive, where its progress is kept."""
+
+    name: str
+    query_id: str
+    output_mode: OutputMode
+    trigger: str
+    sink: str
+    delivery: Delivery
+    because: str
+    checkpoint: str
+    restarts: str
+
+    def __str__(self) -> str:
+        lines = [
+            ("query", f"{self.name} ({self.query_id})"),
+            ("output mode", self.output_mode),
+            ("trigger", self.trigger),
+            ("sink", self.sink),
+            ("delivery", f"{self.delivery}: {self.because}"),
+            ("checkpoint", self.checkpoint),
+            ("restarts", self.restarts),
+        ]
+        return "\n".join(f"{name:<12} {value}" for name, value in lines)
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """Where in its life a query is, and in words what it does."""
+
+    state: QueryState
+    message: str
+
+
+class StreamingQuery:
+    """A running query. Stop it when done, best by ``with``; a handle that is dropped stops its query.
+
+    Args:
+        run: the query itself.
+        info: what it is.
+        rows: reads what a memory sink holds; None for other sinks.
+        forget: called after the end of a query whose handle was dropped.
+    """
+
+    def __init__(self, run: QueryRun, info: QueryInfo, rows: Any = None, forget: Any = None) -> None:
+        self._run = run
+        self._info = info
+        self._rows = rows
+        self._finalizer = weakref.finalize(self, _abandon, run, forget)
+        self._finalizer.atexit = False  # the Session is closed then
+
+    @property
+    def id(self) -> str:
+        """Unique, and the same whenever the query goes on from its checkpoint."""
+        return self._run.id
+
+    @property
+    def run_id(self) -> str:
+        """Unique for each start."""
+        return self._run.run_id
+
+    @property
+    def name(self) -> str:
+        """What it is called: ``query_name``, or a name made up."""
+        return self._info.name
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs, or is about to be started again."""
+        return not self._run.done
+
+    @property
+    def spark(self) -> Any:
+        """PySpark's own handle, of the present start."""
+        return self._run.native
+
+    def status(self) -> QueryStatus:
+        """Where in its life it is."""
+        return QueryStatus(*self._run.state())
+
+    def describe(self) -> QueryInfo:
+        """What it writes, how often rows arrive, where its progress is kept."""
+        return self._info
+
+    def last_progress(self) -> QueryProgress | None:
+        """What its last batch did; None before the first, and with ``Trigger.continuous``, which has no batches."""
+        return self._run.last()
+
+    @property
+    def recent_progress(self) -> list[QueryProgress]:
+        """The last hundred batches, oldest first, also from before a restart."""
+        return self._run.recent()
+
+    @property
+    def restarts(self) -> int:
+        """How often its restart policy has started it again."""
+        return self._run.restarts
+
+    @property
+    def exception(self) -> WeirflowError | None:
+        """What has ended it, or has it restart now; ``__cause__`` is the original. None if all is well."""
+        return self._run.error
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended, or ``timeout`` seconds; says whether it has. Raises what ended it."""
+        ended = self._run.wait(timeout)
+        if ended and self._run.error is not None:
+            raise self._run.error
+        return ended
+
+    def process_all_available(self) -> None:
+        """Wait until all rows that the sources had when this was called are written. Raises what ends the query."""
+        # Deferred: imports pyspark.
+        from weirflow.spark.errors import translated  # noqa: PLC0415
+
+        try:
+            with translated():
+                self._run.native.processAllAvailable()
+        except Exception:
+            if self._run.wait(_STOP_SECONDS) and self._run.error is not None:
+                raise self._run.error from None
+            raise
+
+    def stop(self, within: float = _STOP_SECONDS) -> None:
+        """End it after the batch that is under way, for which it waits ``within`` seconds at most.
+
+        A batch that takes longer is cut short, and comes again when the query goes on from its checkpoint. Returns
+        when it has ended. Called by the query's own ``foreach_batch`` it returns at once, and the query ends after
+        that batch. What had ended it before stays in ``exception``.
+        """
+        self._run.stop(within)
+
+    def memory_batches(self) -> list[pa.RecordBatch]:
+        """What the memory sink holds now, as one or more record batches; also after the query has ended."""
+        if self._rows is None:
+            raise ConfigError(
+                f"The query {self.name!r} writes to {self._info.sink}, not to memory.",
+                hint='read what it wrote there, or use format("memory")',
+            )
+        table = self._rows()
+        # Deferred: importing a handle need not import pyarrow.
+        from pyarrow import RecordBatch  # noqa: PLC0415
+
+        return table.to_batches() or [RecordBatch.from_pylist([], table.schema)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<StreamingQuery {self.name} {self._run.state()[0]}>"
+
+    def __str__(self) -> str:
+        state, message = self._run.state()
+        last = self._run.last()
+        return "\n".join(
+            [f"{self.name}: {state}", *([f"  {message}"] if message else []), *([f"  {last}"] if last else [])]
+        )
+
+    def _repr_html_(self) -> str:
+        """The query and its last batches as an HTML table, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{one.batch}</td><td>{one.input_rows}</td>"
+            f"<td>{'' if one.output_rows is None else one.output_rows}</td>"
+            f"<td>{one.processed_rows_per_second:.0f}</td><td>{one.watermark or ''}</td>"
+            f"<td>{one.state_rows}</td><td>{one.duration_ms}</td></tr>"
+            for one in self.recent_progress[-10:]
+        )
+        names = ("batch", "rows in", "rows out", "rows/s", "watermark", "state rows", "ms")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        title = f"<p><b>{escape(self.name)}</b> {self._run.state()[0]}</p>"
+        return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _abandon(run: QueryRun, forget: Any) -> None:
+    """Stop a query that nobody has a handle of; in a thread, because a finalizer may run inside anything."""
+
+    def end() -> None:
+        run.stop(_STOP_SECONDS)
+        if forget is not None:
+            forget()
+
+    threading.Thread(target=end, name=f"weirflow-drop-{run.id}", daemon=True).start()

@@ -1,0 +1,63 @@
+"""``RestartPolicy``: whether and when a failed streaming query is started again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weirflow.errors import (
+    ConfigError,
+    EndpointUnreachable,
+    QueryError,
+    StorageError,
+    StreamConflict,
+    UserCodeError,
+    WeirflowError,
+)
+
+
+@dataclass(frozen=True)
+class RestartPolicy:
+    """Start a query again after a transient error; another kind of error ends it at once.
+
+    Transient is what may be gone by itself: a task or a file that Spark lost, storage and endpoints that did not
+    answer, and in a function of the user's ``OSError``, which includes ``ConnectionError`` and ``TimeoutError``.
+    Bad data, wrong queries and other errors of functions come again however often one tries.
+
+    Attributes:
+        attempts: how many restarts in a row are tried; a batch that succeeds begins a new count.
+        delay: seconds before the first restart.
+        factor: by how much each further delay is longer.
+        longest: the longest delay, in seconds.
+        retry: further kinds of errors of the user's functions that are transient.
+    """
+
+    attempts: int = 3
+    delay: float = 1.0
+    factor: float = 2.0
+    longest: float = 60.0
+    retry: tuple[type[BaseException], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.delay < 0 or self.factor < 1 or self.longest < 0:
+            raise ConfigError(
+                f"{self} cannot be followed.",
+                hint="give at least 1 attempt, delays that are not negative and a factor of at least 1",
+            )
+
+    def delay_after(self, error: BaseException, failures: int) -> float | None:
+        """Seconds to wait after the error that was number ``failures`` in a row; None to give up."""
+        if failures > self.attempts or not self.is_transient(error):
+            return None
+        return float(min(self.delay * self.factor ** (failures - 1), self.longest))
+
+    def is_transient(self, error: BaseException) -> bool:
+        """Whether the error may be gone by itself."""
+        cause = error.__cause__
+        if isinstance(error, UserCodeError):
+            return isinstance(cause, (OSError, StorageError, *self.retry))
+        if isinstance(error, StreamConflict):
+            return False
+        if isinstance(error, StorageError | EndpointUnreachable):
+            return True
+        # Spark's own subclasses of QueryError say what is wrong with the query or the data; the bare one does not.
+        return type(error) is QueryError or (not isinstance(error, WeirflowError) and isinstance(error, OSError))

@@ -1,0 +1,145 @@
+"""``DataStreamWriter``: says where the rows of a stream go, and starts the query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from weirflow.errors import ConfigError, did_you_mean
+from weirflow.streaming.launch import Launch
+from weirflow.streaming.restart import RestartPolicy
+from weirflow.streaming.sinks import FLOW, FOREACH, FOREACH_BATCH
+from weirflow.streaming.trigger import Trigger
+from weirflow.types import OutputMode
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from weirflow.streaming.manager import StreamingQueryManager
+    from weirflow.streaming.query import StreamingQuery
+
+_BY_METHOD = {FOREACH: "foreach(...)", FOREACH_BATCH: "foreach_batch(...)", FLOW: "flow(...)"}
+
+
+class DataStreamWriter:
+    """Where the rows of a stream go. Every method changes the writer and returns it; ``start`` starts the query.
+
+    Args:
+        frame: the native streaming frame.
+        late: where the rows go that come too late.
+        manager: starts queries.
+    """
+
+    def __init__(self, frame: Any, late: tuple[str, ...], manager: StreamingQueryManager) -> None:
+        self._manager = manager
+        self._launch = Launch(frame, late)
+
+    def output_mode(self, mode: OutputMode | str) -> Self:
+        """Which rows are written after each batch; by default those that are final."""
+        try:
+            self._launch.mode = OutputMode(str(mode).casefold())
+        except ValueError:
+            raise ConfigError(
+                f"No output mode is called {mode!r}; there are {', '.join(OutputMode)}.",
+                hint=did_you_mean(str(mode), OutputMode),
+            ) from None
+        return self
+
+    def trigger(self, trigger: Trigger) -> Self:
+        """When the query looks for rows; by default as soon as the last batch is done."""
+        if not isinstance(trigger, Trigger):
+            raise ConfigError(f"{trigger!r} is no Trigger.", hint="use Trigger.available_now() and the like")
+        self._launch.trigger = trigger
+        return self
+
+    def format(self, name: str) -> Self:
+        """The kind of sink: ``memory``, ``console``, ``parquet``, ``kafka``, ``delta``, ``iceberg`` or another."""
+        chosen = name.casefold()
+        if chosen in _BY_METHOD:
+            raise ConfigError(f"The sink {chosen} needs to know more.", hint=f"use {_BY_METHOD[chosen]}")
+        return self._into(chosen)
+
+    def foreach_batch(self, function: Callable[[Any, int], object]) -> Self:
+        """Call ``function(frame, number)`` with each batch; a batch that is repeated has the same number.
+
+        In this process, with a ``DataFrame``; over Spark Connect in the server's Python, with PySpark's.
+        """
+        self._require_callable(function)
+        return self._into(FOREACH_BATCH, function)
+
+    def foreach(self, function: Any) -> Self:
+        """Call a function with each row, in Spark's workers; or an object's ``open``, ``process`` and ``close``."""
+        if not hasattr(function, "process"):
+            self._require_callable(function)
+        return self._into(FOREACH, function)
+
+    def flow(self, flow: Any, source: str) -> Self:
+        """Tick a source of an incremental flow with each batch; with a key, rows are upserts."""
+        flow.source(source)
+        self._into(FLOW)
+        self._launch.flow = (flow, source)
+        return self
+
+    def table(self, name: str) -> Self:
+        """Write to a table of a catalog instead of a path."""
+        self._launch.table = name
+        return self
+
+    def keys(self, *columns: str) -> Self:
+        """The columns that identify a row, by which ``OutputMode.UPDATE`` is merged into a Delta or Iceberg table."""
+        self._launch.keys = columns
+        return self
+
+    def option(self, name: str, value: object) -> Self:
+        """An option of the sink; ``checkpoint.location`` and ``checkpointLocation`` are the same."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        self._launch.options[name] = text
+        return self
+
+    def options(self, **options: object) -> Self:
+        """Several options."""
+        for name, value in options.items():
+            self.option(name, value)
+        return self
+
+    def partition_by(self, *columns: str) -> Self:
+        """Write files to folders by the values of these columns."""
+        self._launch.partition_by = columns
+        return self
+
+    def query_name(self, name: str) -> Self:
+        """What the query is called, unique among those that run."""
+        if not name.strip():
+            raise ConfigError("A query's name cannot be empty.")
+        self._launch.name = name
+        return self
+
+    def restart(self, policy: RestartPolicy | None = None) -> Self:
+        """Start the query again after transient errors; see ``RestartPolicy`` for which, when and how often."""
+        self._launch.policy = policy or RestartPolicy()
+        return self
+
+    def start(self, path: str | os.PathLike[str] | None = None) -> StreamingQuery:
+        """Start the query. Combinations that cannot be right are refused here, and nothing is started.
+
+        Args:
+            path: the same as ``option("path", ...)``.
+
+        Raises:
+            StreamRefused: output mode, trigger, sink and query do not go together; the message says why.
+            ConfigError: something is missing or contradicts itself.
+        """
+        if path is not None:
+            self.option("path", path)
+        return self._manager.start(self._launch)
+
+    def _into(self, sink: str, function: Any = None) -> Self:
+        self._launch.format = sink
+        self._launch.function = function
+        self._launch.flow = None
+        return self
+
+    @staticmethod
+    def _require_callable(function: Any) -> None:
+        if not callable(function):
+            raise ConfigError(f"{function!r} cannot be called with rows.", hint="give a function")
