@@ -4,10 +4,10 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-state bench-peers docs docs-sql lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-state bench-partitioned bench-streaming bench-peers docs docs-sql docs-streaming lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  SPARK=4.3.0 behind any of them uses another Spark, in an environment of its own"
 
 setup: ## create the environment (packages, and Java if it is missing); the others do it by themselves
@@ -47,6 +47,12 @@ bench-tpch: setup ## measure refreshes of the 22 TPC-H queries side by side with
 bench-state: setup ## measure updates of keyed state and its checkpoints
 	@$(BIN)/python benchmarks/state.py
 
+bench-partitioned: setup ## measure ticks of flows in shards side by side with Spark
+	@$(BIN)/python benchmarks/partitioned.py
+
+bench-streaming: setup ## measure streaming queries side by side with plain PySpark
+	@$(BIN)/python benchmarks/streaming.py
+
 bench-peers: setup ## install the engines that bench-ticks compares with, each in an environment of its own
 	@$(BIN)/python benchmarks/peers.py
 
@@ -55,6 +61,9 @@ docs: setup ## run every code block of README and docs
 
 docs-sql: setup ## write docs/sql-support.md from what the tests check
 	@$(BIN)/python scripts/sql_support.py
+
+docs-streaming: setup ## write docs/streaming-support.md from what the tests check
+	@$(BIN)/python scripts/streaming_support.py
 
 lock: setup ## refresh constraints.txt from pyproject.toml
 	@$(BIN)/python scripts/lock.py

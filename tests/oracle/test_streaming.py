@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql.functions import col, count
 
 from weirflow import OutputMode, StreamingDataFrame, Trigger
@@ -75,9 +75,9 @@ def test_windows_in_files_equal_the_batch_result(session, tmp_path):
         query.process_all_available()
         progress = query.last_progress()
         assert query.status().state in ("waiting", "running")
-    batch = session.read_parquet(tmp_path / "data").groupBy(F.window("event_time", "60 seconds")).agg(count(col("*")))
+    batch = session.read_parquet(tmp_path / "data").groupBy(sf.window("event_time", "60 seconds")).agg(count(col("*")))
     last = at(540)  # its end is not before the watermark, so it is not final
-    expected = sorted(tuple(row) for row in batch.where(F.col("window.start") < F.lit(last)).collect())
+    expected = sorted(tuple(row) for row in batch.where(sf.col("window.start") < sf.lit(last)).collect())
     written = session.read_parquet(tmp_path / "out" / "per_minute")
     assert sorted(tuple(row) for row in written.collect()) == expected
     assert len(expected) == 9
@@ -90,7 +90,7 @@ def test_tumbling_windows_by_key(session, orders):
     orders.add([order(0), order(59, "bob", 5), order(61, "ann", 7)])
     orders.add([order(30, "bob", 2), order(200)])
     frame = orders.stream(session).with_event_time("event_time", "1 minute")
-    summed = frame.key_by("customer").tumbling_window(60_000).agg("sum(amount) AS total", [F.count("*").alias("n")])
+    summed = frame.key_by("customer").tumbling_window(60_000).agg("sum(amount) AS total", [sf.count("*").alias("n")])
     assert isinstance(summed, StreamingDataFrame)
     assert run(summed.write_stream()) == [((0, 60), "ann", 1, 1), ((0, 60), "bob", 7, 2), ((60, 120), "ann", 7, 1)]
 
@@ -145,7 +145,7 @@ def test_streams_are_joined_with_streams(session, orders):
         payments.add([{"paid_at": at(20), "payer": "ann"}, {"paid_at": at(500), "payer": "bob"}])
         left = orders.stream(session).with_event_time("event_time", "1 minute")
         right = payments.stream(session).with_event_time("paid_at", "1 minute")
-        soon = F.expr("customer = payer AND paid_at BETWEEN event_time AND event_time + INTERVAL 1 MINUTE")
+        soon = sf.expr("customer = payer AND paid_at BETWEEN event_time AND event_time + INTERVAL 1 MINUTE")
         assert run(left.join(right, soon).select("customer", "amount").write_stream()) == [("ann", 1)]
 
 
@@ -159,6 +159,8 @@ def test_late_rows_are_kept_aside(session, orders, tmp_path):
     assert run(counted.write_stream()) == run(plainly.write_stream())
     kept = pq.read_table(tmp_path / "late").sort_by("amount")
     assert kept.cast(ORDERS).to_pylist() == [order(20, "late", 5), order(30, "late", 6)]
+    with pytest.raises(ConfigError, match="late rows of another query"):
+        run(counted.write_stream())
 
 
 def test_what_is_no_file_read_does_not_stream(session, tmp_path):

@@ -251,10 +251,10 @@ class Bad(StreamingQueryListener):
         self.released = threading.Event()
 
     def on_started(self, event):
-        raise RuntimeError("a listener that fails")
+        raise RuntimeError(f"a listener that fails on {event.name}")
 
     def on_progress(self, event):
-        self.released.wait()
+        assert self.released.wait(), event
 
 
 def test_listeners_are_told_and_cannot_harm(session, numbers, caplog):

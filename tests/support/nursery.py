@@ -1,6 +1,7 @@
 """Runs flows in children that die at a failpoint; each is forked from a process that has everything imported.
 
-As a script it reads a line of JSON for each child and answers with the child's exit status.
+As a script it reads a line of JSON for each child and answers with the child's exit status. A script of another kind of
+flow does the same by ``serve``.
 """
 
 from __future__ import annotations
@@ -11,17 +12,22 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from weirflow.failpoints import watch_failpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TESTS = Path(__file__).parent.parent
 
 
 class Nursery:
-    """The process that children are forked from."""
+    """The process that children are forked from: a script that calls ``serve``."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: str = __file__) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -50,8 +56,8 @@ class Nursery:
         self._process.stdout.close()
 
 
-def _live(order: dict[str, Any]) -> None:
-    """One life, which ends at the nth time that the point is reached."""
+def die_at(order: dict[str, Any]) -> None:
+    """Let this process end at the nth time that the point is reached."""
     seen = 0
 
     def die(name: str) -> None:
@@ -61,6 +67,10 @@ def _live(order: dict[str, Any]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     watch_failpoints(die)
+
+
+def _live(order: dict[str, Any]) -> None:
+    die_at(order)
     path, every = order["path"], order["checkpoint_every"]
     with IncrementalFlow("shop", path=path, checkpoint_every=every, fsync=0) as flow:
         shop_flow.declare(flow)
@@ -68,12 +78,14 @@ def _live(order: dict[str, Any]) -> None:
         shop_flow.run(flow, order["ticks"])
 
 
-def _serve() -> None:
+def serve(live: Callable[[dict[str, Any]], None]) -> None:
+    """Fork a child for each line of standard input, which runs ``live`` with it."""
+    os.fsync = os.fdatasync = lambda _: None  # type: ignore[assignment]  # the children die, the machine does not
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
             try:
-                _live(json.loads(line))
+                live(json.loads(line))
             except BaseException:  # noqa: BLE001 - the child's own report, whatever it is
                 sys.excepthook(*sys.exc_info())
                 os._exit(1)
@@ -84,10 +96,8 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    os.fsync = os.fdatasync = lambda _: None  # type: ignore[assignment]  # the children die, the machine does not
     from support import shop_flow
 
-    from weirflow.failpoints import watch_failpoints
     from weirflow.ivm.flow import IncrementalFlow
 
-    _serve()
+    serve(_live)

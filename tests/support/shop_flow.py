@@ -18,6 +18,7 @@ from weirflow.sql.types import parse_ddl
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow import IncrementalFlow
+    from weirflow.ivm.partitioned.flow import PartitionedFlow
 
 SOURCES = {
     "orders": ("id BIGINT, customer STRING, amount DECIMAL(10,2)", None),
@@ -36,7 +37,7 @@ _ORDERS = parse_ddl(SOURCES["orders"][0])
 _NAMES = [f"customer {number}" for number in range(8)]
 
 
-def declare(flow: IncrementalFlow) -> None:
+def declare(flow: IncrementalFlow | PartitionedFlow) -> None:
     """Sources and views; doing it again changes nothing."""
     for name, (schema, key) in SOURCES.items():
         flow.register_source(name, schema, key=key)
@@ -57,21 +58,23 @@ def delta(number: int) -> dict[str, Any]:
     return deltas
 
 
-def run(flow: IncrementalFlow, ticks: int) -> None:
-    """Bring the flow to this number of ticks; a tick that was done before the process died is not done again.
-
-    Every third one comes from a stream, which begins again with the last that the flow has.
-    """
+def run(flow: IncrementalFlow | PartitionedFlow, ticks: int) -> None:
+    """Bring the flow to this number of ticks; a tick that was done before the process died is not done again."""
     for number in range(1, ticks + 1):
-        if number % 3:
-            flow.tick(delta(number), token=f"tick {number}")
-        else:
-            last = flow.position("thirds")
-            if last is None or number >= int(last.at):
-                flow.feed(delta(number), position=Position("thirds", "shop", str(number)))
+        tick(flow, number)
 
 
-def contents(flow: IncrementalFlow) -> dict[str, Counter[Any]]:
+def tick(flow: IncrementalFlow | PartitionedFlow, number: int) -> None:
+    """One tick, unless the flow has it. Every third one comes from a stream, which begins again with its last."""
+    if number % 3:
+        flow.tick(delta(number), token=f"tick {number}")
+        return
+    last = flow.position("thirds")
+    if last is None or number >= int(last.at):
+        flow.feed(delta(number), position=Position("thirds", "shop", str(number)))
+
+
+def contents(flow: IncrementalFlow | PartitionedFlow) -> dict[str, Counter[Any]]:
     """All rows of all sources and views."""
     found = {}
     for name in (*SOURCES, *VIEWS):

@@ -72,14 +72,14 @@ def _shown(cell: Cell, letters: dict[tuple[str, str], str]) -> str:
 _HEAD = f"""\
 # Which output mode, trigger and sink go together
 
-Written by `make docs-streaming` from what the tests run: each *yes* is a query that ran, each letter one that `start()` refused
-with the sentence below. The queries: rows that are filtered for append, counts by key for update and complete. What
-[streaming queries](streaming.md) do besides is on their page.
+Written by `make docs-streaming` from what the tests run: each *yes* is a query that ran, each letter one that `start()`
+refused with the sentence below. The queries: rows that are filtered for append, counts by key for update and complete.
+What [streaming queries](streaming.md) do besides is on their page.
 
 | sink | output mode | {" | ".join(trigger.kind for trigger in TRIGGERS)} | delivery |
 |---|---|{"---|" * len(TRIGGERS)}---|"""
 _BELOW = """\
-`json`, `csv`, `orc`, `text` and `avro` are as `parquet`; other formats are passed to Spark, which knows them. Updates of `delta`
-and `iceberg` tables are merged by `keys(...)`; those of a `flow` need a source with a key.
+`json`, `csv`, `orc`, `text` and `avro` are as `parquet`; other formats are passed to Spark, which knows them. Updates
+of `delta` and `iceberg` tables are merged by `keys(...)`; those of a `flow` need a source with a key.
 """
 assert set(TriggerKind) == {trigger.kind for trigger in TRIGGERS}

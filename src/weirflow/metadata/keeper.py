@@ -56,7 +56,8 @@ class LeaseKeeper:
 
     Args:
         kept: the lease.
-        on_lost: called once, in the keeper's thread, when the lease is lost. It may call ``stop()``.
+        on_lost: called once, in the keeper's thread, when the lease is lost, maybe before the constructor returns.
+            It may call ``stop()``.
     """
 
     def __init__(self, kept: Kept, *, on_lost: Callable[[LeaseLost], None] | None = None) -> None:

@@ -13,7 +13,7 @@ from weirflow.process.firing import fire
 from weirflow.process.instance import Instance, Moment
 from weirflow.process.intake import read_rows
 from weirflow.process.progress import common_progress
-from weirflow.process.timers import moment
+from weirflow.process.timers import as_time
 from weirflow.process.user_code import UserCode
 from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges, key_group
 from weirflow.state.groups import range_of
@@ -136,7 +136,7 @@ class Runner:
             UserCodeError: the function raised, or put out what it has not declared.
             StateError: state could not be read or written.
         """
-        reached = None if watermark is None else moment(watermark)
+        reached = None if watermark is None else as_time(watermark)
         return self._batch([()] * len(self._intakes), watermark=reached)
 
     def finish(self) -> ProcessResult:

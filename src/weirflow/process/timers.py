@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NEVER = END_OF_TIME + 1
 
 
-def moment(time: int) -> int:
+def as_time(time: int) -> int:
     """A time in milliseconds since 1970; ``ConfigError`` if it is none, or beyond 64 bits."""
     try:
         at = operator.index(time)
@@ -51,7 +51,7 @@ class InstanceTimers:
 
     def register(self, at: int, kind: TimeKind = "event") -> None:
         """See ``Timers``."""
-        at = moment(at)
+        at = as_time(at)
         key = self._of(kind).add(at)
         if key is not None:
             self.added[kind].append(Due(at, key))
@@ -60,7 +60,7 @@ class InstanceTimers:
 
     def delete(self, at: int, kind: TimeKind = "event") -> None:
         """See ``Timers``."""
-        self._of(kind).remove(moment(at))
+        self._of(kind).remove(as_time(at))
 
     def due(self, kind: TimeKind, until: int) -> list[Due]:
         """The timers of all keys that are not after a time."""
@@ -76,11 +76,7 @@ class InstanceTimers:
 
     def take(self, at: int, kind: TimeKind) -> bool:
         """Remove a timer of the current key; whether it was there."""
-        timers = self._kinds[kind]
-        if not timers.has(at):
-            return False
-        timers.remove(at)
-        return True
+        return self._kinds[kind].remove(at)
 
     def key(self, data: bytes) -> Any:
         """The key of its bytes."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import ConfigError
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.session.feeds import Feeds, check_name
+from weirflow.session.spark_stages import SparkStages
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
@@ -55,12 +56,10 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         wait: float | None = None,
         **options: Any,
     ) -> None:
-        from weirflow.spark.shard_jobs import SparkStages  # noqa: PLC0415 - imports pyspark
-
         self._session = session
         self._temporary: str | None = None
         uri = self._place(name, path)
-        stages = SparkStages(lambda: own_session(session), session.operations.run, lambda: session.describe().spark)
+        stages = SparkStages(session)
         shards = partitions if partitions is not None else stages.parallelism
         self._store, self._lease, self._keeper = self._leased(uri, metadata, lease_seconds, wait)
         try:
@@ -161,9 +160,3 @@ class PartitionedIncrementalFlow(PartitionedFlow):
     def _local_folder(self) -> Path | None:
         uri = self._coordinator.uri
         return Path(uri) if "://" not in uri else None
-
-
-def own_session(session: Session) -> Any:
-    """A native session beside the Session's own, whose settings can be changed."""
-    native = session.spark
-    return native.newSession() if hasattr(native, "newSession") else native.cloneSession()

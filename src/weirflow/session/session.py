@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from weirflow.session.profiles import Stores
     from weirflow.spark.frame import DataFrame
     from weirflow.spark.stages import Stage
+    from weirflow.state import StateDescriptor
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     Params = Mapping[str, Any] | Sequence[Any]
@@ -198,6 +199,49 @@ class Session(Tables):
         from weirflow.observability.metrics import metrics_text  # noqa: PLC0415 - imports an HTTP server
 
         return metrics_text()
+
+    def query_state(
+        self,
+        job: str | os.PathLike[str],
+        operator: str | int,
+        slot: str | StateDescriptor,
+        key: Any,
+        *,
+        at: int | str | None = None,
+    ) -> Any:
+        """What a slot of keyed state holds for a key, as it was saved last: a value or None, a list, a dict.
+
+        Args:
+            job: where checkpoints or savepoints of keyed state are, or the checkpoint of a Spark query.
+            operator: whose state; of a Spark query the number of the operator, 0 for the first.
+            slot: its name, for plain values; its descriptor, for those of the declared types, migrated if need be.
+            key: a plain value, or a tuple.
+            at: the epoch of a checkpoint, the name of a savepoint, or the batch of a Spark query.
+
+        Raises:
+            ObjectNotFound: nothing was saved there, or not then.
+            StateError: there is no such operator, slot or type of key.
+        """
+        from weirflow.session.query_state import StateQueries  # noqa: PLC0415 - only those who ask need it
+
+        return StateQueries(job, at, self._run).value(operator, slot, key)
+
+    def state_table(
+        self,
+        job: str | os.PathLike[str],
+        operator: str | int,
+        slot: str | StateDescriptor,
+        *,
+        at: int | str | None = None,
+    ) -> DataFrame:
+        """A slot of keyed state as a table, as it was saved last; see ``query_state``.
+
+        Its columns are those of the key, ``position`` for lists or ``entry`` for maps, and ``value``. The state is read
+        by this process.
+        """
+        from weirflow.session.query_state import StateQueries  # noqa: PLC0415 - only those who ask need it
+
+        return self.from_arrow(StateQueries(job, at, self._run).table(operator, slot))
 
     def describe(self) -> SessionInfo:
         """Where this Session runs and which stores it uses; starts nothing."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from weirflow.process.hosted import HostedFunction
     from weirflow.session.core import SessionCore
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
@@ -47,6 +48,12 @@ class SessionStreams:
     def run(self, description: str, call: Callable[[], T]) -> T:
         """See ``StreamHost``."""
         return self._session.operations.run(description, call)
+
+    def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> HostedFunction:
+        """See ``StreamHost``."""
+        from weirflow.process.hosted import HostedFunction  # noqa: PLC0415 - only those who process need it
+
+        return HostedFunction(function, columns, event_time=event_time)
 
     def wrap(self, native: Any) -> Any:
         """See ``StreamHost``."""

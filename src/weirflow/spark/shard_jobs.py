@@ -1,9 +1,10 @@
-"""The stages of a partitioned flow as one Spark job: a task for each shard and stage, an exchange between stages."""
+"""Work in shards as one Spark job: stages with an exchange between them, a task for each shard in each."""
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +12,13 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from weirflow.ivm.partitioned.reports import decode_parcel, decode_task, encode_parcel, encode_task
-from weirflow.ivm.partitioned.stage import run_stage
 from weirflow.spark.arrow import spark_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from pyspark.sql.types import StructType
 
-    from weirflow.ivm.partitioned.moving import SplitRows
-    from weirflow.ivm.partitioned.reports import Parcel, ShardReport, StageTask
+StageWork = Callable[[int, Iterable[bytes], str], Iterator[tuple[int, bytes]]]
+"""What a stage does on a shard, somewhere, with the parcels that came for it: parcels for shards of the next stage."""
 
 _SENT = "shard int, parcel binary"
 _DONE = "done binary"
@@ -30,27 +27,18 @@ _DONE_SCHEMA = pa.schema([("done", pa.binary())])
 _BATCH_BYTES = 4 << 20
 
 
-class SparkStages:
-    """Runs stages on Spark's executors.
+class ShardJobs:
+    """Runs work in shards on Spark's executors. All work is pickled: it consists of data and names of functions.
 
     Args:
         open_session: a native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
-        where: says where Spark runs, for people.
     """
 
-    def __init__(
-        self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any], where: Callable[[], str]
-    ) -> None:
+    def __init__(self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any]) -> None:
         self._open_session = open_session
         self._run = run
-        self._where = where
         self._native: Any = None
-
-    @property
-    def runs(self) -> str:
-        """Where, for people."""
-        return f"on Spark {self._where()}"
 
     @property
     def parallelism(self) -> int:
@@ -60,36 +48,34 @@ class SparkStages:
             return int(native.sparkContext.defaultParallelism)
         return int(native.conf.get("spark.sql.shuffle.partitions"))  # a Connect server does not tell
 
-    def rows(self, schema: pa.Schema, shards: int, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
-        """A frame of the batches that ``work`` gives for each shard, when the frame is run."""
-        columns = from_arrow_schema(spark_table(schema.empty_table()).schema, prefer_timestamp_ntz=True)
-        return self._shards(shards).mapInArrow(RowsFunction(work, columns), columns)
-
-    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
-        """See ``StageExecutor``. The job ends when the reports of all tasks are here; rows stay on the executors."""
+    def stages(self, shards: int, stages: Sequence[StageWork]) -> list[bytes]:
+        """Run the stages one behind the other; returns the parcels that the last one sends."""
 
         def job() -> list[Any]:
-            shards = stages[0].shards
             frame = self._shards(shards)
-            for task in stages:
-                if task.stage:
+            for number, work in enumerate(stages):
+                if number:
                     frame = frame.repartitionById(shards, "shard")
-                frame = frame.mapInArrow(StageFunction(encode_task(task)), _SENT)
+                frame = frame.mapInArrow(_StageFunction(work), _SENT)
             return list(frame.collect())
 
-        parcels = [decode_parcel(bytes(row.parcel)) for row in self._run("run a tick", job)]
-        return [parcel.report for parcel in parcels if parcel.report is not None]
+        return [bytes(row.parcel) for row in self._run("run a tick", job)]
 
-    def split(self, frame: Any, work: SplitRows) -> list[bytes]:
-        """See ``StageExecutor``: the frame's tasks write files; what comes here are their names."""
-        native = getattr(frame, "native", frame)
-        rows = self._run("take a delta in", lambda: native.mapInArrow(SplitFunction(work), _DONE).collect())
+    def over(self, frame: Any, work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]) -> list[bytes]:
+        """Run work on the rows of each partition of a frame, where they are; returns what it says."""
+        native = getattr(frame, "spark", frame)
+        rows = self._run("take a delta in", lambda: native.mapInArrow(_OverFunction(work), _DONE).collect())
         return [bytes(row.done) for row in rows]
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
-        """See ``StageExecutor``."""
-        rows = self._run("move shards", lambda: self._shards(shards).mapInArrow(EachFunction(work), _DONE).collect())
+        """Run work for each shard; returns what it says, in any order."""
+        rows = self._run("move shards", lambda: self._shards(shards).mapInArrow(_EachFunction(work), _DONE).collect())
         return [bytes(row.done) for row in rows]
+
+    def rows(self, schema: pa.Schema, shards: int, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
+        """A frame of the batches that work gives for each shard, when the frame is run."""
+        columns = from_arrow_schema(spark_table(schema.empty_table()).schema, prefer_timestamp_ntz=True)
+        return self._shards(shards).mapInArrow(_RowsFunction(work, columns), columns)
 
     def _shards(self, count: int) -> Any:
         """A frame of one row in each of ``count`` partitions."""
@@ -104,61 +90,47 @@ class SparkStages:
 
 
 @dataclass(frozen=True)
-class StageFunction:
-    """What a task of a stage runs."""
-
-    task: bytes
+class _StageFunction:
+    work: StageWork
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Parcels in, parcels out."""
-        task = decode_task(self.task)
-        sent = run_stage(task, _partition(), _parcels(batches), _where())
-        yield from _batches((target, encode_parcel(parcel)) for target, parcel in sent)
+        yield from _batches(self.work(_partition(), _parcels(batches), _where()))
 
 
 @dataclass(frozen=True)
-class SplitFunction:
-    """What a task of an incoming frame runs."""
-
-    work: SplitRows
+class _OverFunction:
+    work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows in, names of files out."""
         for done in self.work(batches):
             yield pa.record_batch([pa.array([done], pa.binary())], schema=_DONE_SCHEMA)
 
 
 @dataclass(frozen=True)
-class RowsFunction:
-    """What a task of a frame of rows runs."""
+class _EachFunction:
+    work: Callable[[int], bytes]
 
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch([pa.array([self.work(_partition())], pa.binary())], schema=_DONE_SCHEMA)
+
+
+@dataclass(frozen=True)
+class _RowsFunction:
     work: Callable[[int], Iterable[pa.RecordBatch]]
     columns: StructType
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The shard's number in, its rows out."""
         schema = to_arrow_schema(self.columns)
         for _ in batches:
             for batch in self.work(_partition()):
                 yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
 
 
-@dataclass(frozen=True)
-class EachFunction:
-    """What a task runs for a shard."""
-
-    work: Callable[[int], bytes]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The shard's number in, what was done out."""
-        for _ in batches:
-            yield pa.record_batch([pa.array([self.work(_partition())], pa.binary())], schema=_DONE_SCHEMA)
-
-
-def _parcels(batches: Iterable[pa.RecordBatch]) -> Iterator[Parcel]:
+def _parcels(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     for batch in batches:
-        if batch.schema.names == _SENT_SCHEMA.names:
-            yield from (decode_parcel(data) for data in batch.column(1).to_pylist())
+        if batch.schema.names == _SENT_SCHEMA.names:  # and not the numbers that the first stage begins with
+            yield from batch.column(1).to_pylist()
 
 
 def _batches(sent: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:

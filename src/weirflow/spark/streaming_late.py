@@ -17,20 +17,32 @@ from pyspark import TaskContext
 from pyspark.sql import functions as sf
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.errors import StorageError, UnsupportedError
+from weirflow.errors import ConfigError, ObjectExists, StorageError, UnsupportedError
 
 _BATCH = "streaming.sql.batchId"
 _NOTE = "_checkpoint.json"  # readers of Parquet folders pass over names that begin so
 
 
 def note_checkpoint(late: str, checkpoint: str | None) -> None:
-    """Let workers know where the checkpoint is of the query whose late rows go to ``late``; done before it starts."""
+    """Let workers know where the checkpoint is of the query whose late rows go to ``late``; done before it starts.
+
+    Raises:
+        ConfigError: the late rows of another query are there, whose files this one would replace.
+    """
     if checkpoint is None:
         raise UnsupportedError(
             "Late rows are told by the watermark in the query's checkpoint, which is the server's own.",
             hint='set option("checkpointLocation", ...) to a place that the workers reach',
         )
-    open_checkpoint_storage(late).put(_NOTE, json.dumps({"checkpoint": checkpoint}).encode())
+    storage, note = open_checkpoint_storage(late), json.dumps({"checkpoint": checkpoint}).encode()
+    try:
+        storage.put_if_absent(_NOTE, note)
+    except ObjectExists:
+        if storage.get(_NOTE) != note:
+            raise ConfigError(
+                f"The late rows of another query, or of another checkpoint, are at {late}.",
+                hint="give late_rows() a folder of its own, and the query the same checkpointLocation each time",
+            ) from None
 
 
 def on_time(end_micros: Any, late: str) -> Any:

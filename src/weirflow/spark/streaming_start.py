@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weirflow.spark.errors import translated
+from weirflow.spark.streaming_settings import own_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ class NativeLaunch:
         table: the catalog table to write, in place of a path.
         batches: called with each batch.
         rows: called with each row, or an object with ``open``, ``process`` and ``close``.
+        conf: settings of Spark that the query has for itself.
     """
 
     frame: Any
@@ -39,11 +41,12 @@ class NativeLaunch:
     table: str | None = None
     batches: Callable[[Any, int], Any] | None = None
     rows: Any = None
+    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 def start_native(launch: NativeLaunch) -> Any:
     """Start the query, and return PySpark's handle of it."""
-    with translated():
+    with translated(), own_settings(launch.frame.sparkSession, launch.conf):
         writer = launch.frame.writeStream.outputMode(launch.mode).options(**launch.options).queryName(launch.name)
         if launch.partition_by:
             writer = writer.partitionBy(*launch.partition_by)

@@ -39,13 +39,13 @@ class TimerState:
         self._slot.write(place, None)
         return self._slot.place()[self._head :]
 
-    def remove(self, at: int) -> None:
-        """Remove a moment of the current key; that it is not there is no error."""
-        self._slot.remove(self._place(at))
-
-    def has(self, at: int) -> bool:
-        """Whether the current key has a moment."""
-        return self._slot.has(self._place(at))
+    def remove(self, at: int) -> bool:
+        """Remove a moment of the current key; whether it was there."""
+        place = self._place(at)
+        if not self._slot.has(place):
+            return False
+        self._slot.remove(place)
+        return True
 
     def first(self) -> int | None:
         """The earliest moment of all keys, or None."""

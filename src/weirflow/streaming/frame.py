@@ -73,13 +73,18 @@ class StreamingDataFrame(DataFrame):
 
     def event_time(self) -> str:
         """The column that ``with_event_time`` named; ``ConfigError`` if none was, or it is no longer selected."""
+        found = self.event_time_or_none()
+        if found is None:
+            raise ConfigError(
+                "The stream has no event time to make windows of.", hint="name its column by with_event_time(...) first"
+            )
+        return found
+
+    def event_time_or_none(self) -> str | None:
+        """As ``event_time``, None if there is none."""
         schema = self._runner.run("schema", lambda: self.spark.schema)
-        for field in schema.fields:
-            if "spark.watermarkDelayMs" in (field.metadata or {}):
-                return str(field.name)
-        raise ConfigError(
-            "The stream has no event time to make windows of.", hint="name its column by with_event_time(...) first"
-        )
+        timed = (field for field in schema.fields if "spark.watermarkDelayMs" in (field.metadata or {}))
+        return next((str(field.name) for field in timed), None)
 
     def without(self, kept: Any, late: tuple[str, ...]) -> StreamingDataFrame:
         """The rows for which the column ``kept`` holds; the query's late rows go to ``late``. For windows."""

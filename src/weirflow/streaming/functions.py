@@ -48,7 +48,15 @@ def batch_function(
 
         table = table_at(launch.format, launch.table, launch.options.get("path"))
         merge = merging(table, launch.keys)
-        return merge if remote else BatchGate(merge, f"The merge into {table}")
+        if remote:
+            return merge
+        main = launch.frame.sparkSession
+
+        def merge_and_show(batch: Any, number: int) -> None:
+            merge(batch, number)
+            main.catalog.refreshTable(table)  # which may hold on to what was there before
+
+        return BatchGate(merge_and_show, f"The merge into {table}")
     if launch.format != FOREACH_BATCH:
         return None
     function = launch.function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from weirflow.types import Profile
 
@@ -41,6 +41,9 @@ class StreamHost(Protocol):
 
     def run(self, description: str, call: Callable[[], T]) -> T:
         """Run Spark work as an operation, errors translated."""
+
+    def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
+        """A process function as a ``weirflow.process.hosted.HostedFunction``."""
 
     def wrap(self, native: Any) -> Any:
         """A native frame as ours."""

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
 from weirflow.streaming.windows import WindowedStream, WindowKind, aggregates
+from weirflow.types import OutputMode
 
 if TYPE_CHECKING:
+    from weirflow.state.descriptors import TimeKind
     from weirflow.streaming.durations import Duration
     from weirflow.streaming.frame import StreamingDataFrame
+    from weirflow.streaming.processed import ProcessedStream
 
 
 class KeyedStream:
@@ -40,6 +43,25 @@ class KeyedStream:
     def session_window(self, gap: Duration) -> WindowedStream:
         """See ``StreamingDataFrame.session_window``."""
         return WindowedStream(self.frame, self.keys, WindowKind.SESSION, gap)
+
+    def process(
+        self, function: Any, *, time: TimeKind | None = None, output_mode: OutputMode = OutputMode.APPEND
+    ) -> ProcessedStream:
+        """Run a process function for each key, with state and timers; see ``weirflow.process.ProcessFunction``.
+
+        Args:
+            function: copied for each task of each batch.
+            time: by which time all its timers fire; by default event time if the stream has one.
+            output_mode: that in which the result is written.
+
+        Raises:
+            ConfigError: the function cannot be used, or the stream has no event time and shall go by it.
+            UnsupportedError: the function or the key needs what Spark has not; the message says what.
+            UserCodeError: ``open`` raised, which is called once to see what the function declares.
+        """
+        from weirflow.streaming.processed import processed  # noqa: PLC0415 - it makes streams, which make this
+
+        return processed(self.frame, self.keys, function, time=time, output_mode=output_mode)
 
     def agg(self, *expressions: Any) -> StreamingDataFrame:
         """Aggregate all rows of each key, without windows; see ``WindowedStream.agg`` for what is taken."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
 from weirflow.streaming.events import EventBus
-from weirflow.streaming.starting import start_query
+from weirflow.streaming.starting import adopt_query, start_query
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from weirflow.errors import WeirflowError
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.host import StreamHost
@@ -43,6 +45,10 @@ class StreamingQueryManager:
 
         return StreamingDataFrame(native, self._host.runner)
 
+    def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
+        """A process function as Spark's tasks run it; see ``StreamHost``."""
+        return self._host.hosted(function, columns, event_time)
+
     @property
     def active(self) -> list[StreamingQuery]:
         """The queries that run, or are about to be started again; oldest first."""
@@ -50,7 +56,9 @@ class StreamingQueryManager:
         return [query for query in handles if query is not None]
 
     def get(self, name: str) -> StreamingQuery:
-        """The running query of this name or id.
+        """The running query of this name or id, also one that another client of the same server session has started.
+
+        The handle of such a query does not stop it when it is dropped.
 
         Raises:
             StreamNotFound: none is.
@@ -59,7 +67,13 @@ class StreamingQueryManager:
         for query in running:
             if name in (query.name, query.id):
                 return query
-        known = [query.name for query in running]
+        natives = self._host.run("list streams", lambda: list(self._host.spark.streams.active))
+        for native in natives:
+            if name in (native.name, str(native.id)):
+                query = adopt_query(native, self._began, self._over)
+                self._handles[query.id] = query
+                return query
+        known = [native.name for native in natives if native.name is not None]
         raise StreamNotFound(
             f"No streaming query that runs has the name or id {name!r}.",
             hint=did_you_mean(name, known) or (f"there are {', '.join(known)}" if known else "none runs"),

@@ -27,7 +27,7 @@ class QueryInfo:
 
     name: str
     query_id: str
-    output_mode: OutputMode
+    output_mode: OutputMode | None
     trigger: str
     sink: str
     delivery: Delivery
@@ -38,7 +38,7 @@ class QueryInfo:
     def __str__(self) -> str:
         lines = [
             ("query", f"{self.name} ({self.query_id})"),
-            ("output mode", self.output_mode),
+            ("output mode", self.output_mode or "not known"),
             ("trigger", self.trigger),
             ("sink", self.sink),
             ("delivery", f"{self.delivery}: {self.because}"),
@@ -64,14 +64,18 @@ class StreamingQuery:
         info: what it is.
         rows: reads what a memory sink holds; None for other sinks.
         forget: called after the end of a query whose handle was dropped.
+        owned: whether the query is stopped when the handle is dropped.
     """
 
-    def __init__(self, run: QueryRun, info: QueryInfo, rows: Any = None, forget: Any = None) -> None:
+    def __init__(
+        self, run: QueryRun, info: QueryInfo, rows: Any = None, forget: Any = None, *, owned: bool = True
+    ) -> None:
         self._run = run
         self._info = info
         self._rows = rows
-        self._finalizer = weakref.finalize(self, _abandon, run, forget)
-        self._finalizer.atexit = False  # the Session is closed then
+        if owned:
+            finalizer = weakref.finalize(self, _abandon, run, forget)
+            finalizer.atexit = False  # the Session is closed then
 
     @property
     def id(self) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.batches import BatchGate
     from weirflow.streaming.restart import RestartPolicy
 
-_LOOK_SECONDS = 10.0
+_LOOK_SECONDS = 2.0
 _POLL_SECONDS = 0.01
 _KEPT = 100
 _OUTCOME_SECONDS = 5.0

@@ -14,6 +14,7 @@ from weirflow.streaming.query import QueryInfo, StreamingQuery
 from weirflow.streaming.run import QueryRun
 from weirflow.streaming.sinks import FOREACH
 from weirflow.streaming.trigger import TriggerKind
+from weirflow.types import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,24 @@ def start_query(
         raise
 
 
+def adopt_query(native: Any, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]) -> StreamingQuery:
+    """The handle of a query that runs on Spark already; it does not stop the query when it is dropped."""
+    run = QueryRun(lambda: native, gate=None, policy=None, batched=True, ended=ended)
+    began(run)
+    info = QueryInfo(
+        name=native.name or run.id,
+        query_id=run.id,
+        output_mode=None,
+        trigger="not known",
+        sink="not known: another client has started it",
+        delivery=Delivery.UNKNOWN,
+        because="not known here",
+        checkpoint="not known",
+        restarts="none",
+    )
+    return StreamingQuery(run, info, owned=False)
+
+
 class _Start:
     """One start, with what was found out about it."""
 
@@ -69,6 +88,7 @@ class _Start:
 
     def native(self, batches: Callable[[Any, int], Any] | None) -> Callable[[], Any]:
         """What starts the query on Spark."""
+        from weirflow.spark.streaming_settings import process_settings  # noqa: PLC0415 - imports pyspark
         from weirflow.spark.streaming_start import NativeLaunch, start_native  # noqa: PLC0415 - imports pyspark
 
         launch = self.launch
@@ -84,6 +104,7 @@ class _Start:
             table=None if by_function else launch.table,
             batches=batches,
             rows=launch.function if launch.format == FOREACH else None,
+            conf=process_settings(self.asked.shape, ends=launch.trigger.ends),
         )
         return lambda: start_native(native)
 

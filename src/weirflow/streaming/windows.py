@@ -98,6 +98,11 @@ class WindowedStream:
         from weirflow.spark.streaming_columns import last_end_micros  # noqa: PLC0415
         from weirflow.spark.streaming_late import on_time  # noqa: PLC0415
 
+        kind = dict(self._frame.dtypes)[self._column]
+        if kind != "timestamp":
+            raise ConfigError(
+                f"Late rows are told by a TIMESTAMP, and {self._column!r} is {kind}.", hint="cast it first"
+            )
         size = interval_ms(self._size)
         slide = None if self._kind is WindowKind.SESSION else interval_ms(self._slide or self._size)
         return self._frame.without(on_time(last_end_micros(self._column, size, slide), self._late[0]), self._late)

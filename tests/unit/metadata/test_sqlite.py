@@ -63,16 +63,15 @@ def test_a_lock_that_is_kept_is_an_error_and_nothing_has_changed(tmp_path, monke
 
 
 def test_it_waits_for_others_that_are_opening_the_file(tmp_path):
-    reader = sqlite3.connect(tmp_path / "metadata.db", isolation_level=None, check_same_thread=False)
-    reader.execute("CREATE TABLE other (a TEXT)")
-    reader.execute("BEGIN")
-    reader.execute("SELECT * FROM other").fetchall()
+    writer = sqlite3.connect(tmp_path / "metadata.db", isolation_level=None, check_same_thread=False)
+    writer.execute("CREATE TABLE other (a TEXT)")
+    writer.execute("BEGIN IMMEDIATE")
     with ThreadPoolExecutor(1) as pool:
         opening = pool.submit(open_metadata, tmp_path / "metadata.db")
         time.sleep(0.1)
         assert not opening.done()
-        reader.execute("COMMIT")
-        reader.close()
+        writer.execute("COMMIT")
+        writer.close()
         opening.result(5).close()
 
 

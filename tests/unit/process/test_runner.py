@@ -149,20 +149,21 @@ def test_the_clock_never_goes_back():
     assert [row["now"] for result in results for row in result.rows.to_pylist()] == [50, 50, 60]
 
 
+class Expiring(ProcessFunction):
+    output = "clock BIGINT, event BIGINT"
+
+    def open(self, ctx):
+        second = timedelta(seconds=1)
+        self.clock = ctx.value(StateDescriptor("clock", str, int, Ttl(second)))
+        self.event = ctx.value(StateDescriptor("event", str, int, Ttl(second, time="event")))
+
+    def on_element(self, ctx, _key, _row):
+        ctx.emit({"clock": self.clock.get(0), "event": self.event.get(0)})
+        for slot in (self.clock, self.event):
+            slot.set(slot.get(0) + 1)
+
+
 def test_state_expires_by_the_clock_and_by_the_watermark():
-    class Expiring(ProcessFunction):
-        output = "clock BIGINT, event BIGINT"
-
-        def open(self, ctx):
-            second = timedelta(seconds=1)
-            self.clock = ctx.value(StateDescriptor("clock", str, int, Ttl(second)))
-            self.event = ctx.value(StateDescriptor("event", str, int, Ttl(second, time="event")))
-
-        def on_element(self, ctx, _key, _row):
-            ctx.emit({"clock": self.clock.get(0), "event": self.event.get(0)})
-            for slot in (self.clock, self.event):
-                slot.set(slot.get(0) + 1)
-
     test = ProcessHarness(Expiring(), key="word", event_time="at")
     test.push({"word": "a", "at": 100})
     assert test.push({"word": "a", "at": 100}) == [{"clock": 1, "event": 1}]
@@ -170,6 +171,15 @@ def test_state_expires_by_the_clock_and_by_the_watermark():
     assert test.push({"word": "a", "at": 100}) == [{"clock": 0, "event": 2}]
     test.advance_watermark(1100)
     assert test.push({"word": "a", "at": 2000}) == [{"clock": 1, "event": 0}]
+
+
+def test_state_expires_by_the_watermark_that_was_reached_before_a_restart():
+    backend = InMemoryStateBackend()
+    before = ProcessRunner(Expiring(), key="word", event_time="at", backend=backend)
+    before.run([{"word": "a", "at": 100}])
+    before.run([{"word": "b", "at": 1100}])
+    after = ProcessRunner(Expiring(), key="word", event_time="at", backend=backend)
+    assert after.run([{"word": "a", "at": 1200}]).rows["event"].to_pylist() == [0]
 
 
 # Kinds of state, broadcast, two inputs

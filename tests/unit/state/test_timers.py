@@ -34,9 +34,8 @@ def test_a_moment_is_one_for_its_key_and_time():
     store.set_key("ann")
     assert timers.add(5) is not None
     assert timers.add(5) is None
-    timers.remove(5)
-    timers.remove(6)
-    assert (timers.has(5), timers.first()) == (False, None)
+    assert [timers.remove(at) for at in (5, 5, 6)] == [True, False, False]
+    assert timers.first() is None
 
 
 def test_what_is_discarded_is_not_there_and_what_is_flushed_is():

@@ -6,14 +6,17 @@ first to put a number has it, and the other one learns that it is fenced off.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
-from weirflow.errors import LeaseLost, ObjectExists
+from weirflow.errors import LeaseLost, ObjectExists, ObjectNotFound
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.manifest import Pack, RunRef
+from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.partitioned.reports import RowsRef  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
@@ -21,8 +24,9 @@ if TYPE_CHECKING:
 
 _COMMITS = "commits/"
 _DEFINITIONS = "definitions/"
-_PENDING = "pending/"
+PENDING = "pending/"
 _HINT = "restore the flow's storage from a copy"
+_GIVE_UP = "restore the file, or delete it to give up the tick that was begun, and tick again"
 
 ShardStates = dict[str, dict[int, list[list[RunRef]]]]
 """For each node's key and each shard, where the runs of its states are."""
@@ -84,12 +88,6 @@ class PendingTick(msgspec.Struct, frozen=True):
     digests: dict[str, bytes]
     format: int = FORMAT
 
-    @property
-    def files(self) -> set[str]:
-        """All files that it needs."""
-        refs = [ref for shards in self.deltas.values() for refs in shards.values() for ref in refs]
-        return {ref.file for ref in refs if ref.file is not None}
-
 
 class Commits:
     """The commits of one flow in a storage."""
@@ -104,6 +102,8 @@ class Commits:
             StorageError: it is damaged.
         """
         names = [info.name for info in self.storage.list(_COMMITS)]
+        if not names and any(True for _ in self.storage.list(PACKS)):
+            raise refused(f"{self.storage.uri}/{_COMMITS}", "the flow has files but no commits", _HINT)
         return self.read(names[-1]) if names else None
 
     def read(self, name: str) -> Commit:
@@ -114,9 +114,13 @@ class Commits:
             raise refused(where, f"it is commit {commit.number}", _HINT)
         return commit
 
-    def numbers(self) -> list[int]:
-        """The numbers of all commits that are kept, oldest first."""
-        return [int(info.name.removeprefix(_COMMITS).removesuffix(".json")) for info in self.storage.list(_COMMITS)]
+    def kept(self) -> list[Commit]:
+        """All commits that are there, oldest first."""
+        found = []
+        for info in self.storage.list(_COMMITS):
+            with contextlib.suppress(ObjectNotFound):  # another coordinator has just tidied up
+                found.append(self.read(info.name))
+        return found
 
     def put(self, commit: Commit) -> None:
         """Publish a commit.
@@ -144,59 +148,47 @@ class Commits:
         self.storage.put(f"{_DEFINITIONS}{digest}.json", data)
 
     def definition(self, digest: str) -> bytes:
-        """What was kept under a digest."""
-        return self.storage.get(f"{_DEFINITIONS}{digest}.json")
+        """What was kept under a digest.
+
+        Raises:
+            StorageError: it is damaged.
+        """
+        name = f"{_DEFINITIONS}{digest}.json"
+        data = self.storage.get(name)
+        if not hashlib.sha256(data).hexdigest().startswith(digest):
+            raise refused(f"{self.storage.uri}/{name}", "its checksum is wrong", _HINT)
+        return data
 
     def put_pending(self, pending: PendingTick) -> None:
         """Remember a tick before it is run."""
         self.storage.put(_pending_name(pending.epoch, pending.fence), seal(pending))
         failpoint("partitioned.after_pending")
 
-    def pending(self, epoch: int, since: int) -> PendingTick | None:
-        """The tick of an epoch that a coordinator with this fence, or a later one, has begun and not committed."""
+    def pending(self, commit: Commit, since: int) -> PendingTick | None:
+        """The tick after a commit that a coordinator with this fence, or a later one, has begun and not committed.
+
+        Raises:
+            StorageError: it is damaged.
+        """
         found = []
-        for info in self.storage.list(_PENDING):
-            number, _, fence = info.name.removeprefix(_PENDING).removesuffix(".json").partition("-")
-            if int(number) == epoch and int(fence) >= since:
+        for info in self.storage.list(PENDING):
+            epoch, _, fence = info.name.removeprefix(PENDING).removesuffix(".json").partition("-")
+            if int(epoch) > commit.epoch + 1:
+                raise refused(f"{self.storage.uri}/{info.name}", f"the commit of tick {int(epoch) - 1} is gone", _HINT)
+            if int(epoch) == commit.epoch + 1 and int(fence) >= since:
                 found.append((int(fence), info.name))
         if not found:
             return None
         name = max(found)[1]
-        return unseal(self.storage.get(name), PendingTick, f"{self.storage.uri}/{name}", "delete this file")
+        where = f"{self.storage.uri}/{name}"
+        pending = unseal(self.storage.get(name), PendingTick, where, _GIVE_UP)
+        if pending.identity != commit.identity or _pending_name(pending.epoch, pending.fence) != name:
+            raise refused(where, f"it is tick {pending.epoch} of {pending.identity}", _GIVE_UP)
+        return pending
 
     def drop_pending(self, epoch: int, fence: int) -> None:
         """Forget a tick that was begun."""
         self.storage.delete(_pending_name(epoch, fence))
-
-    def collect(self, keep: int, *, sweep: bool, pinned: set[int]) -> None:
-        """Delete all but the newest ``keep`` commits and the ``pinned`` ones, and what only they needed.
-
-        With ``sweep`` also files that nobody knows: those of tasks that were run again. A running tick's files are of
-        a later epoch than the last commit's, and stay.
-        """
-        names = [info.name for info in self.storage.list(_COMMITS)]
-        held = {commit_name(number) for number in pinned}
-        old = [name for name in names[:-keep] if name not in held]
-        kept = [self.read(name) for name in names if name not in old]
-        files = set[str]().union(*(commit.files for commit in kept))
-        for name in old:
-            gone = set[str]() if sweep else self.read(name).files - files
-            failpoint("partitioned.before_collect")
-            self.storage.delete(name)
-            for file in sorted(gone):
-                self.storage.delete(file)
-        if sweep and kept:
-            self._sweep(kept[-1].epoch, files)
-
-    def _sweep(self, epoch: int, files: set[str]) -> None:
-        for folder in ("packs/", "rows/"):
-            for info in self.storage.list(folder):
-                number = info.name.removeprefix(folder).partition("-")[0]
-                if info.name not in files and int(number) <= epoch:
-                    self.storage.delete(info.name)
-        for info in self.storage.list(_PENDING):
-            if int(info.name.removeprefix(_PENDING).partition("-")[0]) <= epoch:
-                self.storage.delete(info.name)
 
 
 def commit_name(number: int) -> str:
@@ -205,4 +197,4 @@ def commit_name(number: int) -> str:
 
 
 def _pending_name(epoch: int, fence: int) -> str:
-    return f"{_PENDING}{epoch:020d}-{fence:020d}.json"
+    return f"{PENDING}{epoch:020d}-{fence:020d}.json"

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from weirflow.errors import LeaseLost
+from weirflow.errors import LeaseLost, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.partitioned.commits import Commit, Commits, PendingTick
 from weirflow.ivm.partitioned.definition import Blueprint, Definition, Group, decode_definition
 from weirflow.ivm.partitioned.files import flow_files
 from weirflow.ivm.partitioned.moving import MoveRows, decode_moved
+from weirflow.ivm.partitioned.recent import recent_ticks
 from weirflow.ivm.partitioned.relation_rows import relation_rows
 from weirflow.ivm.partitioned.reports import StageTask
+from weirflow.ivm.partitioned.trail import Trail
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from weirflow.ivm.partitioned.executor import StageExecutor
     from weirflow.ivm.partitioned.reports import RowsRef, ShardReport
     from weirflow.metadata import Lease
+
+_log = logging.getLogger(__name__)
 
 _KEPT_COMMITS = 16
 """How many commits back a reader may be that has not finished."""
@@ -61,6 +68,7 @@ class Coordinator:
         blueprint: the flow's circuit, cut into stages.
         pending: a tick that was begun and not committed, maybe by a coordinator before this one.
         reports: of the tasks of the last job.
+        recent: what ticks before this coordinator's changed, as far as it is kept.
     """
 
     def __init__(self, uri: str, shards: int, executor: StageExecutor, lease: Lease | None = None) -> None:
@@ -71,27 +79,16 @@ class Coordinator:
         self._executor = executor
         self._lease = lease
         self._pinned: dict[int, int] = {}
-        found = self.commits.newest()
-        before = 0 if found is None else found.fence
-        self._token = before + 1 if lease is None else lease.token
-        if found is None:
-            definition = Definition()
-            self.commits.put_definition(definition.digest, definition.encode())
-            found = Commit(uuid.uuid4().hex, 0, 0, 0, "open", definition.digest, shards)
-        else:
-            definition = decode_definition(self.commits.definition(found.definition))
-        if self._token <= before:
-            raise LeaseLost(
-                f"The flow at {uri} was last run with the fencing token {before}, this lease has {self._token}.",
-                uri=uri,
-                name=found.identity,
-                hint="the leases of a flow must come from the same metadata store all the time",
-            )
-        self.commit = found
-        self.blueprint = Blueprint(definition)
-        # From here on commits of the one before are refused: the next number is ours.
-        self._publish(kind="open")
-        self.pending = self.commits.pending(self.commit.epoch + 1, before)
+        self._chores = ThreadPoolExecutor(1, thread_name_prefix="weirflow-partitioned")
+        self._written: Future[None] | None = None
+        self.pending: PendingTick | None = None
+        try:
+            self._take_over(shards)
+        except LeaseLost:
+            if lease is None:
+                raise
+            # The one before had a last commit on its way when the lease changed hands; there cannot be another.
+            self._take_over(shards)
 
     @property
     def definition(self) -> Definition:
@@ -105,7 +102,7 @@ class Coordinator:
         definition = self.definition.with_group(group)
         blueprint = Blueprint(definition)
         reports = self._run(blueprint, self.commit, fill=len(definition.groups) - 1)
-        self.commits.put_definition(definition.digest, definition.encode())
+        self.commits.put_definition(definition.digest, definition.encoded)
         self._publish(kind="define", definition=definition.digest, **_states(blueprint, self.commit, reports))
         self.blueprint = blueprint
 
@@ -113,13 +110,14 @@ class Coordinator:
         """Remove a source or view that nothing reads."""
         definition = self.definition.without(name)
         blueprint = Blueprint(definition)
-        self.commits.put_definition(definition.digest, definition.encode())
+        self.commits.put_definition(definition.digest, definition.encoded)
         self._publish(
             kind="drop",
             definition=definition.digest,
             watermarks={one: mark for one, mark in self.commit.watermarks.items() if one != name},
             digests={one: seen for one, seen in self.commit.digests.items() if one != name},
-            **_states(blueprint, self.commit, ()),
+            # What tasks have at hand of this definition may be left over from before a view was dropped.
+            **{**_states(blueprint, self.commit, ()), "versions": {}},
         )
         self.blueprint = blueprint
 
@@ -136,14 +134,20 @@ class Coordinator:
         pending = PendingTick(
             self.commit.identity, self.commit.epoch + 1, self._token, token, position, deltas, dict(digests or {})
         )
-        self.commits.put_pending(pending)
         self.pending = pending
+        # It is on the disk before the tick is committed; until then nobody has been told that it happened.
+        self._written = self._chores.submit(self.commits.put_pending, pending)
 
     def discard(self) -> None:
         """Give up the tick that was begun."""
         if self.pending is not None:
+            self._await_written()
             self.commits.drop_pending(self.pending.epoch, self.pending.fence)
             self.pending = None
+
+    def close(self) -> None:
+        """Finish what is done in the background."""
+        self._chores.shutdown()
 
     def tick(self) -> Ticked:
         """Run the tick that was begun and commit it.
@@ -160,6 +164,7 @@ class Coordinator:
         for report in reports:
             for name, ref in report.outputs.items():
                 outputs.setdefault(name, []).append(ref)
+        self._await_written()
         self._publish(
             kind="tick",
             epoch=pending.epoch,
@@ -168,9 +173,8 @@ class Coordinator:
             **self._remembered(pending),
             **_states(self.blueprint, commit, reports),
         )
-        self.commits.drop_pending(pending.epoch, pending.fence)
         self.pending = None
-        self._collect()
+        self._chores.submit(self._tidy, pending, frozenset(self._pinned))
         return Ticked(pending.epoch, reports, outputs)
 
     def rescale(self, shards: int) -> None:
@@ -181,7 +185,7 @@ class Coordinator:
         together = Group(sources, tuple(one for group in groups for one in group.views))
         definition = Definition().with_group(together)
         blueprint = Blueprint(definition)
-        work = MoveRows(self.uri, self.definition.encode(), definition.encode(), msgspec.json.encode(before), shards)
+        work = MoveRows(self.uri, self.definition.encoded, definition.encoded, msgspec.json.encode(before), shards)
         deltas: Deltas = {}
         for moved in self._executor.each(before.shards, work):
             for source, target, ref in decode_moved(moved):
@@ -189,7 +193,7 @@ class Coordinator:
         empty = msgspec.structs.replace(before, shards=shards, states={}, versions={}, packs={}, watermarks={})
         filled = msgspec.structs.replace(empty, **_states(blueprint, empty, self._run(blueprint, empty, fill=0)))
         reports = self._run(blueprint, filled, epoch=before.epoch + 1, deltas=deltas)
-        self.commits.put_definition(definition.digest, definition.encode())
+        self.commits.put_definition(definition.digest, definition.encoded)
         self._publish(
             kind="rescale", definition=definition.digest, shards=shards, **_states(blueprint, filled, reports)
         )
@@ -228,6 +232,38 @@ class Coordinator:
 
     # Inner workings
 
+    def _take_over(self, shards: int) -> None:
+        """Become the one whose commits count, and take the tick that the one before has begun."""
+        found = self.commits.newest()
+        before = 0 if found is None else found.fence
+        self._token = before + 1 if self._lease is None else self._lease.token
+        if found is None:
+            definition = Definition()
+            self.commits.put_definition(definition.digest, definition.encoded)
+            found = Commit(uuid.uuid4().hex, 0, 0, 0, "open", definition.digest, shards)
+        else:
+            definition = decode_definition(self.commits.definition(found.definition))
+        if self._token <= before:
+            raise LeaseLost(
+                f"The flow at {self.uri} was last run with the fencing token {before}, this lease has {self._token}.",
+                uri=self.uri,
+                name=found.identity,
+                hint="the leases of a flow must come from the same metadata store all the time",
+            )
+        self.commit = found
+        kept = self.commits.kept()
+        self.recent = recent_ticks(kept)
+        self._trail = Trail(self.commits, kept)
+        self.blueprint = Blueprint(definition)
+        begun = self.commits.pending(found, before)
+        if begun is not None:
+            # Under our own token the one after us finds it too, if we do not come to commit it.
+            begun = msgspec.structs.replace(begun, fence=self._token)
+            self.commits.put_pending(begun)
+        # From here on commits of the one before are refused: the next number is ours.
+        self._publish(kind="open")
+        self.pending = begun
+
     def _run(
         self,
         blueprint: Blueprint,
@@ -238,14 +274,14 @@ class Coordinator:
         deltas: Deltas | None = None,
     ) -> Sequence[ShardReport]:
         """Run all stages as one job, from the states of a commit; each shard of each stage has reported then."""
-        spread, definition = blueprint.spread, blueprint.definition.encode()
+        spread, definition = blueprint.spread, blueprint.definition.encoded
         by_shard: dict[int, dict[str, list[RowsRef]]] = {}
         for source, shards in (deltas or {}).items():
             for shard, refs in shards.items():
                 by_shard.setdefault(shard, {})[source] = refs
         stages = []
         for stage in range(spread.depth):
-            keys = {spread.key(number) for number in (*spread.kept(stage), *spread.probed(stage))}
+            keys = blueprint.keys_of_stage[stage]
             states = {key: shards for key, shards in commit.states.items() if key in keys}
             stages.append(
                 StageTask(
@@ -295,22 +331,31 @@ class Coordinator:
         commit = msgspec.structs.replace(self.commit, **{"outputs": {}, **changes, **own})
         self.commits.put(commit)
         self.commit = commit
+        self._trail.add(commit)
 
     def _require_leader(self) -> None:
         if self._lease is not None:
             self._lease.require()
 
-    def _collect(self) -> None:
-        number = self.commit.number
-        if number > _KEPT_COMMITS:
-            self.commits.collect(_KEPT_COMMITS, sweep=number % _SWEEP_EVERY == 0, pinned=set(self._pinned))
+    def _await_written(self) -> None:
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
+
+    def _tidy(self, done: PendingTick, pinned: Collection[int]) -> None:
+        """Delete what nobody can need any more; once in a while also what nobody knows of."""
+        try:
+            self.commits.drop_pending(done.epoch, done.fence)
+            self._trail.collect(_KEPT_COMMITS, pinned)
+            if done.epoch % _SWEEP_EVERY == 0:
+                self._trail.sweep()
+        except StorageError as error:
+            _log.warning("files of the flow at %s are left for later: %s", self.uri, error.message)
 
 
 def _states(blueprint: Blueprint, before: Commit, reports: Sequence[ShardReport]) -> dict[str, Any]:
     """Where all state of a blueprint is after what the tasks report."""
-    spread = blueprint.spread
-    live = {spread.key(number) for number, node in enumerate(spread.nodes) if node.operator.states}
-    states = {key: dict(shards) for key, shards in before.states.items() if key in live}
+    states = {key: dict(shards) for key, shards in before.states.items() if key in blueprint.keys}
     packs = dict(before.packs)
     versions = {stage: dict(shards) for stage, shards in before.versions.items()}
     for report in reports:

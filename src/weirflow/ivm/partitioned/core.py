@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.partitioned.executor import StageExecutor
+    from weirflow.ivm.partitioned.recent import RecentTicks
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
 
@@ -54,7 +55,7 @@ class PartitionedCore:
         self._executor = executor
         self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
         self._coordinator = Coordinator(uri, partitions, executor, lease)
-        self._outputs.history.forget(self._coordinator.commit.epoch)
+        self._remember(self._coordinator.recent)
         self._sources: dict[str, Source] = {}
         self._views: dict[str, View] = {}
         self._closed = False
@@ -89,8 +90,10 @@ class PartitionedCore:
     def close(self) -> None:
         """End all watches. What was ticked stays."""
         with self._lock:
-            self._closed = True
-            self._outputs.close(lambda _: True)
+            if not self._closed:
+                self._closed = True
+                self._outputs.close(lambda _: True)
+                self._coordinator.close()
 
     def __enter__(self) -> Self:
         return self
@@ -113,6 +116,14 @@ class PartitionedCore:
         )
 
     # Inner workings
+
+    def _remember(self, recent: RecentTicks) -> None:
+        """Have what the last ticks changed at hand for watches, but for what is so large that it is in files."""
+        self._outputs.history.forget(recent.after)
+        for epoch, outputs in recent.outputs:
+            small = {name: all(ref.data is not None for ref in refs) for name, refs in outputs.items()}
+            rows = {name: self._coordinator.changed(refs) if small[name] else None for name, refs in outputs.items()}
+            self._outputs.history.append(epoch, rows)
 
     def _define(self, *, partly: bool = False) -> None:
         """Compile and fill what was registered.

@@ -34,9 +34,10 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def digest(self) -> str:
         """Equal for equal definitions."""
-        return hashlib.sha256(self.encode()).hexdigest()[:32]
+        return hashlib.sha256(self.encoded).hexdigest()[:32]
 
-    def encode(self) -> bytes:
+    @cached_property
+    def encoded(self) -> bytes:
         """The definition as bytes."""
         return msgspec.json.encode(self)
 
@@ -90,6 +91,8 @@ class Blueprint:
 
     Attributes:
         begins: the number of the first node of each group, and of the one that would come next.
+        keys: what all state is stored under.
+        keys_of_stage: for each stage, what the state is stored under that it keeps or probes.
     """
 
     def __init__(self, definition: Definition) -> None:
@@ -102,6 +105,14 @@ class Blueprint:
             self.spread.extend()
             self.program.settle()
             self.begins.append(len(self.spread.nodes))
+        keys = {
+            number: self.spread.key(number) for number, node in enumerate(self.spread.nodes) if node.operator.states
+        }
+        self.keys = frozenset(keys.values())
+        self.keys_of_stage = [
+            frozenset(keys[number] for number in (*self.spread.kept(stage), *self.spread.probed(stage)))
+            for stage in range(self.spread.depth)
+        ]
 
 
 def decode_definition(data: bytes) -> Definition:

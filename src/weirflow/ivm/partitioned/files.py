@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.checkpoint.sealed import refused
 from weirflow.ivm.durability.packs import Packs
 from weirflow.ivm.durability.records import decode_rows, encode_rows
 from weirflow.ivm.partitioned.reports import RowsRef
@@ -54,11 +56,19 @@ class FlowFiles:
         return [[[next(places) for _ in part] for part in state] for state in states], self.packs.describe(refs)
 
     def read_rows(self, ref: RowsRef) -> Batch:
-        """Rows on their way."""
+        """Rows on their way.
+
+        Raises:
+            StorageError: their file is missing or damaged.
+        """
         if ref.data is not None:
             return decode_rows(ref.data)
         assert ref.file is not None
-        return decode_rows(self.storage.get(ref.file))
+        data = self.storage.get(ref.file)
+        if hashlib.sha256(data).hexdigest() != ref.sha256:
+            where = f"{self.storage.uri}/{ref.file}"
+            raise refused(where, "its bytes are not those that were written", "restore the flow's storage from a copy")
+        return decode_rows(data)
 
     def write_rows(self, rows: Batch, epoch: int, inline: int) -> RowsRef:
         """Put rows into a reference, or a file if they are many."""
@@ -67,7 +77,7 @@ class FlowFiles:
             return RowsRef(len(rows), data=data)
         name = f"{ROWS}{epoch:020d}-{uuid.uuid4().hex}.arrow"
         self.storage.put(name, data)
-        return RowsRef(len(rows), file=name)
+        return RowsRef(len(rows), file=name, sha256=hashlib.sha256(data).hexdigest())
 
 
 @lru_cache(maxsize=32)

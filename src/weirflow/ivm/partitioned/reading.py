@@ -121,7 +121,7 @@ class PartitionedReading(PartitionedCore):
         self._require_stored(name)
         coordinator = self._coordinator
         commit = coordinator.part_of_commit(name)
-        return ReadRows(coordinator.uri, coordinator.definition.encode(), msgspec.json.encode(commit), name)
+        return ReadRows(coordinator.uri, coordinator.definition.encoded, msgspec.json.encode(commit), name)
 
     def _output(self, name: str) -> str:
         """A view, or the late rows of a source."""

@@ -12,11 +12,12 @@ StateRefs = list[list[RunRef]]
 
 
 class RowsRef(msgspec.Struct, frozen=True):
-    """Rows on their way: in here, or in a file of the flow's storage."""
+    """Rows on their way: in here, or in a file of the flow's storage, with the SHA-256 of its bytes."""
 
     count: int
     data: bytes | None = None
     file: str | None = None
+    sha256: str | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -129,7 +129,7 @@ class PartitionedTicking(PartitionedCore):
                     f"The source {name!r} notices repeated deltas, which cannot be done for frames.",
                     hint="give the tick a token=, or register the source without dedup=",
                 )
-            work = SplitRows(coordinator.uri, definition.encode(), name, self.partitions, epoch)
+            work = SplitRows(coordinator.uri, definition.encoded, name, self.partitions, epoch)
             for part in self._executor.split(data, work):
                 for _, shard, ref in decode_moved(part):
                     rows.setdefault(name, {}).setdefault(shard, []).append(ref)

@@ -1,0 +1,27 @@
+"""``HostedDeclaring``: the ``OpenContext`` of a function whose state another engine keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from weirflow.process.declaring import Declaring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.state import KeyedStateStore, StateDescriptor
+    from weirflow.state.descriptors import Ttl
+
+_Kind = TypeVar("_Kind")
+
+
+class HostedDeclaring(Declaring):
+    """Declares slots in a store, and tells the engine of each: its name, kind and time to live."""
+
+    def __init__(self, store: KeyedStateStore, declare: Callable[[str, str, Ttl | None], None]) -> None:
+        super().__init__(store)
+        self._declare = declare
+
+    def _keyed(self, slot: _Kind, descriptor: StateDescriptor) -> _Kind:
+        self._declare(descriptor.name, getattr(slot, "kind"), descriptor.ttl)  # noqa: B009 - every kind has it
+        return super()._keyed(slot, descriptor)

@@ -1,0 +1,75 @@
+"""``SparkStages``: the stages of a partitioned flow as jobs of a Session's Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weirflow.ivm.partitioned.reports import decode_parcel, decode_task, encode_parcel, encode_task
+from weirflow.ivm.partitioned.stage import run_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from weirflow.ivm.partitioned.moving import ReadRows, SplitRows
+    from weirflow.ivm.partitioned.reports import ShardReport, StageTask
+    from weirflow.session.session import Session
+    from weirflow.spark.shard_jobs import ShardJobs
+
+
+class SparkStages:
+    """Runs stages on Spark's executors; rows stay there."""
+
+    def __init__(self, session: Session) -> None:
+        from weirflow.spark.shard_jobs import ShardJobs  # noqa: PLC0415 - imports pyspark
+
+        self._session = session
+        self._jobs: ShardJobs = ShardJobs(lambda: _own_session(session), session.operations.run)
+
+    @property
+    def runs(self) -> str:
+        """Where, for people."""
+        return f"on Spark {self._session.describe().spark}"
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks Spark runs at a time."""
+        return self._jobs.parallelism
+
+    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
+        """See ``StageExecutor``. The job ends when the reports of all tasks are here."""
+        work = [StageOnShard(encode_task(task)) for task in stages]
+        parcels = [decode_parcel(data) for data in self._jobs.stages(stages[0].shards, work)]
+        return [parcel.report for parcel in parcels if parcel.report is not None]
+
+    def split(self, frame: Any, work: SplitRows) -> list[bytes]:
+        """See ``StageExecutor``: the frame's tasks write files; what comes here are their names."""
+        return self._jobs.over(frame, work)
+
+    def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
+        """See ``StageExecutor``."""
+        return self._jobs.each(shards, work)
+
+    def rows(self, schema: pa.Schema, shards: int, work: ReadRows) -> Any:
+        """A native frame of the rows that ``work`` reads."""
+        return self._jobs.rows(schema, shards, work)
+
+
+@dataclass(frozen=True)
+class StageOnShard:
+    """What a task of Spark runs."""
+
+    task: bytes
+
+    def __call__(self, shard: int, parcels: Iterable[bytes], where: str) -> Iterator[tuple[int, bytes]]:
+        """Parcels in, parcels out."""
+        sent = run_stage(decode_task(self.task), shard, (decode_parcel(data) for data in parcels), where)
+        return ((target, encode_parcel(parcel)) for target, parcel in sent)
+
+
+def _own_session(session: Session) -> Any:
+    """A native session beside the Session's own, whose settings can be changed."""
+    native = session.spark
+    return native.newSession() if hasattr(native, "newSession") else native.cloneSession()

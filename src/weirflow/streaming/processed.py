@@ -1,0 +1,102 @@
+"""``ProcessedStream``: what a process function makes of a stream by key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError, did_you_mean
+from weirflow.streaming.frame import StreamingDataFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from weirflow.streaming.writer import DataStreamWriter
+    from weirflow.types import OutputMode
+
+OUTPUT = "output"
+"""The main output, among those of ``each_batch``."""
+
+
+class ProcessedStream(StreamingDataFrame):
+    """The rows that a function emits; its side outputs are streams beside.
+
+    Each stream that is written is a query of its own, which runs the function with state of its own. ``each_batch``
+    gives all outputs of one query.
+    """
+
+    def __init__(self, everything: Any, hosted: Any, base: StreamingDataFrame) -> None:
+        from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
+
+        super().__init__(one_output(everything, 0), base._runner, base._late)  # noqa: SLF001 - the same class
+        self._everything = everything
+        self._tags: list[str] = hosted.tags
+
+    def side(self, tag: str) -> StreamingDataFrame:
+        """The rows of a side output.
+
+        Raises:
+            ConfigError: the function declares no such output.
+        """
+        if tag not in self._tags:
+            raise ConfigError(
+                f"The function has no side output {tag!r}.",
+                hint=did_you_mean(tag, self._tags) or "declare its columns in side_outputs",
+            )
+        from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
+
+        return self._same(one_output(self._everything, 1 + self._tags.index(tag)))
+
+    def each_batch(self, function: Callable[[Mapping[str, Any], int], object]) -> DataStreamWriter:
+        """Write all outputs by one query: call ``function(outputs, number)`` with each batch.
+
+        Args:
+            function: given a frame for ``"output"`` and for each tag; a batch that is repeated has the same number.
+        """
+        names = [OUTPUT, *self._tags]
+
+        def take(batch: Any, number: int) -> None:
+            from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
+
+            # Kept, so that the function runs once however often its outputs are read, and also if none is.
+            kept = batch.persist()
+            try:
+                kept.count()
+                function({name: one_output(kept, at) for at, name in enumerate(names)}, number)
+            finally:
+                kept.unpersist()
+
+        return self._same(self._everything).write_stream().foreach_batch(take)
+
+
+def processed(
+    base: StreamingDataFrame, keys: tuple[str, ...], function: Any, *, time: str | None, output_mode: OutputMode
+) -> ProcessedStream:
+    """Run a process function on a stream by key; see ``KeyedStream.process``."""
+    from weirflow.spark.process_stream import process_stream  # noqa: PLC0415 - imports pyspark
+
+    runner = base._runner  # noqa: SLF001 - the same package
+    event_time = base.event_time_or_none()
+    hosted = runner.streams.hosted(function, base.columns, event_time)
+    hosted.time = _time(hosted, event_time, time)
+    everything = runner.run(
+        "process",
+        lambda: process_stream(base.spark, keys, hosted, event_time=event_time, output_mode=output_mode.value),
+    )
+    return ProcessedStream(everything, hosted, base)
+
+
+def _time(hosted: Any, event_time: str | None, chosen: str | None) -> str | None:
+    """By which time the query's timers fire: by events if they have one, else by the clock if there is a need."""
+    lifetimes = hosted.lifetimes()
+    if chosen not in (None, "event", "processing"):
+        raise ConfigError(f"{chosen!r} is no time for timers.", hint="use 'event' or 'processing'")
+    if chosen == "event" and event_time is None:
+        raise ConfigError(
+            f"{hosted.name} is to go by event time, and the stream has none.",
+            hint="name its column by with_event_time(...) first",
+        )
+    if chosen is not None:
+        return chosen
+    if event_time is not None:
+        return "event"
+    return "processing" if hosted.has_timers or "processing" in lifetimes else None

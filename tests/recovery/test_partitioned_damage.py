@@ -1,0 +1,132 @@
+"""Damaged files of a partitioned flow are refused by name; what opens all the same has lost nothing."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support import partitioned_shop, shop_flow
+
+from weirflow.errors import StorageError
+from weirflow.failpoints import watch_failpoints
+from weirflow.ivm.flow import IncrementalFlow
+
+KINDS = {"commits", "definitions", "packs", "pending", "rows"}
+
+
+class Killed(BaseException):
+    pass
+
+
+class Frame:
+    """Rows that are taken in through files, as those of a Spark frame are."""
+
+    mapInArrow = None
+
+    def __init__(self, rows):
+        self.to_batches = pa.Table.from_pylist(rows, schema=shop_flow._ORDERS).to_batches
+
+
+def orders(number):
+    return [shop_flow._order(number, place) for place in range(3)]
+
+
+@pytest.fixture(scope="module")
+def damaged_once(tmp_path_factory):
+    """A flow of 5 ticks whose sixth was begun: its folder, what is in it before and after the sixth."""
+
+    def die(name):
+        if name == "partitioned.before_commit":
+            raise Killed
+
+    path = tmp_path_factory.mktemp("whole") / "shop"
+    flow = partitioned_shop.open_shop(path)
+    shop_flow.declare(flow)
+    shop_flow.run(flow, 4)
+    flow.tick("orders", Frame(orders(50)))
+    watch_failpoints(die)
+    try:
+        with pytest.raises(Killed):
+            flow.tick("orders", Frame(orders(60)))
+    finally:
+        watch_failpoints(None)
+    flow.close()
+    found = []
+    with IncrementalFlow("shop") as whole:
+        shop_flow.declare(whole)
+        shop_flow.run(whole, 4)
+        for number in (50, 60):
+            whole.tick("orders", orders(number))
+            found.append(shop_flow.contents(whole))
+    return path, *found
+
+
+def files(path):
+    return sorted(one for one in path.rglob("*") if one.is_file())
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def swap(path):
+    """Change places with another file of its kind, or get one from elsewhere."""
+    others = [one for one in files(path.parent) if one != path]
+    content = path.read_bytes()
+    path.write_bytes(others[0].read_bytes() if others else b"{}")
+    if others:
+        others[0].write_bytes(content)
+
+
+def contents_or_error(path):
+    try:
+        with partitioned_shop.open_shop(path) as flow:
+            return shop_flow.contents(flow)
+    except StorageError as error:
+        return error
+
+
+def needed(path):
+    """The files without which the flow is not what it was: those of the last commit and of the tick that was begun."""
+    with partitioned_shop.open_shop(path) as flow:
+        commit = flow._coordinator.commit
+    return commit.files | {f"definitions/{commit.definition}.json"}
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, swap, Path.unlink])
+def test_every_file_that_is_damaged_is_missed(damaged_once, tmp_path, damage):
+    path, before, after = damaged_once
+    names = [str(one.relative_to(path)) for one in files(path)]
+    assert {name.partition("/")[0] for name in names} == KINDS
+    last = max(name for name in names if name.startswith("commits/"))
+    refused = set()
+    for number, name in enumerate(names):
+        copy = tmp_path / str(number)
+        shutil.copytree(path, copy)
+        damage(copy / name)
+        found = contents_or_error(copy)
+        if isinstance(found, StorageError):
+            assert str(copy) in found.uri, name
+            assert Path(found.uri).name in {Path(one).name for one in names}, name
+            assert found.hint or damage is Path.unlink, name
+            refused.add(name)
+        elif name.startswith("pending/"):
+            assert found == before  # the tick was given up
+        else:
+            assert found == after, name  # nothing needed the file
+        shutil.rmtree(copy)
+    must = {last} | {name for name in names if name.startswith(("definitions/", "pending/")) and damage is not Path.unlink}
+    assert {last} <= refused
+    assert {name.partition("/")[0] for name in refused} >= KINDS - ({"pending"} if damage is Path.unlink else set())
+
+
+def test_a_flow_whose_commits_are_all_gone_is_no_new_flow(damaged_once, tmp_path):
+    shutil.copytree(damaged_once[0], tmp_path / "shop")
+    shutil.rmtree(tmp_path / "shop" / "commits")
+    assert "has files but no commits" in str(contents_or_error(tmp_path / "shop"))

@@ -1,0 +1,98 @@
+"""A partitioned flow that is killed anywhere goes on as if nothing had happened: no tick lost, no delta told twice."""
+
+import random
+from pathlib import Path
+
+import pytest
+from support import partitioned_shop, shop_flow
+from support.nursery import Nursery
+
+from weirflow.errors import LeaseLost
+from weirflow.failpoints import PARTITIONED_POINTS
+from weirflow.ivm.flow import IncrementalFlow
+
+TICKS = 22
+# So many that old commits are deleted in the next life.
+FIRST_LIFE = 12
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    with Nursery(partitioned_shop.__file__) as nursery:
+        yield nursery
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("undisturbed") / "shop"
+    with IncrementalFlow("shop") as flow:
+        shop_flow.declare(flow)
+        shop_flow.run(flow, TICKS)
+        contents = shop_flow.contents(flow)
+    with partitioned_shop.open_shop(path) as flow:
+        assert list(partitioned_shop.run(flow, TICKS, Path(f"{path}-told"))) == list(range(1, TICKS + 1))
+        assert shop_flow.contents(flow) == contents
+    return contents, partitioned_shop.told(Path(f"{path}-told"))
+
+
+def check(path, undisturbed):
+    with partitioned_shop.open_shop(path) as flow:
+        assert flow.epoch == TICKS
+        assert not flow.pending
+        assert (shop_flow.contents(flow), partitioned_shop.told(Path(f"{path}-told"))) == undisturbed
+
+
+@pytest.mark.parametrize("nth", [1, 6])
+@pytest.mark.parametrize("point", PARTITIONED_POINTS)
+def test_a_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, point, nth):
+    path = tmp_path / "shop"
+    nursery.live(path, FIRST_LIFE, point=point, nth=nth)
+    assert nursery.live(path, TICKS, point=point, nth=nth), f"{point} was not reached"
+    nursery.live(path, TICKS)
+    check(path, undisturbed)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(60))
+def test_kill_after_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, seed):
+    chosen = random.Random(seed)
+    path = tmp_path / "shop"
+    kills = 0
+    while kills < 4:
+        kills += nursery.live(path, TICKS, point=chosen.choice(PARTITIONED_POINTS), nth=chosen.randrange(1, 8))
+    nursery.live(path, TICKS)
+    check(path, undisturbed)
+
+
+def test_a_tick_that_was_begun_survives_that_its_heirs_are_killed_too(nursery, tmp_path):
+    path = tmp_path / "shop"
+    assert not nursery.live(path, 4)
+    # The first commit of a life says that it has the flow, the second is the tick's.
+    assert nursery.live(path, 5, point="partitioned.before_commit", nth=2)
+    for _ in range(3):
+        assert nursery.live(path, 0, point="partitioned.before_commit", nth=2)
+    with partitioned_shop.open_shop(path) as flow, IncrementalFlow("shop") as whole:
+        shop_flow.declare(whole)
+        shop_flow.run(whole, 5)
+        assert flow.epoch == 5
+        assert shop_flow.contents(flow) == shop_flow.contents(whole)
+
+
+def test_without_a_lease_the_one_who_opened_last_has_the_say(tmp_path):
+    path = tmp_path / "shop"
+    with partitioned_shop.open_shop(path) as first, partitioned_shop.open_shop(tmp_path / "other") as other:
+        shop_flow.declare(first)
+        shop_flow.run(first, 3)
+        with partitioned_shop.open_shop(path) as second:
+            with pytest.raises(LeaseLost, match="Another coordinator"):
+                shop_flow.tick(first, 4)
+            shop_flow.run(second, 5)
+            with pytest.raises(LeaseLost, match="Another coordinator"):
+                first.retry()
+            with pytest.raises(LeaseLost, match="Another coordinator"):
+                first.register_view("more", "SELECT COUNT(*) AS n FROM orders")
+        shop_flow.declare(other)
+        shop_flow.run(other, 5)
+        with partitioned_shop.open_shop(path) as third:
+            assert third.epoch == 5
+            assert shop_flow.contents(third) == shop_flow.contents(other)
