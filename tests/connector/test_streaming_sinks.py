@@ -42,7 +42,7 @@ def rows():
 
 def asked(session, rows, cell):
     if cell.trigger.kind is TriggerKind.CONTINUOUS:
-        stream = session.read_stream("rate", rowsPerSecond=50).selectExpr(
+        stream = session.read_stream("rate", rowsPerSecond=50, numPartitions=1).selectExpr(
             "'a' AS key", "CAST(value AS STRING) AS value"
         )
     else:

@@ -7,9 +7,11 @@ import pyarrow as pa
 import pytest
 from support import partitioned_shop, shop_flow
 
+from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import StorageError
 from weirflow.failpoints import watch_failpoints
 from weirflow.ivm.flow import IncrementalFlow
+from weirflow.ivm.partitioned.commits import Commits, commit_name
 
 KINDS = {"commits", "definitions", "packs", "pending", "rows"}
 
@@ -21,9 +23,8 @@ class Killed(BaseException):
 class Frame:
     """Rows that are taken in through files, as those of a Spark frame are."""
 
-    mapInArrow = None
-
     def __init__(self, rows):
+        self.mapInArrow = None
         self.to_batches = pa.Table.from_pylist(rows, schema=shop_flow._ORDERS).to_batches
 
 
@@ -32,7 +33,7 @@ def orders(number):
 
 
 @pytest.fixture(scope="module")
-def damaged_once(tmp_path_factory):
+def begun(tmp_path_factory):
     """A flow of 5 ticks whose sixth was begun: its folder, what is in it before and after the sixth."""
 
     def die(name):
@@ -93,40 +94,46 @@ def contents_or_error(path):
 
 
 def needed(path):
-    """The files without which the flow is not what it was: those of the last commit and of the tick that was begun."""
-    with partitioned_shop.open_shop(path) as flow:
-        commit = flow._coordinator.commit
-    return commit.files | {f"definitions/{commit.definition}.json"}
+    """The files that the flow cannot be opened without: those of the last commit and of the tick that was begun."""
+    commits = Commits(open_checkpoint_storage(str(path)))
+    commit = commits.newest()
+    pending = commits.pending(commit, 0)
+    deltas = {ref.file for shards in pending.deltas.values() for refs in shards.values() for ref in refs}
+    begun = f"pending/{pending.epoch:020d}-{pending.fence:020d}.json"
+    return {commit_name(commit.number), f"definitions/{commit.definition}.json", begun} | set(commit.packs) | deltas
 
 
 @pytest.mark.parametrize("damage", [truncate, flip, swap, Path.unlink])
-def test_every_file_that_is_damaged_is_missed(damaged_once, tmp_path, damage):
-    path, before, after = damaged_once
-    names = [str(one.relative_to(path)) for one in files(path)]
+def test_a_file_that_is_damaged_is_refused_by_name(begun, tmp_path, damage):
+    path, before, _ = begun
+    names = sorted(needed(path))
     assert {name.partition("/")[0] for name in names} == KINDS
-    last = max(name for name in names if name.startswith("commits/"))
-    refused = set()
     for number, name in enumerate(names):
         copy = tmp_path / str(number)
         shutil.copytree(path, copy)
         damage(copy / name)
         found = contents_or_error(copy)
-        if isinstance(found, StorageError):
-            assert str(copy) in found.uri, name
-            assert Path(found.uri).name in {Path(one).name for one in names}, name
-            assert found.hint or damage is Path.unlink, name
-            refused.add(name)
-        elif name.startswith("pending/"):
-            assert found == before  # the tick was given up
-        else:
-            assert found == after, name  # nothing needed the file
-        shutil.rmtree(copy)
-    must = {last} | {name for name in names if name.startswith(("definitions/", "pending/")) and damage is not Path.unlink}
-    assert {last} <= refused
-    assert {name.partition("/")[0] for name in refused} >= KINDS - ({"pending"} if damage is Path.unlink else set())
+        if damage is Path.unlink and name.startswith("pending/"):
+            assert found == before  # this is how to give up a tick
+            continue
+        kind = {str(one.relative_to(path)) for one in files(path / name.partition("/")[0])}
+        assert isinstance(found, StorageError), name
+        # Of two that have changed places either may be missed; without its commit a tick is.
+        expected = kind if damage is swap else {name} | {one for one in names if one.startswith("pending/")}
+        assert found.uri.removeprefix(f"file://{copy}/") in expected, name
+        assert found.hint or damage is Path.unlink, name
 
 
-def test_a_flow_whose_commits_are_all_gone_is_no_new_flow(damaged_once, tmp_path):
-    shutil.copytree(damaged_once[0], tmp_path / "shop")
+def test_a_file_that_nothing_needs_is_not_missed(begun, tmp_path):
+    path, _, after = begun
+    for number, name in enumerate({str(one.relative_to(path)) for one in files(path)} - needed(path)):
+        if number % 4 == 0:
+            shutil.copytree(path, tmp_path / str(number))
+            (tmp_path / str(number) / name).unlink()
+            assert contents_or_error(tmp_path / str(number)) == after, name
+
+
+def test_a_flow_whose_commits_are_all_gone_is_no_new_flow(begun, tmp_path):
+    shutil.copytree(begun[0], tmp_path / "shop")
     shutil.rmtree(tmp_path / "shop" / "commits")
     assert "has files but no commits" in str(contents_or_error(tmp_path / "shop"))

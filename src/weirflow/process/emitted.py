@@ -28,7 +28,7 @@ class Emitted:
         self._schema = schema
         self._what = what
         self._names = dict.fromkeys(schema.names)
-        self._columns: list[list[Any]] = [[] for _ in schema.names]
+        self._rows: list[dict[str, Any]] = []
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take a row as it is now; a column that it has not is NULL.
@@ -36,19 +36,20 @@ class Emitted:
         Raises:
             UserCodeError: it has a column that is not in the schema.
         """
+        if row.keys() == self._names.keys():
+            self._rows.append(dict(row))
+            return
         if not row.keys() <= self._names.keys():
             unknown = next(name for name in row if name not in self._names)
             raise UserCodeError(
                 f"{self._what} has no column {unknown!r}.",
                 hint=did_you_mean(unknown, self._names) or f"its columns are {', '.join(self._names)}",
             )
-        for column, name in zip(self._columns, self._names, strict=True):
-            column.append(row.get(name))
+        self._rows.append({**self._names, **row})
 
     def clear(self) -> None:
         """Forget all rows."""
-        for column in self._columns:
-            column.clear()
+        self._rows = []
 
     def table(self) -> pa.Table:
         """All rows.
@@ -56,10 +57,16 @@ class Emitted:
         Raises:
             UserCodeError: a value does not fit its column.
         """
-        arrays = [self._array(*one) for one in zip(self._schema, self._columns, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=self._schema)
+        return pa.Table.from_arrays([self._array(field) for field in self._schema], schema=self._schema)
 
-    def _array(self, field: pa.Field, values: list[Any]) -> pa.Array:
+    def rows(self) -> list[dict[str, Any]]:
+        """All rows as they were put out, each with all columns; fails like ``table``."""
+        if self._rows:
+            self.table()
+        return self._rows
+
+    def _array(self, field: pa.Field) -> pa.Array:
+        values = [row[field.name] for row in self._rows]
         try:
             array = pa.array(values, field.type)
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
@@ -113,6 +120,10 @@ class Outputs:
         self.late = 0
         for one in (self._main, *self._sides.values()):
             one.clear()
+
+    def rows(self) -> list[list[dict[str, Any]]]:
+        """The rows of the output and of each side output; fails like ``Emitted.rows``."""
+        return [self._main.rows(), *(side.rows() for side in self._sides.values())]
 
     def tables(self) -> tuple[pa.Table, dict[str, pa.Table]]:
         """The output and the side outputs; fails like ``Emitted.table``."""

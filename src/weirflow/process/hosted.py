@@ -179,12 +179,12 @@ class HostedFunction:
         self._context.timestamp = None
 
     def _end(self) -> list[list[dict[str, Any]]]:
-        main, sides = self._outputs.tables()
+        rows = self._outputs.rows()
         self._outputs.clear()
         self._store.flush()
         if self._timers is not None:
             self._timers.flush()
-        return [main.to_pylist(), *(side.to_pylist() for side in sides.values())]
+        return rows
 
     def _on_time(self, key: Any, rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
         columns, context = self._columns, self._context

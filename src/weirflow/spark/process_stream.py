@@ -24,7 +24,9 @@ _MODES = {None: "None", "event": "EventTime", "processing": "ProcessingTime"}
 
 
 def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, event_time: str | None, output_mode: str) -> Any:
-    """The native streaming frame of all that a function puts out: a STRUCT for each output, one of them not NULL.
+    """The native streaming frame of all that a function puts out.
+
+    Its columns are those of the output if that is the only one, else a STRUCT for each output, one of them not NULL.
 
     Args:
         native: the stream.
@@ -43,7 +45,9 @@ def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, event_time:
     if event_time is not None and hosted.judges_late:
         # Spark drops late rows by what it knows about this column; the function's output wants them.
         native = native.withColumn(event_time, sf.col(event_time).alias(event_time, metadata={"weirflow": "time"}))
-    columns = pa.schema([(f"o{at}", pa.struct(list(schema))) for at, schema in enumerate(hosted.schemas())])
+    columns, *others = hosted.schemas()
+    if others:
+        columns = pa.schema([(f"o{at}", pa.struct(list(one))) for at, one in enumerate((columns, *others))])
     return native.groupBy(*keys).transformWithState(
         statefulProcessor=FunctionProcessor(hosted),
         outputStructType=from_arrow_schema(spark_table(columns.empty_table()).schema, prefer_timestamp_ntz=True),
@@ -52,8 +56,10 @@ def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, event_time:
     )
 
 
-def one_output(native: Any, at: int) -> Any:
-    """The rows of one output, out of what ``process_stream`` made."""
+def one_output(native: Any, at: int, outputs: int) -> Any:
+    """The rows of one of some outputs, out of what ``process_stream`` made."""
+    if outputs == 1:
+        return native
     return native.where(sf.col(f"o{at}").isNotNull()).select(f"o{at}.*")
 
 
@@ -80,7 +86,7 @@ class FunctionProcessor(StatefulProcessor):
         self._hosted.close()
 
 
-class _Out(dict[str, Any]):
+class _Row(dict[str, Any]):
     """A row as Spark asks for it."""
 
     def asDict(self, recursive: bool) -> dict[str, Any]:  # noqa: ARG002, FBT001, N802 - Spark's
@@ -88,10 +94,9 @@ class _Out(dict[str, Any]):
 
 
 def _tagged(outputs: list[list[dict[str, Any]]]) -> Iterator[Any]:
-    for at, rows in enumerate(outputs):
-        name = f"o{at}"
-        for row in rows:
-            yield _Out({name: row})
+    if len(outputs) == 1:
+        return map(_Row, outputs[0])
+    return (_Row({f"o{at}": row}) for at, rows in enumerate(outputs) for row in rows)
 
 
 def _times(values: Any) -> tuple[int, int]:

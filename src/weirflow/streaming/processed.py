@@ -27,7 +27,7 @@ class ProcessedStream(StreamingDataFrame):
     def __init__(self, everything: Any, hosted: Any, base: StreamingDataFrame) -> None:
         from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
 
-        super().__init__(one_output(everything, 0), base._runner, base._late)  # noqa: SLF001 - the same class
+        super().__init__(one_output(everything, 0, 1 + len(hosted.tags)), base._runner, base._late)  # noqa: SLF001 - the same class
         self._everything = everything
         self._tags: list[str] = hosted.tags
 
@@ -44,7 +44,7 @@ class ProcessedStream(StreamingDataFrame):
             )
         from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
 
-        return self._same(one_output(self._everything, 1 + self._tags.index(tag)))
+        return self._same(one_output(self._everything, 1 + self._tags.index(tag), 1 + len(self._tags)))
 
     def each_batch(self, function: Callable[[Mapping[str, Any], int], object]) -> DataStreamWriter:
         """Write all outputs by one query: call ``function(outputs, number)`` with each batch.
@@ -61,7 +61,7 @@ class ProcessedStream(StreamingDataFrame):
             kept = batch.persist()
             try:
                 kept.count()
-                function({name: one_output(kept, at) for at, name in enumerate(names)}, number)
+                function({name: one_output(kept, at, len(names)) for at, name in enumerate(names)}, number)
             finally:
                 kept.unpersist()
 

@@ -10,6 +10,7 @@ from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.schema import read_schema
 from weirflow.ivm.flow.source import Lateness, Source
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
+from weirflow.ivm.partitioned.placing import not_recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +49,8 @@ class PartitionedDefinitions(PartitionedCore):
             if self._known_views().get(name) == view:
                 return
             self._refuse_taken(name)
+            if view.mode is Mode.DIFF:
+                raise not_recomputed()
             in_order({one: other.sql for one, other in (*self._known_views().items(), (name, view))})
             self._views[name] = view
             try:

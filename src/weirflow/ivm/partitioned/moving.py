@@ -57,7 +57,7 @@ class SplitRows:
         files = flow_files(self.uri)
         for batch in batches:
             for shard, rows in split(source.weighted(batch), columns, self.shards).items():
-                ref = files.write_rows(rows, self.epoch, 0)
+                ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
                 yield msgspec.msgpack.encode([(self.source, shard, ref)])
 
 

@@ -18,7 +18,6 @@ from weirflow.ivm.operators.join import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.ivm.operators.match import Match
 from weirflow.ivm.operators.negate import Negate
-from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.set_operation import SetOperation
 from weirflow.ivm.operators.topk import TopK
@@ -160,13 +159,11 @@ def _(operator: Operator, given: Sequence[Partitioning]) -> Placement:
     return Placement(tuple(None if isinstance(one, Single) else ToOne() for one in given), Single())
 
 
-@place.register(Recompute)
-def _(operator: Recompute, given: Sequence[Partitioning]) -> Placement:
-    del operator, given
-    raise UnsupportedError(
+def not_recomputed() -> UnsupportedError:
+    """The error for a view of mode 'diff'."""
+    return UnsupportedError(
         "A view of mode 'diff' is recomputed as a whole, which a partitioned flow does not do.",
-        hint="write it in SQL that is maintained by deltas (flow.explain_query says what keeps it from that), "
-        "or keep it in a flow without partitions=",
+        hint="write it in SQL that is maintained by deltas, or keep it in a flow without partitions=",
     )
 
 

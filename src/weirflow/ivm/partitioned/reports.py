@@ -12,12 +12,17 @@ StateRefs = list[list[RunRef]]
 
 
 class RowsRef(msgspec.Struct, frozen=True):
-    """Rows on their way: in here, or in a file of the flow's storage, with the SHA-256 of its bytes."""
+    """Rows on their way: in here, or in a file of the flow's storage, with the SHA-256 of its bytes.
+
+    Attributes:
+        ordered: whether a row behind another was also given behind it.
+    """
 
     count: int
     data: bytes | None = None
     file: str | None = None
     sha256: str | None = None
+    ordered: bool = True
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from weirflow.errors import DataError
 from weirflow.ivm.circuit.circuit import Input, stepped
 from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.source import SourceInput
@@ -15,12 +16,13 @@ from weirflow.ivm.partitioned.definition import Blueprint, decode_definition
 from weirflow.ivm.partitioned.routes import FIRST, Exchange
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.ivm.zset.rows import consolidate
+from weirflow.ivm.zset.rows import consolidate, group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from weirflow.ivm.durability.manifest import Pack
+    from weirflow.ivm.flow.source import Source
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.partitioned.files import FlowFiles
     from weirflow.ivm.partitioned.reports import StageTask, StateRefs
@@ -142,6 +144,8 @@ class Shard:
             source = self._inputs[name]
             source.watermark = task.watermarks.get(name)
             given = Batch.concat([self._files.read_rows(ref) for ref in refs])
+            if source.source.key and not all(ref.ordered for ref in refs):
+                _require_keys_once(source.source, given)
             change = source.read(DeltaBatch.of_batch(source.source.schema, given))
             done.rows_in += change.rows_in
             done.watermarks[name] = change.watermark
@@ -200,6 +204,18 @@ class Shard:
             self._blueprint.definition.sources[name],
             self._blueprint.program.store(name).arrangement,
             arranged.positions,
+        )
+
+
+def _require_keys_once(source: Source, rows: Batch) -> None:
+    """Of rows without an order, none is the last for its key."""
+    inserted = rows.filter(rows.weights > 0)
+    keys = [inserted.columns[source.schema.names.index(column)] for column in source.key]
+    _, starts, _ = group_rows(keys, len(inserted))
+    if len(starts) < len(inserted) or (len(inserted) and inserted.weights.max() > 1):
+        raise DataError(
+            f"The frame for {source.name!r} has several rows for a key ({', '.join(source.key)}).",
+            hint="rows of a frame have no order: leave the one that counts, for example with max_by",
         )
 
 

@@ -1,0 +1,180 @@
+"""Flows in shards on Spark: the same deltas as in one piece, frames of any size, exactly-once streams."""
+
+import pyarrow as pa
+import pytest
+from support.maintained import comparable
+from support.view_corpus import SOURCES, VIEWS, RandomTables
+
+from weirflow import PartitionedIncrementalFlow
+from weirflow.errors import ConfigError, DataError, LeaseHeld, UnsupportedError
+from weirflow.ivm.flow import IncrementalFlow
+from weirflow.ivm.zset.delta import DeltaBatch
+
+SOME_VIEWS = ("grouped", "joined", "crossed", "left_residual", "top_totals", "ranked", "cubed", "excepted_all")
+
+
+@pytest.fixture
+def flow(session, request):
+    flow = session.flow(request.node.name, partitions=2)
+    yield flow
+    flow.close()
+
+
+def rows(table):
+    columns = [[comparable(value) for value in column.to_pylist()] for column in table.columns]
+    return sorted(zip(*columns, strict=True), key=repr)
+
+
+def weighted(name, changes):
+    schema = SOURCES[name]
+    columns = {field.name: [row[at] for row, _ in changes] for at, field in enumerate(schema)}
+    weights = pa.array([weight for _, weight in changes], pa.int64())
+    table = pa.table(columns, schema=schema).append_column("_weight", weights)
+    return DeltaBatch.from_weighted(table, schema=schema)
+
+
+def next_delta(watch):
+    epoch, delta = watch.get(timeout=0)
+    return epoch, rows(delta.to_arrow())
+
+
+def test_every_delta_is_that_of_the_flow_in_one_piece(flow):
+    central = IncrementalFlow()
+    views = {name: VIEWS[name] for name in (*SOME_VIEWS, "extremes") if name in VIEWS}
+    for one in (central, flow):
+        for name, schema in SOURCES.items():
+            one.register_source(name, schema)
+        for name, sql in views.items():
+            one.register_view(name, sql)
+    watches = [{name: one.watch_output(name) for name in views} for one in (central, flow)]
+    tables = RandomTables(7)
+    for _ in range(4):
+        deltas = {name: weighted(name, changes) for name, changes in tables.changes(most=9).items()}
+        changed = set(central.tick(deltas).views)
+        assert set(flow.tick(deltas).views) == changed
+        for name in changed:
+            assert next_delta(watches[1][name]) == next_delta(watches[0][name]), name
+    for name in views:
+        assert rows(flow.snapshot(name)) == rows(central.snapshot(name)), name
+
+
+def declare(flow):
+    flow.register_source("orders", "id BIGINT, customer STRING, amount DECIMAL(12,2), at TIMESTAMP, tags ARRAY<STRING>")
+    flow.register_view(
+        "totals", "SELECT customer, COUNT(*) AS n, SUM(amount) AS total, MAX(at) AS last FROM orders GROUP BY customer"
+    )
+
+
+ORDERS = """
+    SELECT id, concat('c', id % 10) AS customer, CAST(id AS DECIMAL(12,2)) AS amount,
+        timestamp'2024-03-30 12:00:00' + make_dt_interval(0, 0, 0, id) AS at, array('a', NULL) AS tags
+    FROM range({})
+"""
+
+
+def test_a_frame_is_a_delta_and_a_view_a_frame(session, flow):
+    declare(flow)
+    orders = session.sql(ORDERS.format(1000))
+    summary = flow.tick("orders", orders)
+    assert (summary.rows_in, summary.views) == (1000, {"totals": 10})
+    orders.createOrReplaceTempView("all_orders")
+    expected = session.sql(
+        "SELECT customer, COUNT(*) AS n, SUM(amount) AS total, MAX(at) AS last FROM all_orders GROUP BY customer"
+    )
+    assert rows(flow.frame("totals").to_arrow()) == rows(expected.to_arrow())
+    assert flow.frame("totals").schema["total"].dataType.simpleString() == "decimal(22,2)"
+    flow.tick("orders", orders.withColumn("_weight", orders.id * 0 - 1))
+    assert flow.frame("orders").count() == 0
+
+
+def test_a_frame_of_a_view_stays_as_it_was(session, flow):
+    declare(flow)
+    flow.tick("orders", session.sql(ORDERS.format(20)))
+    before = flow.frame("totals")
+    for _ in range(20):
+        flow.tick("orders", session.sql(ORDERS.format(20)).to_arrow())
+    assert {row.n for row in before.collect()} == {2}
+    assert {row.n for row in flow.frame("totals").collect()} == {42}
+
+
+def test_a_key_twice_in_a_frame_is_refused(session, flow):
+    flow.register_source("names", "id BIGINT, name STRING", key="id")
+    frame = session.sql("SELECT id % 5 AS id, concat('n', id) AS name FROM range(10)")
+    with pytest.raises(DataError, match="several rows for a key"):
+        flow.tick("names", frame)
+    flow.discard()
+    flow.tick("names", frame.to_arrow())
+    assert rows(flow.snapshot("names")) == [(key, f"n{5 + key}") for key in range(5)]
+
+
+def test_a_failed_tick_can_be_retried_or_discarded(flow):
+    flow.register_source("numbers", "n INT")
+    flow.register_view("inverse", "SELECT n, 10 / n AS inverse FROM numbers")
+    with pytest.raises(DataError, match="by zero"):
+        flow.tick("numbers", [{"n": 0}, {"n": 1}])
+    assert flow.pending
+    with pytest.raises(DataError, match="by zero"):
+        flow.retry()
+    flow.discard()
+    flow.tick("numbers", [{"n": 5}])
+    assert rows(flow.snapshot("inverse")) == [(5, 2.0)]
+
+
+def test_a_token_is_taken_once(flow):
+    flow.register_source("numbers", "n INT")
+    flow.tick("numbers", [{"n": 1}], token="first")
+    assert flow.tick("numbers", [{"n": 1}], token="first").replayed
+    assert rows(flow.snapshot("numbers")) == [(1,)]
+
+
+def test_another_number_of_shards_gives_the_same(session, flow):
+    declare(flow)
+    flow.tick("orders", session.sql(ORDERS.format(100)))
+    before = rows(flow.snapshot("totals"))
+    flow.rescale(3)
+    assert flow.partitions == 3
+    assert rows(flow.snapshot("totals")) == before
+    flow.tick("orders", session.sql(ORDERS.format(100)))
+    assert [row[1] for row in rows(flow.snapshot("totals"))] == [20] * 10
+
+
+def test_explain_says_what_ran_where(session, flow):
+    declare(flow)
+    flow.tick("orders", session.sql(ORDERS.format(10)))
+    text = flow.explain()
+    assert "stage 0" in text
+    assert "aggregate" in text
+    assert text.count("shard 0 on ") == text.count("stage ")
+
+
+def test_a_stream_ticks_the_flow_batch_by_batch(session, flow, tmp_path):
+    flow.register_source("events", "id BIGINT, k STRING")
+    flow.register_view("counts", "SELECT k, COUNT(*) AS n FROM events GROUP BY k")
+    schema = "id BIGINT, k STRING"
+    for number in range(2):
+        path = str(tmp_path / "in" / str(number))
+        session.sql("SELECT id, concat('k', id % 3) AS k FROM range(30)").write.parquet(path)
+        stream = session.spark.readStream.schema(schema).parquet(str(tmp_path / "in" / "*"))
+        with flow.attach(stream, "events", checkpoint=tmp_path / "checkpoint", trigger="available now") as attached:
+            attached.await_termination()
+        assert rows(flow.snapshot("counts")) == [(f"k{at}", 10 * (number + 1)) for at in range(3)]
+
+
+def test_what_cannot_be_done_in_shards_is_refused(flow):
+    flow.register_source("numbers", "n INT")
+    with pytest.raises(UnsupportedError, match="mode 'diff'"):
+        flow.register_view("doubled", "SELECT n * 2 AS n FROM numbers", mode="diff")
+    with pytest.raises(ConfigError, match="0 partitions"):
+        flow.rescale(0)
+
+
+def test_one_process_at_a_time_has_the_lease(session, tmp_path):
+    options = {"partitions": 1, "path": tmp_path / "flow", "metadata": str(tmp_path / "metadata.db")}
+    with PartitionedIncrementalFlow(session, **options) as first:
+        first.register_source("numbers", "n INT")
+        first.tick("numbers", [{"n": 1}])
+        with pytest.raises(LeaseHeld):
+            PartitionedIncrementalFlow(session, **options)
+    with PartitionedIncrementalFlow(session, **options) as second:
+        assert second.epoch == 1
+        assert rows(second.snapshot("numbers")) == [(1,)]
