@@ -4,7 +4,7 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-state bench-partitioned bench-streaming bench-peers docs docs-sql docs-streaming lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-state bench-partitioned bench-streaming bench-process bench-peers docs docs-sql docs-streaming lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,8 +16,8 @@ setup: ## create the environment (packages, and Java if it is missing); the othe
 demo: setup ## a stream into views into files, killed on the way, in under a minute
 	@$(BIN)/python examples/demo.py
 
-test: setup ## run the tests (ARGS="-k name" to choose)
-	@$(BIN)/python -m pytest $(ARGS)
+test: setup ## run the tests, in two processes (ARGS="-k name" to choose)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 campaign: setup ## run the long versions of the model and oracle tests
 	@$(BIN)/python -m pytest --campaign tests/model tests/oracle tests/unit $(ARGS)
@@ -52,6 +52,9 @@ bench-partitioned: setup ## measure ticks of flows in shards side by side with S
 
 bench-streaming: setup ## measure streaming queries side by side with plain PySpark
 	@$(BIN)/python benchmarks/streaming.py
+
+bench-process: setup ## measure process functions on Spark side by side with plain transformWithState
+	@$(BIN)/python benchmarks/process.py
 
 bench-peers: setup ## install the engines that bench-ticks compares with, each in an environment of its own
 	@$(BIN)/python benchmarks/peers.py

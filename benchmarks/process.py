@@ -12,20 +12,22 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from weirflow import Session, Trigger
+from weirflow import Session, StreamingDataFrame, Trigger
 from weirflow.process import ElementContext, OpenContext, ProcessFunction
 from weirflow.process import Row as InputRow
 from weirflow.state import StateDescriptor
 from weirflow.testing.sequence import SequenceSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RESULTS = Path(__file__).parent / "results" / "process.json"
 SCHEMA = pa.schema({"account": pa.int64(), "amount": pa.int64()})
@@ -118,6 +120,7 @@ def run(session: Session, source: SequenceSource, way: str) -> Run:
     def take(batch: Any, _: int) -> None:
         totals.append(batch.agg({"total": "sum"}).collect()[0][0] or 0)
 
+    made: StreamingDataFrame
     if way == "weirflow":
         made = stream.key_by("account").process(RunningTotal())
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from weirflow.ivm import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_WITH_SERVERS = ("cluster", "connector", "docs", "oracle")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,10 +28,18 @@ def pytest_configure() -> None:
         compiled.load()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked as a campaign, unless it is asked for."""
+    """Leave out what is marked as a campaign, unless it is asked for, and part the rest between two processes.
+
+    One has the Spark that tests share, and all tests that need servers; the other has those of pure Python and kills.
+    """
     if not config.getoption("--campaign"):
         items[:] = [item for item in items if item.get_closest_marker("campaign") is None]
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        with_spark = folder in _WITH_SERVERS or "shared_session" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if with_spark else "python"))
 
 
 class SharedSession:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from support.processes import wait_until
 
-from weirflow import Session, StreamingQueryListener, Trigger
+from weirflow import IncrementalFlow, Session, StreamingQueryListener, Trigger
 from weirflow.errors import ConfigError, StreamRefused, UnsupportedError, WeirflowError
 from weirflow.testing.sequence import SequenceSource
 from weirflow.types import QueryState
@@ -86,7 +86,7 @@ def test_errors_and_refusals_are_typed(remote, numbers, tmp_path):
 
 
 def test_a_flow_is_not_where_the_server_is(remote, numbers):
-    with remote.flow("here") as flow:
+    with IncrementalFlow("here") as flow:
         flow.register_source("numbers", "n BIGINT")
         with pytest.raises(UnsupportedError, match="where the flow is not"):
             numbers.stream(remote).write_stream().flow(flow, "numbers").start()

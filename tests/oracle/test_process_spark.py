@@ -196,6 +196,36 @@ def test_timers_by_the_clock_and_state_that_expires(session, tmp_path):
     assert session.query_state(tmp_path, 0, "kept", 1) == 2
 
 
+def test_state_that_has_expired_takes_no_other_key_with_it(session, tmp_path):
+    class Expiring(ProcessFunction):
+        output = "user BIGINT, brief BIGINT"
+
+        def open(self, ctx):
+            self.brief = ctx.value(StateDescriptor("brief", int, int, ttl=Ttl(timedelta(seconds=10), "event")))
+            self.other = ctx.value(StateDescriptor("other", int, int))
+
+        def on_element(self, ctx, key, row):
+            if row["what"] == "write":
+                self.brief.set(key)
+            elif row["what"] == "look":
+                ctx.emit({"user": key, "brief": self.brief.get()})
+            else:
+                self.other.set(key)
+
+    def events(what, second, users):
+        return [{"user": user, "at": START + timedelta(seconds=second), "what": what} for user in users]
+
+    odd, even = [1, 3, 5, 7, 9, 11], [2, 4, 6, 8, 10, 12]
+    with SequenceSource(EVENTS) as source:
+        source.add(events("write", 100, odd) + events("write", 108, even))
+        source.add(events("other", 111, [99]))
+        source.add(events("look", 112, odd) + events("other", 112, even))
+        found = on_spark(source.stream(session).with_event_time("at"), tmp_path, "user", Expiring())
+    assert multisets(found) == multisets({"output": [{"user": user, "brief": None} for user in odd]})
+    left = session.state_table(tmp_path, 0, "brief").to_arrow().to_pylist()
+    assert sorted(row["value"] for row in left if row["user"] in even) == even
+
+
 def test_what_a_function_raises_names_it_and_the_key(session, tmp_path):
     class Failing(ProcessFunction):
         output = "user BIGINT"

@@ -32,14 +32,18 @@ def open_shop(path: Path | str, **options: Any) -> PartitionedFlow:
 def run(flow: PartitionedFlow, ticks: int, file: Path) -> Iterator[int]:
     """Bring the flow to this number of ticks and note every delta in ``file``; yields after each tick."""
     shop_flow.declare(flow)
-    seen = max((epoch for epoch, view, _ in _lines(file) if not view), default=0)
-    watches = {name: flow.watch_output(name, from_epoch=seen) for name in shop_flow.VIEWS}
+    watches = {name: flow.watch_output(name, from_epoch=seen(file)) for name in shop_flow.VIEWS}
     _note(flow, watches, file)
     for number in range(1, ticks + 1):
         if number > flow.epoch:
             shop_flow.tick(flow, number)
             _note(flow, watches, file)
             yield flow.epoch
+
+
+def seen(file: Path) -> int:
+    """The last epoch that is noted completely."""
+    return max((epoch for epoch, view, _ in _lines(file) if not view), default=0)
 
 
 def told(file: Path) -> dict[tuple[int, str], list[str]]:

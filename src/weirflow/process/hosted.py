@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weirflow.errors import ConfigError, UnsupportedError
@@ -10,7 +9,7 @@ from weirflow.process.emitted import Outputs
 from weirflow.process.function import LATE, KeyedFunction, ProcessFunction
 from weirflow.process.hosted_slots import HostedDeclaring
 from weirflow.process.hosted_timers import HostedTimers, fire
-from weirflow.process.instance import Context, Moment
+from weirflow.process.instance import Context, Moment, copied
 from weirflow.process.intake import Intake
 from weirflow.process.schemas import output_schema, side_schemas
 from weirflow.process.timers import NoTimers
@@ -63,6 +62,10 @@ class HostedFunction:
         event_time: the one with the time of the event.
         time: by which time the engine fires timers; None for neither.
 
+    Attributes:
+        has_timers: whether timers may fire.
+        judges_late: whether the function wants late rows, so that the engine must not drop them.
+
     Raises:
         ConfigError: it is no ``ProcessFunction``, or its schemas or slots cannot be used.
         UnsupportedError: it needs what only embedded runners have.
@@ -78,6 +81,7 @@ class HostedFunction:
         self.time = time
         self._columns = tuple(columns)
         self._event_time = event_time
+        self.has_timers = type(function).on_timer is not KeyedFunction.on_timer
         self.judges_late = LATE in function.side_outputs and event_time is not None
         self._done: set[Any] = set()
 
@@ -92,14 +96,9 @@ class HostedFunction:
         """The side outputs."""
         return list(self.function.side_outputs)
 
-    @property
-    def has_timers(self) -> bool:
-        """Whether timers may fire."""
-        return type(self.function).on_timer is not KeyedFunction.on_timer
-
     def lifetimes(self) -> set[TimeKind]:
         """By which times slots expire. It opens a copy, so that what cannot be is known before anything runs."""
-        trial = copy.deepcopy(self)
+        trial = HostedFunction(copied(self.function), self._columns, event_time=self._event_time, time=self.time)
         host = _Trial()
         trial.open(host)
         trial.close()
@@ -137,7 +136,7 @@ class HostedFunction:
         Timers by event time that are due fire first: the watermark had passed them before these rows came.
         """
         self._begin(key, now, watermark)
-        if self.time == "event" and self._moment.watermark is not None:
+        if self.has_timers and self.time == "event" and self._moment.watermark is not None:
             self._fire(key, self._moment.watermark)
         timed = self._on_time(key, rows)
         if self._whole_batches:
@@ -206,7 +205,7 @@ class HostedFunction:
             yield row
 
     def _fire(self, key: Any, until: int) -> None:
-        if self._timers is None or not self.has_timers:
+        if self._timers is None:
             return
         kind = self.time
         assert kind is not None, "the engine fires timers"

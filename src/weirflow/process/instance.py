@@ -76,7 +76,7 @@ class Instance:
         user_code: UserCode,
     ) -> None:
         self.groups = groups
-        self.function = _copied(function)
+        self.function = copied(function)
         self.backend = backend if isinstance(backend, TtlStateBackend) else TtlStateBackend(backend, lambda: moment.now)
         self._store = KeyedStateStore(self.backend, operator, owned=groups)
         self._progress = StoredProgress(self._store)
@@ -164,7 +164,8 @@ class Instance:
             yield row
 
 
-def _copied(function: KeyedFunction) -> KeyedFunction:
+def copied(function: KeyedFunction) -> KeyedFunction:
+    """A copy of a function, for an instance; ``ConfigError`` if it cannot be copied."""
     try:
         return copy.deepcopy(function)
     except Exception as error:

@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from weirflow.errors import ConfigError, DataError
@@ -67,6 +67,11 @@ def _spark_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
             f"The column {name!r} of type {column.type} holds a value that Spark cannot: {error}.",
             hint="Spark's times have microseconds and its decimals 38 digits; round or cast the column first",
         ) from error
+
+
+def spark_schema(schema: pa.Schema) -> Any:
+    """The columns that Spark has for rows of an Arrow schema."""
+    return from_arrow_schema(pa.schema([field.with_type(spark_type(field.type)) for field in schema]))
 
 
 def frame_schema(native: Any) -> pa.Schema:

@@ -68,7 +68,7 @@ class HandleBackend:
 
     def __init__(self) -> None:
         self._variables: dict[bytes, Variable] = {}
-        self._key = 0
+        self._key = b""
 
     def add(self, slot: str, variable: Variable) -> None:
         """Have a slot in a variable."""
@@ -76,7 +76,7 @@ class HandleBackend:
 
     def begin(self, key: bytes) -> None:
         """Another key is current, which has these bytes."""
-        self._key = len(key)
+        self._key = key
         for variable in self._variables.values():
             variable.forget()
 
@@ -86,7 +86,7 @@ class HandleBackend:
             return None
         slot = slot_of(key)
         found = self._variables.get(slot)
-        return None if found is None else found.get(key[_GROUP + len(slot) + self._key :])
+        return None if found is None else found.get(key[_GROUP + len(slot) + len(self._key) :])
 
     def multi_get(self, operator: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """See ``StateBackend``."""
@@ -98,18 +98,21 @@ class HandleBackend:
         found = self._variables.get(slot) if operator != NOBODY else None
         if found is None:
             return iter(())
-        base = start[: _GROUP + len(slot) + self._key]
+        base = start[: _GROUP + len(slot) + len(self._key)]
         entries = ((base + place, data) for place, data in found.entries(reverse=reverse))
         return (entry for entry in entries if start <= entry[0] < end)
 
     def write(self, changes: Changes) -> None:
-        """See ``StateBackend``. Spark's own catalogue of variables takes the place of ours."""
+        """See ``StateBackend``. Spark's own catalogue of variables takes the place of ours.
+
+        What another key's reads have found expired is left: it cannot be reached now, and is absent all the same.
+        """
         by_slot: dict[bytes, dict[bytes, bytes | None]] = {}
         for operator, own in changes.items():
             for key, data in own.items():
-                if operator != NOBODY and key < BROADCAST:
-                    slot = slot_of(key)
-                    by_slot.setdefault(slot, {})[key[_GROUP + len(slot) + self._key :]] = data
+                slot = slot_of(key)
+                if operator != NOBODY and key < BROADCAST and key.startswith(self._key, _GROUP + len(slot)):
+                    by_slot.setdefault(slot, {})[key[_GROUP + len(slot) + len(self._key) :]] = data
         for slot, entries in by_slot.items():
             self._variables[slot].write(entries)
 

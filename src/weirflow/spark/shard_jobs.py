@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from weirflow.errors import QueryError
 from weirflow.spark.arrow import spark_table
 
 if TYPE_CHECKING:
@@ -20,6 +23,13 @@ if TYPE_CHECKING:
 StageWork = Callable[[int, Iterable[bytes], str], Iterator[tuple[int, bytes]]]
 """What a stage does on a shard, somewhere, with the parcels that came for it: parcels for shards of the next stage."""
 
+_log = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+"""How often a job is tried whose executors are lost over and over; Spark has run its tasks four times by then."""
+_LOST = re.compile(
+    r"ExecutorLostFailure|FetchFailed|Python worker exited unexpectedly|has failed the maximum allowable"
+)
 _SENT = "shard int, parcel binary"
 _DONE = "done binary"
 _SENT_SCHEMA = pa.schema([("shard", pa.int32()), ("parcel", pa.binary())])
@@ -59,23 +69,36 @@ class ShardJobs:
                 frame = frame.mapInArrow(_StageFunction(work), _SENT)
             return list(frame.collect())
 
-        return [bytes(row.parcel) for row in self._run("run a tick", job)]
+        return [bytes(row.parcel) for row in self._surely("run a tick", job)]
 
     def over(self, frame: Any, work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]) -> list[bytes]:
         """Run work on the rows of each partition of a frame, where they are; returns what it says."""
         native = getattr(frame, "spark", frame)
-        rows = self._run("take a delta in", lambda: native.mapInArrow(_OverFunction(work), _DONE).collect())
+        rows = self._surely("take a delta in", lambda: native.mapInArrow(_OverFunction(work), _DONE).collect())
         return [bytes(row.done) for row in rows]
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """Run work for each shard; returns what it says, in any order."""
-        rows = self._run("move shards", lambda: self._shards(shards).mapInArrow(_EachFunction(work), _DONE).collect())
+        rows = self._surely(
+            "move shards", lambda: self._shards(shards).mapInArrow(_EachFunction(work), _DONE).collect()
+        )
         return [bytes(row.done) for row in rows]
 
     def rows(self, schema: pa.Schema, shards: int, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
         """A frame of the batches that work gives for each shard, when the frame is run."""
         columns = from_arrow_schema(spark_table(schema.empty_table()).schema, prefer_timestamp_ntz=True)
         return self._shards(shards).mapInArrow(_RowsFunction(work, columns), columns)
+
+    def _surely(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:
+        """Run a job, and once more if what failed was Spark: what the tasks of a lost job wrote counts for nothing."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return list(self._run(what, job))
+            except QueryError as error:
+                if not is_lost(error):
+                    raise
+                _log.warning("the job to %s was lost and is run again: %s", what, error.message)
+        return list(self._run(what, job))
 
     def _shards(self, count: int) -> Any:
         """A frame of one row in each of ``count`` partitions."""
@@ -87,6 +110,11 @@ class ShardJobs:
             # A plan that changes on its way could put two shards into one task.
             self._native.conf.set("spark.sql.adaptive.enabled", "false")
         return self._native
+
+
+def is_lost(error: QueryError) -> bool:
+    """Whether a job failed because its executors went away, and for nothing in the data or the code."""
+    return type(error) is QueryError and _LOST.search(error.message) is not None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.listeners import Event, StreamingQueryListener
 
 _END = None
+_LAST_SECONDS = 2.0
 
 
 class Outcomes(Protocol):
@@ -43,7 +44,8 @@ class EventBus:
     def __init__(self, spark: Callable[[], Any], outcomes: Outcomes) -> None:
         self._spark = spark
         self._outcomes = outcomes
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._ended = threading.Condition(self._lock)
         self._listeners: list[ListenerThread] = []
         self._forget: Callable[[], None] | None = None
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -73,6 +75,8 @@ class EventBus:
     def close(self) -> None:
         """End all threads, after what has happened so far was told."""
         with self._lock:
+            # Spark tells of the end of a query a moment after it.
+            self._ended.wait_for(lambda: not self._names, _LAST_SECONDS)
             forget, self._forget = self._forget, None
             thread, self._thread = self._thread, None
         if forget is not None:
@@ -89,9 +93,11 @@ class EventBus:
         while (event := self._queue.get()) is not _END:
             made = self._event(event)
             with self._lock:
-                listeners = list(self._listeners)
-            for one in listeners:
-                one.put(made)
+                for one in self._listeners:
+                    one.put(made)
+                if isinstance(made, QueryTerminated):
+                    self._names.pop(made.run_id, None)
+                    self._ended.notify_all()
 
     def _event(self, event: Any) -> Event:
         query, run = event.query_id, event.run_id
@@ -107,6 +113,4 @@ class EventBus:
             case _:
                 known = self._outcomes.outcome(run)
                 error, restarting = known or (QueryError(event.text) if event.text else None, False)
-                return QueryTerminated(
-                    query, run, self._names.pop(run, None), error, self._last.pop(run, None), restarting
-                )
+                return QueryTerminated(query, run, self._names.get(run), error, self._last.pop(run, None), restarting)

@@ -51,6 +51,7 @@ class QueryProgress:
         """From the JSON that Spark makes of it."""
         raw = json.loads(text)
         operators = raw.get("stateOperators") or []
+        sources = raw.get("sources") or []  # over Spark Connect only they have counts
         written = (raw.get("sink") or {}).get("numOutputRows", -1)
         return cls(
             query_id=raw["id"],
@@ -58,10 +59,10 @@ class QueryProgress:
             name=raw.get("name"),
             batch=raw["batchId"],
             trigger=datetime.fromisoformat(raw["timestamp"]),
-            input_rows=int(raw.get("numInputRows") or 0),
+            input_rows=sum(int(one.get("numInputRows") or 0) for one in sources),
             output_rows=int(written) if written is not None and written >= 0 else None,
-            input_rows_per_second=_rate(raw.get("inputRowsPerSecond")),
-            processed_rows_per_second=_rate(raw.get("processedRowsPerSecond")),
+            input_rows_per_second=sum(_rate(one.get("inputRowsPerSecond")) for one in sources),
+            processed_rows_per_second=sum(_rate(one.get("processedRowsPerSecond")) for one in sources),
             watermark=_watermark(raw.get("eventTime") or {}),
             late_rows=sum(one.get("numRowsDroppedByWatermark", 0) for one in operators),
             state_rows=sum(one.get("numRowsTotal", 0) for one in operators),

@@ -57,7 +57,9 @@ class SequenceSource:
 
     def stream(self, session: Session) -> StreamingDataFrame:
         """The stream, in a Session; several queries may read it, each from its beginning."""
-        columns = session.from_arrow(self.schema.empty_table()).schema
+        from weirflow.spark.arrow import spark_schema  # noqa: PLC0415 - imports pyspark
+
+        columns = spark_schema(self.schema)
         return session.read_stream("parquet", self._folder, schema=columns, maxFilesPerTrigger=1)
 
     def close(self) -> None:

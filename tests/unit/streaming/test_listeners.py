@@ -46,7 +46,8 @@ def test_a_blocked_listener_does_not_hold_up_the_end():
 
 def test_progress_is_read_from_sparks_json():
     text = """{"id": "q", "runId": "r", "name": null, "timestamp": "2024-01-01T00:00:00.000Z", "batchId": 3,
-        "numInputRows": 5, "inputRowsPerSecond": "NaN", "processedRowsPerSecond": 12.6,
+        "sources": [{"numInputRows": 3, "inputRowsPerSecond": "NaN", "processedRowsPerSecond": 12.5},
+            {"numInputRows": 2, "processedRowsPerSecond": 0.1}],
         "durationMs": {"triggerExecution": 70}, "eventTime": {"watermark": "1970-01-01T00:00:00.000Z"},
         "stateOperators": [{"numRowsTotal": 2, "memoryUsedBytes": 10, "numRowsDroppedByWatermark": 1}],
         "sink": {"numOutputRows": -1}}"""
