@@ -272,7 +272,9 @@ def _python_traceback(text: str) -> str:
     start = text.find(_TRACEBACK)
     trace = text[start:].strip() if start >= 0 else text.strip()
     trace = re.split(r"\n\nJVM stacktrace|\s+SQLSTATE: \w{5}$", trace, maxsplit=1)[0].rstrip()
-    return f"A Python function that Spark ran raised {trace.splitlines()[-1]}\n{trace}"
+    # Notes of an error are indented.
+    raised = next((line for line in reversed(trace.splitlines()) if line[:1].strip()), trace)
+    return f"A Python function that Spark ran raised {raised}\n{trace}"
 
 
 def _lost_session() -> SessionError:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _starting = threading.Lock()
 
@@ -20,12 +21,13 @@ _starting = threading.Lock()
 def process_settings(shape: QueryShape, *, ends: bool) -> dict[str, str]:
     """What a query with process functions needs.
 
-    Their state is in several column families, which only RocksDB has. Timers by the clock ask for one more batch
+    Their state is in several column families, which only RocksDB has; a batch saves what has changed in it. Timers by the clock ask for one more batch
     after every batch, so that a query that shall end when its input does would not.
     """
     if not shape.processes:
         return {}
-    return {_PROVIDER: _ROCKSDB, **({_EMPTY_BATCHES: "false"} if shape.by_clock and ends else {})}
+    without_empty = {_EMPTY_BATCHES: "false"} if shape.by_clock and ends else {}
+    return {_PROVIDER: _ROCKSDB, _CHANGELOG: "true", **without_empty}
 
 
 @contextlib.contextmanager

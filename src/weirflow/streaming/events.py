@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weirflow.errors import QueryError
@@ -90,14 +91,26 @@ class EventBus:
             one.close()
 
     def _hand_on(self) -> None:
-        while (event := self._queue.get()) is not _END:
-            made = self._event(event)
-            with self._lock:
-                for one in self._listeners:
-                    one.put(made)
-                if isinstance(made, QueryTerminated):
-                    self._names.pop(made.run_id, None)
-                    self._ended.notify_all()
+        """Spark tells of a start at once and of all else a moment later: what a restart brings waits for the end."""
+        present: dict[str, str] = {}
+        held: dict[str, list[Any]] = {}
+        again: deque[Any] = deque()
+        while (event := again.popleft() if again else self._queue.get()) is not _END:
+            if present.setdefault(event.query_id, event.run_id) != event.run_id:
+                held.setdefault(event.query_id, []).append(event)
+                continue
+            self._tell(self._event(event))
+            if event.kind.name == "TERMINATED":
+                del present[event.query_id]
+                again.extend(held.pop(event.query_id, []))
+
+    def _tell(self, event: Event) -> None:
+        with self._lock:
+            for one in self._listeners:
+                one.put(event)
+            if isinstance(event, QueryTerminated):
+                self._names.pop(event.run_id, None)
+                self._ended.notify_all()
 
     def _event(self, event: Any) -> Event:
         query, run = event.query_id, event.run_id

@@ -16,16 +16,18 @@ from weirflow.ivm.partitioned.files import flow_files
 from weirflow.ivm.partitioned.relation_rows import relation_rows
 from weirflow.ivm.partitioned.reports import RowsRef
 from weirflow.ivm.partitioned.routes import split_by
+from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from weirflow.ivm.flow.source import Source
-    from weirflow.ivm.zset.batch import Batch
 
 Moved = list[tuple[str, int, RowsRef]]
 """Sources, shards, and where the rows are."""
+
+_ROWS_IN_FILE = 1 << 19
 
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, int, RowsRef]])
 
@@ -55,10 +57,21 @@ class SplitRows:
         definition = decode_definition(self.definition)
         source, columns = reader(definition.sources[self.source]), definition.columns[self.source]
         files = flow_files(self.uri)
+        waiting: dict[int, list[Batch]] = {}
+
+        def written(shard: int) -> bytes:
+            rows = Batch.concat(waiting.pop(shard))
+            ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
+            return msgspec.msgpack.encode([(self.source, shard, ref)])
+
         for batch in batches:
             for shard, rows in split(source.weighted(batch), columns, self.shards).items():
-                ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
-                yield msgspec.msgpack.encode([(self.source, shard, ref)])
+                parts = waiting.setdefault(shard, [])
+                parts.append(rows)
+                if sum(map(len, parts)) >= _ROWS_IN_FILE:
+                    yield written(shard)
+        for shard in list(waiting):
+            yield written(shard)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.partitioned.reports import StageTask, StateRefs
 
 _ALL = 1 << 62
+_MANY = 1 << 14
 
 
 @dataclass
@@ -180,7 +181,7 @@ class Shard:
             node = self._spread.nodes[number]
             inputs = [done.rows[one] for one in node.inputs if one in done.rows]
             if isinstance(node.operator, Exchange):
-                parts = node.operator.split(inputs[0], shards) if inputs else {}
+                parts = node.operator.split(_fewer(inputs[0]), shards) if inputs else {}
                 done.sent += [(shard, number, rows) for shard, rows in parts.items()]
                 continue
             if isinstance(node.operator, Input):
@@ -205,6 +206,11 @@ class Shard:
             self._blueprint.program.store(name).arrangement,
             arranged.positions,
         )
+
+
+def _fewer(rows: Batch) -> Batch:
+    """Many rows with equal ones added up, before they travel."""
+    return consolidate(rows) if len(rows) >= _MANY else rows
 
 
 def _require_keys_once(source: Source, rows: Batch) -> None:

@@ -7,16 +7,29 @@ from typing import TYPE_CHECKING
 
 from weirflow.ivm.circuit.circuit import Circuit, Input, Node
 from weirflow.ivm.circuit.fingerprint import fingerprint
+from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.join import Join
 from weirflow.ivm.operators.match import Match
 from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.partitioned.placing import place, whole_rows
-from weirflow.ivm.partitioned.routes import ByColumns, Exchange, Partitioning, Route, Single, after
+from weirflow.ivm.partitioned.routes import (
+    ByColumns,
+    Exchange,
+    Partitioning,
+    Route,
+    Single,
+    Somewhere,
+    ToOne,
+    after,
+)
+from weirflow.ivm.partitioned.two_steps import two_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from weirflow.ivm.compiler.program import Program
+    from weirflow.ivm.operators.operator import Operator
+    from weirflow.ivm.partitioned.two_steps import TwoSteps
 
 
 @dataclass
@@ -111,6 +124,11 @@ class Spread:
             return
         if isinstance(node.operator, TopK) and not isinstance(self.partitionings[inputs[0]], Single):
             inputs = [self._first_of_each_shard(node, node.operator, inputs[0])]
+        if isinstance(node.operator, Aggregate) and not node.operator.keys:
+            steps = None if isinstance(self.partitionings[inputs[0]], Single) else two_steps(node.operator.calls)
+            if steps is not None:
+                self._at[number] = self._in_two_steps(node, steps, inputs[0])
+                return
         placement = place(node.operator, [self.partitionings[one] for one in inputs])
         moved = [
             one if route is None else self._exchange(one, route)
@@ -119,9 +137,18 @@ class Spread:
         self._at[number] = self._append(node, moved, placement.output)
 
     def _first_of_each_shard(self, node: Node, operator: TopK, source: int) -> int:
-        mark = fingerprint("local", [node.fingerprint])
-        local = Node(operator.local(), (source,), f"{node.label} of the shard", mark)
+        local = self._part(node, operator.local(), f"{node.label} of the shard")
         return self._append(local, [source], self.partitionings[source])
+
+    def _in_two_steps(self, node: Node, steps: TwoSteps, source: int) -> int:
+        local = self._append(self._part(node, steps.local, "aggregate of the shard"), [source], Somewhere())
+        together = self._exchange(local, ToOne())
+        final = self._append(self._part(node, steps.final, "aggregate"), [together], Single())
+        return self._append(self._part(node, steps.output, "project"), [final], Single())
+
+    def _part(self, node: Node, operator: Operator, label: str) -> Node:
+        """A node that does a part of another one's work."""
+        return Node(operator, (), label, fingerprint(label, [node.fingerprint]))
 
     def _exchange(self, source: int, route: Route) -> int:
         if (source, route) not in self._exchanged:

@@ -101,6 +101,7 @@ class Aggregate(Operator):
     def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> None:
         super().__init__([*(key.type for key in keys), *(call.type for call in calls)])
         self.keys = tuple(keys)
+        self.calls = tuple(calls)
         self._key_count = len(keys)
         expressions = list(keys)
         self._calls = [make_call(call, self.types[: self._key_count], expressions) for call in calls]
