@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support import partitioned_shop, shop_flow
+from support.generator.campaign import seeds, shown
 from support.nursery import Nursery
 
 from weirflow.errors import LeaseLost
@@ -53,15 +54,15 @@ def test_a_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, point,
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(60))
-def test_kill_after_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, seed):
-    chosen = random.Random(seed)
-    path = tmp_path / "shop"
-    kills = 0
-    while kills < 4:
-        kills += nursery.live(path, TICKS, point=chosen.choice(PARTITIONED_POINTS), nth=chosen.randrange(1, 8))
-    nursery.live(path, TICKS)
-    check(path, undisturbed)
+def test_kill_after_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, capsys):
+    show, kills = shown(capsys), 0
+    for seed in seeds(80):
+        chosen = random.Random(seed)
+        path = tmp_path / str(seed)
+        while nursery.live(path, TICKS, point=chosen.choice(PARTITIONED_POINTS), nth=chosen.randrange(1, 8)):
+            kills += 1
+        check(path, undisturbed)
+        show(f"up to seed {seed}: {kills} kills")
 
 
 def test_a_tick_that_was_begun_survives_that_its_heirs_are_killed_too(nursery, tmp_path):

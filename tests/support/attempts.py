@@ -1,9 +1,10 @@
-"""Two processes that both run every task, and one counts: retried, speculative and zombie attempts all the time."""
+"""Two processes that run tasks in turn or both, and one counts: retried, speculative and zombie attempts."""
 
 from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from weirflow.ivm.partitioned.executor import InThisProcess
@@ -20,7 +21,7 @@ Sent = list[tuple[int, bytes]]
 
 
 class TwoAttempts(InThisProcess):
-    """Runs each task in two processes, each with state of its own at hand, and takes what one of them sends.
+    """Runs each task in one or both of two processes, which have state of their own at hand, and takes what one sends.
 
     Attributes:
         files: the packs of tasks that counted, and of those that did not.
@@ -39,18 +40,17 @@ class TwoAttempts(InThisProcess):
         for task in stages:
             sent: dict[int, list[bytes]] = {}
             for shard in range(task.shards):
-                attempts = [
-                    one.submit(_attempt, encode_task(task), shard, waiting.get(shard, [])) for one in self._processes
-                ]
-                both = [attempt.result() for attempt in attempts]
-                self._chosen.shuffle(both)
-                for found, files in zip(both, self.files, strict=True):
-                    files.update(*(report.packs for report in _reports(found) if report.stage == task.stage))
-                self.warm += sum(report.warm for report in _reports(both[0]) if report.stage == task.stage)
-                for target, parcel in both[0]:
+                # Mostly one process alone, so that the other one's state falls behind.
+                running = self._chosen.sample(self._processes, self._chosen.choice([1, 1, 2]))
+                attempts = [one.submit(_attempt, encode_task(task), shard, waiting.get(shard, [])) for one in running]
+                counts, *others = [_own(attempt.result(), task.stage) for attempt in attempts]
+                self.warm += counts.report.warm
+                self.files[0].update(counts.report.packs)
+                self.files[1].update(*(one.report.packs for one in others))
+                for target, parcel in counts.sent:
                     sent.setdefault(target, []).append(parcel)
             waiting = sent
-        return [report for parcels in waiting.values() for report in _reports([(0, one) for one in parcels])]
+        return [report for parcels in waiting.values() for report in _reports(parcels)]
 
     def __enter__(self) -> Self:
         return self
@@ -60,9 +60,20 @@ class TwoAttempts(InThisProcess):
             process.shutdown()
 
 
-def _reports(sent: Sent) -> list[ShardReport]:
-    parcels = [decode_parcel(data) for _, data in sent]
-    return [parcel.report for parcel in parcels if parcel.report is not None]
+@dataclass(frozen=True)
+class _Attempt:
+    sent: Sent
+    report: ShardReport
+
+
+def _own(sent: Sent, stage: int) -> _Attempt:
+    (report,) = [one for one in _reports([data for _, data in sent]) if one.stage == stage]
+    return _Attempt(sent, report)
+
+
+def _reports(parcels: list[bytes]) -> list[ShardReport]:
+    found = [decode_parcel(data).report for data in parcels]
+    return [report for report in found if report is not None]
 
 
 def _attempt(task: bytes, shard: int, parcels: list[bytes]) -> Sent:

@@ -21,8 +21,8 @@ _starting = threading.Lock()
 def process_settings(shape: QueryShape, *, ends: bool) -> dict[str, str]:
     """What a query with process functions needs.
 
-    Their state is in several column families, which only RocksDB has; a batch saves what has changed in it. Timers by the clock ask for one more batch
-    after every batch, so that a query that shall end when its input does would not.
+    Their state is in several column families, which only RocksDB has; a batch saves what has changed in it. Timers by
+    the clock ask for one more batch after every batch, so that a query that shall end when its input does would not.
     """
     if not shape.processes:
         return {}

@@ -6,9 +6,9 @@ from weirflow.errors import DataError, QueryError, UserCodeError
 from weirflow.spark.shard_jobs import ShardJobs
 
 LOST = QueryError(
-    "Job aborted due to stage failure: Task 1 in stage 12.0 failed 4 times, most recent failure: Lost task 1.0 in stage "
-    "12.0 (TID 37) (127.0.0.1 executor 3): ExecutorLostFailure (executor 3 exited caused by one of the running tasks) "
-    "Reason: Command exited with code 137"
+    "Job aborted due to stage failure: Task 1 in stage 12.0 failed 4 times, most recent failure: Lost task 1.0 in "
+    "stage 12.0 (TID 37) (127.0.0.1 executor 3): ExecutorLostFailure (executor 3 exited caused by one of the running "
+    "tasks) Reason: Command exited with code 137"
 )
 
 
