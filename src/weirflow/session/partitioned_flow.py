@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
 import tempfile
 import weakref
 from pathlib import Path
@@ -13,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import ConfigError
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.session.feeds import Feeds, check_name
+from weirflow.session.leadership import Leadership
 from weirflow.session.spark_stages import SparkStages
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
-    from weirflow.metadata import Lease, LeaseKeeper, Metadata
+    from weirflow.metadata import Node
     from weirflow.session.attachment import Attachment
     from weirflow.session.session import Session
     from weirflow.spark.frame import DataFrame
@@ -61,9 +60,11 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         uri = self._place(name, path)
         stages = SparkStages(session)
         shards = partitions if partitions is not None else stages.parallelism
-        self._store, self._lease, self._keeper = self._leased(uri, metadata, lease_seconds, wait)
+        store = self._metadata(metadata)
+        self._leadership = None if store is None else Leadership(store, uri, name, lease_seconds, wait)
+        lease = None if self._leadership is None else self._leadership.lease
         try:
-            super().__init__(uri, shards, stages, name=name, lease=self._lease, **options)
+            super().__init__(uri, shards, stages, name=name, lease=lease, **options)
         except BaseException:
             self._let_go()
             raise
@@ -100,6 +101,10 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         folder = local / "streams" / chosen if checkpoint is None and local is not None else checkpoint
         return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=None)
 
+    def alive_nodes(self) -> tuple[Node, ...]:
+        """The processes that coordinate flows of the metadata store and were heard of lately; none without a store."""
+        return () if self._leadership is None else self._leadership.store.alive_nodes()
+
     def close(self) -> None:
         """Stop what is attached, end all watches, let the lease go. What was ticked stays, but in a temporary flow."""
         try:
@@ -127,33 +132,20 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         self._temporary = tempfile.mkdtemp(prefix="weirflow-flow-")
         return self._temporary
 
-    def _leased(
-        self, uri: str, metadata: str | None, seconds: float, wait: float | None
-    ) -> tuple[Metadata | None, Lease | None, LeaseKeeper | None]:
-        from weirflow.metadata import LeaseKeeper, open_metadata  # noqa: PLC0415 - only where there is a store
-
+    def _metadata(self, given: str | None) -> str | None:
+        """Where leases are kept: as given, or as the Session's profile has it."""
         settings, profile = self._session.settings, self._session.describe().profile
-        if metadata is None and profile is Profile.SINGLE_NODE_DURABLE and settings.path is not None:
-            metadata = str(settings.path / "metadata.db")
-        elif metadata is None and profile is Profile.DISTRIBUTED_DURABLE and settings.metadata_url is not None:
-            metadata = settings.metadata_url.get_secret_value()
-        if metadata is None:
-            return None, None, None
-        store = open_metadata(metadata)
-        try:
-            lease = store.acquire(f"flow/{uri}", f"{socket.gethostname()}/{os.getpid()}", seconds, wait)
-        except BaseException:
-            store.close()
-            raise
-        return store, lease, LeaseKeeper(lease)
+        if given is not None:
+            return given
+        if profile is Profile.SINGLE_NODE_DURABLE and settings.path is not None:
+            return str(settings.path / "metadata.db")
+        if profile is Profile.DISTRIBUTED_DURABLE and settings.metadata_url is not None:
+            return settings.metadata_url.get_secret_value()
+        return None
 
     def _let_go(self) -> None:
-        if self._keeper is not None and self._lease is not None and self._store is not None:
-            self._keeper.stop()
-            if self._lease.valid:
-                self._lease.release()
-            self._store.close()
-            self._keeper = None
+        if self._leadership is not None:
+            self._leadership.end()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
