@@ -7,7 +7,7 @@ from weirflow.errors import ConfigError, UnsupportedError
 
 
 def test_a_flow_on_a_connect_server(connect_server, tmp_path):
-    with Session.distributed(connect_server.endpoint, token=connect_server.token) as session:
+    with Session.distributed(connect_server.url, token=connect_server.token) as session:
         with pytest.raises(ConfigError, match="all executors reach"):
             session.flow("shop", partitions=2)
         flow = session.flow("shop", partitions=2, path=tmp_path / "flow")

@@ -40,6 +40,7 @@ class Launch:
         function: what takes batches or rows, if the sink is a function.
         flow: the flow and its source, if the sink is one.
         policy: whether it is started again after an error.
+        savepoint: what it begins with, and where that is.
     """
 
     frame: Any
@@ -55,6 +56,7 @@ class Launch:
     function: Callable[..., Any] | Any = None
     flow: tuple[Any, str] | None = None
     policy: RestartPolicy | None = None
+    savepoint: tuple[str, str | None] | None = None
 
     def check(self) -> Asked:
         """What is asked for, found to be possible; raises ``StreamRefused`` or ``ConfigError``."""

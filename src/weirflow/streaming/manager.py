@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
 from weirflow.streaming.events import EventBus
+from weirflow.streaming.saving import savepoints_of
 from weirflow.streaming.starting import adopt_query, start_query
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from weirflow.errors import WeirflowError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.listeners import StreamingQueryListener
     from weirflow.streaming.query import StreamingQuery
     from weirflow.streaming.run import QueryRun
+    from weirflow.streaming.savepoints import QuerySavepoints
 
 _STOP_SECONDS = 5.0
 _REMEMBERED = 100
@@ -104,6 +107,14 @@ class StreamingQueryManager:
     def remove_listener(self, listener: StreamingQueryListener) -> None:
         """Tell it no more, after what has happened so far."""
         self._bus.remove(listener)
+
+    def savepoints(self, at: str | os.PathLike[str] | None = None) -> QuerySavepoints:
+        """The savepoints of queries at a place: list, copy, restore and delete them.
+
+        Args:
+            at: a folder or storage URI; by default where the Session's profile keeps checkpoints.
+        """
+        return savepoints_of(self._host, None if at is None else str(at))
 
     def stop_all(self) -> None:
         """Stop every query, each after its batch."""

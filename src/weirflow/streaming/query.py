@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, UnsupportedError
 
 if TYPE_CHECKING:
+    import os
+
     import pyarrow as pa
 
     from weirflow.errors import WeirflowError
     from weirflow.streaming.progress import QueryProgress
     from weirflow.streaming.run import QueryRun
+    from weirflow.streaming.savepoints import QuerySavepoint
+    from weirflow.streaming.saving import QuerySaver
     from weirflow.types import Delivery, OutputMode, QueryState
 
 _STOP_SECONDS = 5.0
@@ -65,14 +69,23 @@ class StreamingQuery:
         rows: reads what a memory sink holds; None for other sinks.
         forget: called after the end of a query whose handle was dropped.
         owned: whether the query is stopped when the handle is dropped.
+        saver: makes savepoints of it; None if it is not known what the query is.
     """
 
     def __init__(
-        self, run: QueryRun, info: QueryInfo, rows: Any = None, forget: Any = None, *, owned: bool = True
+        self,
+        run: QueryRun,
+        info: QueryInfo,
+        rows: Any = None,
+        forget: Any = None,
+        *,
+        owned: bool = True,
+        saver: QuerySaver | None = None,
     ) -> None:
         self._run = run
         self._info = info
         self._rows = rows
+        self._saver = saver
         if owned:
             finalizer = weakref.finalize(self, _abandon, run, forget)
             finalizer.atexit = False  # the Session is closed then
@@ -157,6 +170,24 @@ class StreamingQuery:
         that batch. What had ended it before stays in ``exception``.
         """
         self._run.stop(within)
+
+    def savepoint(self, name: str, to: str | os.PathLike[str] | None = None) -> QuerySavepoint:
+        """Save state and positions of the last batch that is committed, under a name; the query runs on.
+
+        Args:
+            name: what the savepoint is called.
+            to: a folder or storage URI; by default where the Session's profile keeps checkpoints.
+
+        Raises:
+            ObjectExists: there is a savepoint of that name; it is untouched.
+            StreamRefused: nothing is committed yet, or the query has no batches.
+            StorageError: the storage failed; the savepoint is not there.
+        """
+        if self._saver is None:
+            raise UnsupportedError(
+                f"What the query {self.name!r} is made of is known where it was started.", hint="save it there"
+            )
+        return self._saver.save(name, None if to is None else str(to), query=self.name, query_id=self.id)
 
     def memory_batches(self) -> list[pa.RecordBatch]:
         """What the memory sink holds now, as one or more record batches; also after the query has ended."""

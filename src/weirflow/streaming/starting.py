@@ -12,6 +12,7 @@ from weirflow.streaming.functions import batch_function
 from weirflow.streaming.launch import INNER_NAME
 from weirflow.streaming.query import QueryInfo, StreamingQuery
 from weirflow.streaming.run import QueryRun
+from weirflow.streaming.saving import QuerySaver
 from weirflow.streaming.sinks import FOREACH
 from weirflow.streaming.trigger import TriggerKind
 from weirflow.types import Delivery
@@ -48,8 +49,11 @@ def start_query(
         remote=host.distributed,
         own=asked.sink.own_checkpoint,
     )
+    saver = QuerySaver(host, launch, asked, place)
     try:
-        return _start(_Start(launch, host, asked, options, place), began, ended)
+        if launch.savepoint is not None:
+            saver.restore(*launch.savepoint)
+        return _start(_Start(launch, host, asked, options, place), saver, began, ended)
     except BaseException:
         place.remove()
         raise
@@ -142,7 +146,9 @@ class _Start:
         return rows, forget if name.startswith(INNER_NAME) else None
 
 
-def _start(start: _Start, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]) -> StreamingQuery:
+def _start(
+    start: _Start, saver: QuerySaver, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]
+) -> StreamingQuery:
     launch, host = start.launch, start.host
     runs: list[QueryRun] = []
     known = threading.Event()
@@ -176,7 +182,7 @@ def _start(start: _Start, began: Callable[[QueryRun], None], ended: Callable[[Qu
     began(run)
     listed.append(host.follow(f"stream {start.name}", lambda: run.stop(_STOP_SECONDS), lambda: _note(run)))
     known.set()
-    return StreamingQuery(run, start.info(run.id), *start.memory())
+    return StreamingQuery(run, start.info(run.id), *start.memory(), saver=saver)
 
 
 def _note(run: QueryRun) -> str:

@@ -119,6 +119,19 @@ class DataStreamWriter:
         self._launch.policy = policy or RestartPolicy()
         return self
 
+    def from_savepoint(self, name: str, at: str | os.PathLike[str] | None = None) -> Self:
+        """Begin where a savepoint was made, with its state, as a query with an id of its own.
+
+        A query whose checkpoint has begun with it already goes on from there. Sink, trigger, name and what keeps no
+        state may be others; ``start`` refuses other sources, keys and aggregates with ``StateMismatch``.
+
+        Args:
+            name: what the savepoint is called.
+            at: where it is; by default where the Session's profile keeps checkpoints.
+        """
+        self._launch.savepoint = (name, None if at is None else str(at))
+        return self
+
     def start(self, path: str | os.PathLike[str] | None = None) -> StreamingQuery:
         """Start the query. Combinations that cannot be right are refused here, and nothing is started.
 
@@ -127,6 +140,7 @@ class DataStreamWriter:
 
         Raises:
             StreamRefused: output mode, trigger, sink and query do not go together; the message says why.
+            StateMismatch: the query cannot go on from the savepoint; the message names what is another.
             ConfigError: something is missing or contradicts itself.
         """
         if path is not None:
