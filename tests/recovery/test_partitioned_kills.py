@@ -56,7 +56,7 @@ def test_a_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, point,
 @pytest.mark.campaign
 def test_kill_after_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, capsys):
     show, kills = shown(capsys), 0
-    for seed in seeds(30):
+    for seed in seeds(40):
         chosen = random.Random(seed)
         path = tmp_path / str(seed)
         while nursery.live(path, TICKS, point=chosen.choice(PARTITIONED_POINTS), nth=chosen.randrange(1, 8)):

@@ -85,7 +85,7 @@ def _operators(node: Any) -> Iterator[StateOperator]:
 
 
 def _grouping(node: Any) -> list[StateColumn]:
-    cuts = {}
+    cuts: dict[str, str] = {}
     below = node.child()
     while below.nodeName() in ("Filter", "Project", "Expand"):
         if below.nodeName() == "Project":

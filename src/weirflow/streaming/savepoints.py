@@ -68,11 +68,14 @@ class QuerySavepoint(msgspec.Struct, frozen=True):
         """Bytes of its files."""
         return sum({ref.object: ref.size for ref in self.files.values()}.values())
 
+    def is_at(self, location: str) -> bool:
+        """Whether the checkpoint at a location has begun with this savepoint."""
+        return _mark_of(storage_of_spark(location)) == _Mark(self.name, self.created, done=True)
+
     def describe(self) -> str:
         """What is in it, for people."""
         lines = [
-            f"savepoint {self.name} of {self.query} after batch {self.batch}: {len(self.files)} files, "
-            f"{self.size:,} bytes, {self.created:%Y-%m-%d %H:%M:%S} UTC",
+            f"savepoint {self.name} of {self.query} after batch {self.batch}: {self.size:,} bytes",
             f"reads {', '.join(self.state.sources)}; writes {self.state.mode} to {self.state.sink}",
         ]
         for number, operator in enumerate(self.state.operators):
@@ -116,18 +119,18 @@ class QuerySavepoints:
         for attempt in range(1, _ATTEMPTS + 1):
             batch = committed_batch(checkpoint)
             if batch is None:
-                raise StreamRefused(
-                    f"The query {query} has committed no batch yet, so there is nothing to save.",
-                    hint="wait for its first batch, such as by process_all_available()",
-                )
+                break
             try:
                 files = self._save(name, checkpoint, batch)
-                break
             except ObjectNotFound:  # the query has gone on far enough to delete it
                 if attempt == _ATTEMPTS:
                     raise
-        made = QuerySavepoint(name, datetime.now(UTC), query, query_id, batch, state, files)
-        return self._publish(made)
+            else:
+                return self._publish(QuerySavepoint(name, datetime.now(UTC), query, query_id, batch, state, files))
+        raise StreamRefused(
+            f"The query {query} has committed no batch yet, so there is nothing to save.",
+            hint="wait for its first batch, such as by process_all_available()",
+        )
 
     def list(self) -> list[QuerySavepoint]:
         """All savepoints, by name; ``StorageError`` if the manifest of one is damaged."""
@@ -171,10 +174,9 @@ class QuerySavepoints:
             StorageError: a file is missing or damaged; a query cannot start there.
         """
         savepoint, target = self.get(name), storage_of_spark(location)
-        mark = _Mark(name, savepoint.created, done=False)
-        found = _mark_of(target)
-        if found == msgspec.structs.replace(mark, done=True):
+        if savepoint.is_at(location):
             return savepoint
+        mark, found = _Mark(name, savepoint.created, done=False), _mark_of(target)
         if found != mark and next(iter(target.list()), None) is not None:
             raise StreamConflict(
                 f"There is a checkpoint at {location} already, which is not of the savepoint {name!r}.",

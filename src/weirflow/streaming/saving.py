@@ -84,8 +84,7 @@ class QuerySaver:
                 "A memory sink begins empty, so it would lack the rows from before the savepoint.",
                 hint="use OutputMode.COMPLETE, or write somewhere else",
             )
-        known = storage_of_spark(location).exists(f"commits/{savepoint.batch}")
-        if launch.format in FILES and not known:
+        if launch.format in FILES and not savepoint.is_at(location):
             self._prepare_files(savepoint)
         savepoints.restore(name, location)
 
