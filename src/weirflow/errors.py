@@ -402,7 +402,7 @@ class StateTypeError(StateError):
 
 
 class StateMismatch(StateError):
-    """A slot is stored with another kind, key type, time to live or number of key groups than it is declared with."""
+    """What is stored does not fit: a slot is declared otherwise, or a query is not that of its savepoint."""
 
     code = "STATE_MISMATCH"
 

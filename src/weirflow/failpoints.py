@@ -56,13 +56,16 @@ PARTITIONED_POINTS = (
 )
 """Those of the coordinator of a partitioned flow."""
 
+STREAMING_POINTS = ("kafka.before_commit", "kafka.after_commit")
+"""Those of streaming queries."""
+
 _watcher: Callable[[str], None] | None = None
 
 
 def failpoint(name: str) -> None:
     """Tell the watcher, if there is one, that this place is reached."""
     if _watcher is not None:
-        assert name in POINTS or name in PARTITIONED_POINTS, f"{name} is not listed"
+        assert name in (*POINTS, *PARTITIONED_POINTS, *STREAMING_POINTS), f"{name} is not listed"
         _watcher(name)
 
 

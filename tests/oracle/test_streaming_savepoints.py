@@ -20,6 +20,8 @@ from weirflow.errors import (
     StreamConflict,
     StreamRefused,
 )
+from weirflow.process import ProcessFunction
+from weirflow.state import StateDescriptor
 from weirflow.testing.sequence import SequenceSource
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -138,7 +140,7 @@ def test_a_changed_query_goes_on_from_the_savepoint_of_a_running_one(session, sh
 def test_a_savepoint_is_of_one_batch_whatever_the_query_does_meanwhile(shop):
     shop.land(6)
     with shop.writer(shop.totals(), "out", "saved").start() as query:
-        wait_until(lambda: (shop.folder / "saved" / "commits" / "1").exists(), 60.0, "at work")
+        wait_until((shop.folder / "saved" / "commits" / "1").exists, 60.0, "at work")
         made = query.savepoint("midway", shop.folder / "points")
         query.process_all_available()
     versions = {int(found[1]) for name in made.files if (found := re.match(r"state/0/0/(\d+)\.delta$", name))}
@@ -164,6 +166,10 @@ def test_a_savepoint_is_of_one_batch_whatever_the_query_does_meanwhile(shop):
             "the key of operator 0 (Aggregate) had 'window' with windows of another",
         ),
         (lambda shop: shop.stream(), "operator 0 was Aggregate and is not there"),
+        (
+            lambda shop: shop.stream().groupBy(sf.window("event_time", "60 seconds"), sf.upper("customer")).count(),
+            "the key of operator 0 (Aggregate) had 'customer', which is gone",
+        ),
         (
             lambda shop: shop.stream().dropDuplicates(["customer", "event_time"]),
             "operator 0 (Aggregate) is Deduplicate now",
@@ -259,3 +265,48 @@ def test_a_flow_goes_on_from_a_savepoint(session, shop, saved):
         assert flow.snapshot("all").to_pylist() == [
             {"n": sum(row[2] for row in rest), "total": sum(row[3] for row in rest)}
         ]
+
+
+def test_the_state_of_a_process_function_is_restored_and_read_as_a_table(session, tmp_path):
+    class Counting(ProcessFunction):
+        output = "user STRING, seen BIGINT"
+
+        def open(self, ctx):
+            self.seen = ctx.value(StateDescriptor("seen", str, int))
+
+        def on_element(self, ctx, key, row):  # noqa: ARG002 - the contract
+            self.seen.set(self.seen.get(0) + 1)
+            ctx.emit({"user": key, "seen": self.seen.get()})
+
+    with SequenceSource(pa.schema({"user": pa.string()})) as source:
+
+        def writer(keys="user"):
+            stream = source.stream(session).withColumn("other", sf.col("user")).key_by(keys).process(Counting())
+            written = stream.write_stream().output_mode("update").foreach_batch(collect)
+            return written.option("checkpointLocation", tmp_path / "saved")
+
+        found = []
+
+        def collect(frame, number):
+            found.extend(tuple(row.values()) for row in frame.to_arrow().to_pylist())
+
+        source.add([{"user": "ann"}, {"user": "bob"}, {"user": "ann"}])
+        with writer().start() as query:
+            query.process_all_available()
+            query.savepoint("counts", tmp_path / "points")
+            source.add([{"user": "ann"}])
+            query.process_all_available()
+        savepoints = session.streams.savepoints(tmp_path / "points")
+        savepoints.restore("counts", str(tmp_path / "restored"))
+        seen = session.state_table(tmp_path / "restored", 0, "seen").to_arrow().sort_by("user").to_pylist()
+        assert seen == [{"user": "ann", "value": 2}, {"user": "bob", "value": 1}]
+
+        with pytest.raises(StateMismatch, match="had 'user', which is gone"):
+            writer("other").option("checkpointLocation", tmp_path / "third").from_savepoint(
+                "counts", tmp_path / "points"
+            ).start()
+        found.clear()
+        finish(
+            writer().option("checkpointLocation", tmp_path / "restored").from_savepoint("counts", tmp_path / "points")
+        )
+        assert found == [("ann", 3)]

@@ -79,7 +79,8 @@ What [streaming queries](streaming.md) do besides is on their page.
 | sink | output mode | {" | ".join(trigger.kind for trigger in TRIGGERS)} | delivery |
 |---|---|{"---|" * len(TRIGGERS)}---|"""
 _BELOW = """\
-`json`, `csv`, `orc`, `text` and `avro` are as `parquet`; other formats are passed to Spark, which knows them. Updates
-of `delta` and `iceberg` tables are merged by `keys(...)`; those of a `flow` need a source with a key.
+`kafka-transactions` is as `kafka`, exactly once and without the continuous trigger; `json`, `csv`, `orc`, `text`
+and `avro` are as `parquet`; other formats are passed to Spark, which knows them. Updates of `delta`
+and `iceberg` tables are merged by `keys(...)`; those of a `flow` need a source with a key.
 """
 assert set(TriggerKind) == {trigger.kind for trigger in TRIGGERS}

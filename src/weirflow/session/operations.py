@@ -1,4 +1,4 @@
-"""Operations: every piece of Spark work a Session runs, with an id, a state, progress and a way to stop it."""
+"""Operations: every piece of Spark work a Session runs, listed by id."""
 
 from __future__ import annotations
 
@@ -7,219 +7,25 @@ import itertools
 import signal
 import threading
 import time
-import uuid
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from weirflow.errors import OperationCancelled, OperationTimeout, OperationUnknown, UnsupportedError, WeirflowError
+from weirflow.errors import OperationCancelled, OperationTimeout, OperationUnknown, UnsupportedError
+from weirflow.session.followed import Followed
+from weirflow.session.operation import Operation, Submitted
 from weirflow.types import OperationState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     from weirflow.observability.progress import ProgressDisplay
-    from weirflow.spark.assignments import TaskAssignment
     from weirflow.spark.control import JobControl
     from weirflow.streaming.manager import StreamingQueryManager
 
 T = TypeVar("T")
 
 _REMEMBERED = 1000
-_CANCEL_AGAIN_SECONDS = 0.1
-_ABANDONED_SECONDS = 2.0
-_ENDED = frozenset(
-    {
-        OperationState.SUCCEEDED,
-        OperationState.FAILED,
-        OperationState.CANCELLED,
-        OperationState.TIMED_OUT,
-    }
-)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Tasks done and tasks known. Spark learns of later stages as it goes, so the total may grow or shrink."""
-
-    done: int
-    total: int
-
-
-class Operation:
-    """One piece of Spark work: a query, a read or a write.
-
-    Attributes:
-        id: unique; also the tag that Spark's own interfaces show.
-        description: what it does, for people.
-        error: why it ended without a result, or None.
-    """
-
-    def __init__(self, description: str, control: JobControl) -> None:
-        self.id = f"weirflow-{uuid.uuid4()}"
-        self.description = description
-        self.error: BaseException | None = None
-        self._control = control
-        self._lock = threading.RLock()  # Ctrl-C may come while this thread holds it
-        self._state = OperationState.RUNNING
-        self._stopping = OperationState.CANCELLED
-        self._started = time.monotonic()
-        self._seconds: float | None = None
-        self._last_progress = Progress(0, 0)
-        self._ended = threading.Event()
-        self._abandoned = False
-        self._idle = False
-
-    @property
-    def state(self) -> OperationState:
-        """Where in its life it is."""
-        return self._state
-
-    @property
-    def seconds(self) -> float:
-        """How long it has run, or ran."""
-        return self._seconds if self._seconds is not None else time.monotonic() - self._started
-
-    @property
-    def note(self) -> str:
-        """What there is to say about how far it is, beside its tasks."""
-        return ""
-
-    @property
-    def progress(self) -> Progress:
-        """Tasks done and known; after the end, the last that was known."""
-        if self._state not in _ENDED:
-            self._last_progress = Progress(*self._control.progress(self.id))
-        return self._last_progress
-
-    def cancel(self) -> None:
-        """Ask the operation to stop. Returns at once; whoever waits for the result gets ``OperationCancelled``.
-
-        Does nothing when it has ended.
-        """
-        self._stop(OperationState.CANCELLED)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Block until the operation has ended or ``timeout`` seconds have passed; says whether it has ended."""
-        return self._ended.wait(timeout)
-
-    def assignments(self) -> Sequence[TaskAssignment]:
-        """Which task ran on which executor, also after the end; ``UnsupportedError`` over Spark Connect."""
-        return self._control.assignments(self.id)
-
-    def __repr__(self) -> str:
-        done = self._last_progress
-        return f"<Operation {self.id} {self.description!r} {self._state} {done.done}/{done.total} tasks>"
-
-    def _stop(self, ending: OperationState) -> None:
-        with self._lock:
-            if self._state is not OperationState.RUNNING:
-                return
-            self._state = OperationState.CANCELLING
-            self._stopping = ending
-        self._cancel_while(lambda: not self._ended.wait(_CANCEL_AGAIN_SECONDS))
-
-    def _abandon(self) -> None:
-        """Stop the Spark work of an operation whose caller or reader has left.
-
-        Spark does not tell when such work has ended, so it is asked for a while.
-        """
-        self._abandoned = True
-        deadline = time.monotonic() + _ABANDONED_SECONDS
-
-        def still_needed() -> bool:
-            time.sleep(_CANCEL_AGAIN_SECONDS)
-            return time.monotonic() < deadline
-
-        self._cancel_while(still_needed)
-
-    def _cancel_while(self, needed: Callable[[], bool]) -> None:
-        """Spark cancels only the jobs that run at that moment, and a query may be between two: ask again and again.
-
-        On a thread of its own, because this one may be inside a call to Spark.
-        """
-
-        def ask() -> None:
-            asking = True
-            while asking:
-                # Spark may be gone, which ends the work just as well; or only this call failed.
-                with contextlib.suppress(Exception):
-                    self._control.cancel(self.id)
-                asking = needed()
-
-        threading.Thread(target=ask, name=f"cancel-{self.id}", daemon=True).start()
-
-    def _finish(self, error: BaseException | None) -> None:
-        with self._lock:
-            self._seconds = time.monotonic() - self._started
-            self.error = error
-            if self._abandoned:
-                self._state = OperationState.CANCELLED
-            elif self._state is OperationState.CANCELLING and error is not None:
-                self._state = self._stopping
-            else:
-                self._state = OperationState.FAILED if error is not None else OperationState.SUCCEEDED
-        self._ended.set()
-
-    def _ending_error(self) -> WeirflowError | None:
-        """What to raise in place of Spark's own error when the operation was stopped."""
-        if self._state is not OperationState.CANCELLING:
-            return None
-        if self._stopping is OperationState.TIMED_OUT:
-            return OperationTimeout(
-                f"{self.description!r} did not finish in time and was stopped after {self.seconds:.1f} s.",
-                operation_id=self.id,
-            )
-        return OperationCancelled(f"{self.description!r} was cancelled.", operation_id=self.id)
-
-
-class Submitted(Operation):
-    """An operation that runs in the background."""
-
-    def __init__(self, description: str, control: JobControl) -> None:
-        super().__init__(description, control)
-        self._result: Any = None
-
-    def result(self, timeout: float | None = None) -> Any:
-        """Wait for the result and return it, or raise what the operation raised.
-
-        Raises ``TimeoutError`` when ``timeout`` seconds pass first; the operation goes on.
-        """
-        if not self.wait(timeout):
-            raise TimeoutError(f"{self.id} still runs after {timeout} s")
-        if self.error is not None:
-            raise self.error
-        return self._result
-
-
-class Followed(Operation):
-    """Work that runs by itself, such as a streaming query; cancelling stops it."""
-
-    def __init__(
-        self, description: str, control: JobControl, stop: Callable[[], None], note: Callable[[], str]
-    ) -> None:
-        super().__init__(description, control)
-        self._stop_work = stop
-        self._note = note
-
-    @property
-    def note(self) -> str:
-        """How far it is."""
-        return self._note()
-
-    def _stop(self, ending: OperationState) -> None:
-        with self._lock:
-            if self._state is not OperationState.RUNNING:
-                return
-            self._state = OperationState.CANCELLING
-            self._stopping = ending
-        threading.Thread(target=self._stop_work, name=f"cancel-{self.id}", daemon=True).start()
-
-    def _finish(self, error: BaseException | None) -> None:
-        if error is None and self._state is OperationState.CANCELLING:
-            error = self._ending_error()
-        super()._finish(error)
 
 
 class Operations:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from weirflow.session.flow_sql import FlowSql
     from weirflow.session.flows import SessionFlow
-    from weirflow.session.operations import Submitted
+    from weirflow.session.operation import Submitted
     from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
     from weirflow.session.profiles import Stores
     from weirflow.spark.frame import DataFrame

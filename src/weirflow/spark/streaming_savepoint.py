@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _IDS = re.compile(r"#\d+L?|-T\d+ms\b")
 _TIME_CUT = "precisetimestampconversion"
 _DEDUPLICATE = ("Deduplicate", "DeduplicateWithinWatermark")
-_BY_GROUP = ("TransformWithState", "FlatMapGroups")
+_TRANSFORM = "TransformWithStateIn"
+_BY_GROUP = ("TransformWithState", "FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState")
+_NAMED = ("AttributeReference", "Alias")
 
 
 class StateColumn(msgspec.Struct, frozen=True):
@@ -76,7 +78,9 @@ def _operators(node: Any) -> Iterator[StateOperator]:
         text = _plain(condition.get()) if condition.isDefined() else "no condition"
         sides = [column for child in children for column in _columns(child.output())]
         yield StateOperator(f"{node.joinType().sql()} JOIN", [StateColumn(text, "boolean")], sides)
-    elif name.startswith(_BY_GROUP):
+    elif name.startswith(_TRANSFORM):
+        yield StateOperator(name, _columns(children[0].output())[: node.groupingAttributesLen()], [])
+    elif name in _BY_GROUP:
         yield StateOperator(name, _columns(node.groupingAttributes()), [])
     elif name == "GlobalLimit":
         yield StateOperator(name, [], [StateColumn("rows", "bigint")])
@@ -121,15 +125,17 @@ def _aggregates(node: Any) -> list[StateColumn]:
 
 
 def _columns(expressions: Any) -> list[StateColumn]:
-    return [
-        StateColumn(one.name() if hasattr(one, "name") else _plain(one), one.dataType().catalogString())
-        for one in _items(expressions)
-    ]
+    return [StateColumn(_name(one), one.dataType().catalogString()) for one in _items(expressions)]
+
+
+def _name(expression: Any) -> str:
+    named = expression.getClass().getSimpleName() in _NAMED
+    return str(expression.name()) if named else _plain(expression)
 
 
 def _plain(expression: Any) -> str:
     """An expression without the numbers that are others in each plan."""
-    return _IDS.sub("", expression.toString())
+    return _IDS.sub("", str(expression.toString()))
 
 
 def _items(seq: Any) -> list[Any]:

@@ -17,11 +17,15 @@ class BatchGate:
     Args:
         take: called with the native frame of the batch and its number, in a thread of Spark's.
         described: what the function is, for errors.
+        release: lets go of what the function holds; called when the query has ended.
     """
 
-    def __init__(self, take: Callable[[Any, int], object], described: str) -> None:
+    def __init__(
+        self, take: Callable[[Any, int], object], described: str, release: Callable[[], None] | None = None
+    ) -> None:
         self._take = take
         self._described = described
+        self._release = release
         self._busy = threading.Lock()
         self._closed = False
         self._thread: int | None = None
@@ -64,3 +68,8 @@ class BatchGate:
         self._closed = True
         if self._busy.acquire(timeout=timeout):
             self._busy.release()
+
+    def release(self) -> None:
+        """Let go of what the function holds; the query has ended."""
+        if self._release is not None:
+            self._release()

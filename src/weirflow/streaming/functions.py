@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from weirflow.errors import TickPending
 from weirflow.streaming.batches import BatchGate
-from weirflow.streaming.sinks import FOREACH_BATCH, UPSERTED
+from weirflow.streaming.checkpoints import split_options
+from weirflow.streaming.sinks import FOREACH_BATCH, KAFKA_TRANSACTIONS, UPSERTED
 from weirflow.types import OutputMode
 
 if TYPE_CHECKING:
@@ -44,25 +45,35 @@ def batch_function(
         flow, source = launch.flow
         return BatchGate(_ticking(flow, source, query_id), f"A tick of {source}")
     if launch.format in UPSERTED and launch.mode is OutputMode.UPDATE:
-        from weirflow.spark.streaming_upsert import merging, table_at  # noqa: PLC0415 - imports pyspark
+        return _merging(launch, remote=remote)
+    if launch.format == KAFKA_TRANSACTIONS:
+        from weirflow.streaming.kafka_sink import KafkaTransactions  # noqa: PLC0415 - only those who write to it
 
-        table = table_at(launch.format, launch.table, launch.options.get("path"))
-        merge = merging(table, launch.keys)
-        if remote:
-            return merge
-        main = launch.frame.sparkSession
-
-        def merge_and_show(batch: Any, number: int) -> None:
-            merge(batch, number)
-            main.catalog.refreshTable(table)  # which may hold on to what was there before
-
-        return BatchGate(merge_and_show, f"The merge into {table}")
+        _, options = split_options(launch.options)
+        written = KafkaTransactions(options, query_id, lambda native: wrap(native).to_batches())
+        return BatchGate(written, f"The transaction for {options['topic']}", written.close)
     if launch.format != FOREACH_BATCH:
         return None
     function = launch.function
     if remote:
         return function
     return BatchGate(lambda native, number: function(wrap(native), number), "The function of foreach_batch")
+
+
+def _merging(launch: Launch, *, remote: bool) -> Callable[[Any, int], None]:
+    from weirflow.spark.streaming_upsert import merging, table_at  # noqa: PLC0415 - imports pyspark
+
+    table = table_at(launch.format, launch.table, launch.options.get("path"))
+    merge = merging(table, launch.keys)
+    if remote:
+        return merge
+    main = launch.frame.sparkSession
+
+    def merge_and_show(batch: Any, number: int) -> None:
+        merge(batch, number)
+        main.catalog.refreshTable(table)  # which may hold on to what was there before
+
+    return BatchGate(merge_and_show, f"The merge into {table}")
 
 
 def _ticking(flow: Flow, source: str, query_id: Callable[[], str]) -> Callable[[Any, int], None]:

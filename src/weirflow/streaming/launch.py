@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.streaming.sinks import FILES, FLOW, FOREACH, FOREACH_BATCH, UPSERTED, promise, sink_of
+from weirflow.streaming.checkpoints import split_options
+from weirflow.streaming.kafka_sink import check_kafka
+from weirflow.streaming.sinks import (
+    FILES,
+    FLOW,
+    FOREACH,
+    FOREACH_BATCH,
+    KAFKA_TRANSACTIONS,
+    UPSERTED,
+    promise,
+    sink_of,
+)
 from weirflow.streaming.support import Asked, is_real_time, require_supported
 from weirflow.streaming.trigger import Trigger, TriggerKind
 from weirflow.types import Delivery, OutputMode
@@ -19,6 +30,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.restart import RestartPolicy
 
 INNER_NAME = "_weirflow_stream_"
+_WITHOUT_FOLDERS = {FOREACH, FOREACH_BATCH, FLOW, KAFKA_TRANSACTIONS, "memory", "console", "kafka", "noop"}
 _WORDS = {TriggerKind.PROCESSING_TIME: "processingTime", TriggerKind.CONTINUOUS: "continuous"}
 
 
@@ -107,7 +119,7 @@ class Launch:
             raise ConfigError(
                 f"No {self.format} table is given.", hint='name it with table(...), or set option("path", ...)'
             )
-        if self.partition_by and self.format in {FOREACH, FOREACH_BATCH, FLOW, "memory", "console", "kafka", "noop"}:
+        if self.partition_by and self.format in _WITHOUT_FOLDERS:
             raise ConfigError(f"{self.format} has no folders to partition by.", hint="leave partition_by out")
         if self.partition_by and self.keys:
             raise ConfigError("A table that is merged into has its partitions already.", hint="leave partition_by out")
@@ -118,13 +130,19 @@ class Launch:
             )
         if self.flow is not None:
             self._check_flow(*self.flow)
+        if self.format == KAFKA_TRANSACTIONS:
+            self._require_local("the Kafka client")
+            check_kafka(split_options(self.options)[1], self.frame.dtypes)
 
-    def _check_flow(self, flow: Any, source: str) -> None:
+    def _require_local(self, what: str) -> None:
         if not hasattr(self.frame, "_jdf"):
             raise UnsupportedError(
-                "Over Spark Connect batches are handled by the server's Python, where the flow is not.",
-                hint="write to a flow in an embedded or single-node Session",
+                f"Over Spark Connect batches are handled by the server's Python, where {what} is not.",
+                hint="start the query in an embedded or single-node Session",
             )
+
+    def _check_flow(self, flow: Any, source: str) -> None:
+        self._require_local("the flow")
         if self.mode is OutputMode.UPDATE and not flow.source(source).key:
             raise ConfigError(
                 f"The source {source!r} has no key, so updates would be added to the rows they replace.",

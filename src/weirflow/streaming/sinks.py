@@ -11,6 +11,7 @@ UPSERTED = ("delta", "iceberg")
 FOREACH = "foreach"
 FOREACH_BATCH = "foreach_batch"
 FLOW = "flow"
+KAFKA_TRANSACTIONS = "kafka-transactions"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ _KNOWN = {
     ),
     "noop": Sink("noop", Delivery.AT_LEAST_ONCE, "nothing is written", continuous=True, own_checkpoint=True),
     "kafka": Sink("kafka", Delivery.AT_LEAST_ONCE, "Spark's producer has no transactions", continuous=True),
+    KAFKA_TRANSACTIONS: Sink(
+        KAFKA_TRANSACTIONS, Delivery.EXACTLY_ONCE, "each transaction holds the batch, read_committed sees it once"
+    ),
     "delta": Sink("delta", Delivery.EXACTLY_ONCE, "each commit holds the query's id and its batch"),
     "iceberg": Sink("iceberg", Delivery.EXACTLY_ONCE, "each snapshot holds the query's id and its batch"),
     FOREACH: Sink(FOREACH, Delivery.AT_LEAST_ONCE, "a repeated batch is given again", own_checkpoint=True),

@@ -161,6 +161,8 @@ def _start(
     def over(run: QueryRun) -> None:
         known.wait()
         start.place.remove()
+        if isinstance(batches, BatchGate):
+            batches.release()
         for end in listed:
             end(run.error)
         ended(run)

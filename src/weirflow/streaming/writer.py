@@ -53,7 +53,7 @@ class DataStreamWriter:
         return self
 
     def format(self, name: str) -> Self:
-        """The kind of sink: ``memory``, ``console``, ``parquet``, ``kafka``, ``delta``, ``iceberg`` or another."""
+        """The kind of sink: ``memory``, ``console``, ``parquet``, ``kafka``, ``kafka-transactions``, ``delta``, ..."""
         chosen = name.casefold()
         if chosen in _BY_METHOD:
             raise ConfigError(f"The sink {chosen} needs to know more.", hint=f"use {_BY_METHOD[chosen]}")

@@ -174,10 +174,10 @@ class Program:
 
     def plan(self, sql: str) -> Plan:
         """The plan of a query over the relations."""
-        read = tables(sql)
+        read, ctes = _names(sql)
         known = {name: relation.fields for name, relation in self.relations.items() if name.casefold() in read}
-        if {name.casefold() for name in known} < read:
-            # Names of CTEs, or of what is not there: then all names count, to suggest one.
+        if read - ctes - {name.casefold() for name in known}:
+            # Something is not there: then all names count, to suggest one.
             return logical_plan(sql, {name: relation.fields for name, relation in self.relations.items()})
         return _plan(sql, tuple(known.items()))
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.partitioned.reports import StageTask
 
-_MOST_SHARDS = 32
-"""How many shards' states a process keeps at hand."""
+_MOST_SHARDS = 256
+"""How many stages of shards a process keeps at hand; most of their state is mapped files."""
 _ROWS_IN_PARCEL = 1 << 18
 _REPORT = -1
 

@@ -1,0 +1,43 @@
+"""``Followed``: work that runs by itself, listed among the operations of a Session."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from weirflow.session.operation import Operation
+from weirflow.types import OperationState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.spark.control import JobControl
+
+
+class Followed(Operation):
+    """Work that runs by itself, such as a streaming query; cancelling stops it."""
+
+    def __init__(
+        self, description: str, control: JobControl, stop: Callable[[], None], note: Callable[[], str]
+    ) -> None:
+        super().__init__(description, control)
+        self._stop_work = stop
+        self._note = note
+
+    @property
+    def note(self) -> str:
+        """How far it is."""
+        return self._note()
+
+    def _stop(self, ending: OperationState) -> None:
+        with self._lock:
+            if self._state is not OperationState.RUNNING:
+                return
+            self._state = OperationState.CANCELLING
+            self._stopping = ending
+        threading.Thread(target=self._stop_work, name=f"cancel-{self.id}", daemon=True).start()
+
+    def _finish(self, error: BaseException | None) -> None:
+        if error is None and self._state is OperationState.CANCELLING:
+            error = self._ending_error()
+        super()._finish(error)
