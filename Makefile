@@ -16,8 +16,8 @@ setup: ## create the environment (packages, and Java if it is missing); the othe
 demo: setup ## a stream into views into files, killed on the way, in under a minute
 	@$(BIN)/python examples/demo.py
 
-test: setup ## run the tests, in two processes (ARGS="-k name" to choose)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+test: setup ## run the tests, in two processes side by side (ARGS="-k name" to choose)
+	@scripts/test.sh $(BIN)/python $(ARGS)
 
 campaign: setup ## run the long versions of the model and oracle tests
 	@$(BIN)/python -m pytest --campaign tests/model tests/oracle tests/unit $(ARGS)

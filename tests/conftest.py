@@ -20,6 +20,7 @@ _WITH_SERVERS = ("cluster", "connector", "docs", "oracle")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--campaign", action="store_true", help="also run the long versions of the tests")
+    parser.addoption("--part", choices=["spark", "python"], help="run one of the two parts that can run side by side")
 
 
 def pytest_configure() -> None:
@@ -28,18 +29,20 @@ def pytest_configure() -> None:
         compiled.load()
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked as a campaign, unless it is asked for, and part the rest between two processes.
-
-    One has the Spark that tests share, and all tests that need servers; the other has those of pure Python and kills.
-    """
+    """Leave out what is marked as a campaign, unless it is asked for, and what is in the other part."""
+    part = config.getoption("--part")
     if not config.getoption("--campaign"):
         items[:] = [item for item in items if item.get_closest_marker("campaign") is None]
-    for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        with_spark = folder in _WITH_SERVERS or "shared_session" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if with_spark else "python"))
+    if part is not None:
+        items[:] = [item for item in items if _part(item) == part]
+
+
+def _part(item: pytest.Item) -> str:
+    """Tests that share a Spark or need servers are one part, those of pure Python and of kills the other."""
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    shares = "shared_session" in getattr(item, "fixturenames", ())
+    return "spark" if shares or folder in _WITH_SERVERS else "python"
 
 
 class SharedSession:
