@@ -2,6 +2,7 @@
 # Run the tests in two processes side by side: scripts/test.sh PYTHON [PYTEST_ARGUMENTS...]
 # One has the Spark that tests share, the other those of pure Python; the latter's output comes at the end.
 set -uo pipefail
+set -m # or what runs in the background would ignore Control-C, which some tests send
 python=$1
 shift
 log=$(mktemp)

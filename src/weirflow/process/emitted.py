@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
     from weirflow.process.function import KeyedFunction
 
+_PLAIN = {pa.int64(): int, pa.float64(): float, pa.string(): str, pa.bool_(): bool}
+"""Column types that hold every value of a Python type, integers of 64 bits."""
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
 
 class Emitted:
     """The rows of one output.
@@ -29,6 +33,8 @@ class Emitted:
         self._what = what
         self._names = dict.fromkeys(schema.names)
         self._rows: list[dict[str, Any]] = []
+        kinds = [(field.name, _PLAIN.get(field.type)) for field in schema]
+        self._plain = [(name, kind) for name, kind in kinds if kind is not None] if all(k for _, k in kinds) else None
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Take a row as it is now; a column that it has not is NULL.
@@ -61,9 +67,17 @@ class Emitted:
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as they were put out, each with all columns; fails like ``table``."""
-        if self._rows:
+        if self._rows and not self._surely_fit():
             self.table()
         return self._rows
+
+    def _surely_fit(self) -> bool:
+        """Whether all values are plain ones that fit without a doubt: then no table has to be made to see it."""
+        return self._plain is not None and all(
+            type(row[name]) is kind and (kind is not int or _LEAST <= row[name] <= _MOST)
+            for row in self._rows
+            for name, kind in self._plain
+        )
 
     def _array(self, field: pa.Field) -> pa.Array:
         values = [row[field.name] for row in self._rows]

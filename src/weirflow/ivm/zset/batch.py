@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # The registered functions called directly: the wrappers of pyarrow.compute cost as much as a take of 100 rows.
 _TAKE = pc.get_function("take")
 _UNCHECKED = pc.TakeOptions(boundscheck=False)
+# Fresh memory costs most when it is first touched, and large blocks of the system less than those of Arrow's pool.
+_LARGE = 1 << 20
+_LARGE_POOL = pa.system_memory_pool()
 
 
 def take_array(array: pa.Array, indices: Int64s) -> pa.Array:
@@ -34,7 +37,8 @@ def take_array(array: pa.Array, indices: Int64s) -> pa.Array:
 def take_columns(columns: Iterable[pa.Array], indices: Int64s) -> tuple[pa.Array, ...]:
     """``take_array`` for each column; the indices are converted once."""
     positions = pa.array(indices)
-    return tuple([_TAKE.call([column, positions], _UNCHECKED) for column in columns])
+    pool = _LARGE_POOL if len(indices) >= _LARGE else None
+    return tuple([_TAKE.call([column, positions], _UNCHECKED, pool) for column in columns])
 
 
 def concat_columns(parts: Sequence[Sequence[pa.Array]]) -> tuple[pa.Array, ...]:
