@@ -15,7 +15,7 @@ from weirflow.ivm import compiled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_WITH_SERVERS = ("cluster", "connector", "docs", "oracle")
+_WITH_SERVERS = ("cluster", "connector", "oracle")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _part(item: pytest.Item) -> str:
-    """Tests that share a Spark or need servers are one part, those of pure Python and of kills the other."""
+    """Tests that share a Spark or need servers are one part; those of pure Python, kills and docs the other."""
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
     shares = "shared_session" in getattr(item, "fixturenames", ())
     return "spark" if shares or folder in _WITH_SERVERS else "python"
