@@ -4,7 +4,7 @@ import pytest
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import Session
-from weirflow.errors import ConfigError, TableNotFound, UnsupportedError
+from weirflow.errors import ConfigError, TableNotFound
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import group_rows
@@ -77,9 +77,13 @@ def test_views_are_tables_for_the_sessions_sql(session):
     flow.close()
 
 
-def test_a_flow_that_is_spread_is_refused_not_run_here(session):
-    with pytest.raises(UnsupportedError, match="executors"):
-        session.flow("spread", partitions=4)
+def test_a_flow_that_is_spread_runs_on_spark_and_says_so(session):
+    with session.flow("spread", partitions=4) as flow:
+        assert "on Spark" in flow.describe().runs
+        assert "on 4 shards" in flow.describe().runs
+        assert session.flow("spread", partitions=4) is flow
+        with pytest.raises(ConfigError, match="open with 4 partitions"):
+            session.flow("spread", partitions=2)
 
 
 def test_a_durable_session_reopens_its_flows(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, DependencyMissing, StorageError, StreamConflict, WeirflowError
@@ -22,6 +23,8 @@ _TYPES = {
     "headers": ("array<struct<key:string,value:binary>>",),
 }
 _TIMEOUT = 60.0
+_log = logging.getLogger(__name__)
+
 _DEFAULTS = {"transaction.timeout.ms": "600000", "compression.type": "lz4"}
 
 
@@ -109,11 +112,11 @@ class KafkaTransactions:
         from confluent_kafka import Consumer, Producer, TopicPartition  # noqa: PLC0415 - an optional part
 
         name = f"weirflow-{self._query_id()}"
-        producer = Producer({**_DEFAULTS, **self._client, "transactional.id": name})
+        producer = Producer({**_DEFAULTS, **self._client, "transactional.id": name}, logger=_log)
         producer.init_transactions(_TIMEOUT)  # from here on no other process can commit
         producer_only = ("transaction.timeout.ms", "compression.type", "linger.ms", "acks", "batch.size")
         shared = {key: value for key, value in self._client.items() if key not in producer_only}
-        consumer = Consumer({**shared, "group.id": name, "enable.auto.commit": False})
+        consumer = Consumer({**shared, "group.id": name, "enable.auto.commit": False}, logger=_log)
         try:
             [position] = consumer.committed([TopicPartition(self._topic, 0)], timeout=_TIMEOUT)
             self._group = consumer.consumer_group_metadata()
