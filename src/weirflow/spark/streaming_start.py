@@ -6,6 +6,8 @@ import inspect
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark import SparkContext
+
 from weirflow.spark.errors import translated
 from weirflow.spark.streaming_settings import own_settings
 
@@ -78,3 +80,10 @@ def _triggered(writer: Any, kind: str, value: Any) -> Any:
 
 def _jvm_trigger(frame: Any) -> Any:
     return frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.streaming.Trigger  # noqa: SLF001 - the only way
+
+
+def cancel_jobs(native: Any) -> None:
+    """Cancel the running jobs of a query; does nothing over Spark Connect."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - the one of this process
+    if context is not None:
+        context.cancelJobGroup(str(native.runId))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.restart import RestartPolicy
 
 _LOOK_SECONDS = 2.0
+_CANCEL_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 _KEPT = 100
 _OUTCOME_SECONDS = 5.0
@@ -116,9 +117,28 @@ class QueryRun:
                 self._gate.close(within)
             self._wait_for_batch(deadline)
             with contextlib.suppress(Exception):  # Spark may be gone, which ends the query just as well
-                self.native.stop()
+                self._stop_native()
         if threading.current_thread() is not self._watcher:
             self._watcher.join()
+
+    def _stop_native(self) -> None:
+        """Stop Spark's query. A continuous one whose job is about to start misses that: then the job is cancelled."""
+        done = threading.Event()
+        if not self._batched:
+            name = f"weirflow-cancel-{self.id}"
+            threading.Thread(target=self._cancel_until, args=(done,), name=name, daemon=True).start()
+        try:
+            self.native.stop()
+        finally:
+            done.set()
+
+    def _cancel_until(self, done: threading.Event) -> None:
+        # Deferred: imports pyspark.
+        from weirflow.spark.streaming_start import cancel_jobs  # noqa: PLC0415
+
+        while not done.wait(_CANCEL_SECONDS):
+            with contextlib.suppress(Exception):  # as in stop()
+                cancel_jobs(self.native)
 
     def _wait_for_batch(self, deadline: float) -> None:
         if not self._batched:
