@@ -174,9 +174,9 @@ def test_what_is_no_file_read_does_not_stream(session, tmp_path):
 
 
 def test_tables_and_sources_stream(session, tmp_path):
-    session.sql("SELECT 1 AS one").write_table("ones")
-    assert run(session.table("ones").to_streaming().write_stream()) == [(1,)]
-    assert run(session.read_stream(table="ones").write_stream()) == [(1,)]
+    session.sql("SELECT 1 AS one").write_table("ones_to_stream")
+    assert run(session.table("ones_to_stream").to_streaming().write_stream()) == [(1,)]
+    assert run(session.read_stream(table="ones_to_stream").write_stream()) == [(1,)]
     rate = session.read_stream("rate-micro-batch", rowsPerBatch=2, startTimestamp=0)
     assert rate.columns == ["timestamp", "value"]
     session.sql("SELECT 2 AS one").write_json(tmp_path / "a")
@@ -185,6 +185,7 @@ def test_tables_and_sources_stream(session, tmp_path):
     assert run(both.write_stream()) == [(2,), (3,)]
     with pytest.raises(ConfigError, match="from a source or from a table"):
         session.read_stream()
+    session.drop("ones_to_stream")
 
 
 def test_event_times_are_checked(session, orders):
