@@ -155,7 +155,8 @@ class SessionCore:
         return run(query)
 
     def _table_names(self) -> list[str]:
-        names = [table.name for table in self.spark.catalog.listTables()]
+        # Not catalog.listTables(), which looks into each table and fails if one goes meanwhile.
+        names = [row.tableName for row in self.spark.sql("SHOW TABLES").collect()]
         return [name for name in names if not name.startswith(_INNER_TABLE)]
 
 
