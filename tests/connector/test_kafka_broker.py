@@ -23,15 +23,17 @@ def broker():
         yield running
 
 
-def produce(broker, topic, records, **settings):
-    producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})
-    if "transactional.id" in settings:
-        producer.init_transactions(30)
-        producer.begin_transaction()
-    for key, value in records:
-        producer.produce(topic, key=key, value=value)
-    assert producer.flush(30) == 0
-    return producer
+def produce(broker, topic, records, name=None, ending=Producer.commit_transaction):
+    settings = {} if name is None else {"transactional.id": name}
+    with Producer({"bootstrap.servers": broker.bootstrap, **settings}) as producer:
+        if name is not None:
+            producer.init_transactions(30)
+            producer.begin_transaction()
+        for key, value in records:
+            producer.produce(topic, key=key, value=value)
+        assert producer.flush(30) == 0
+        if name is not None:
+            ending(producer, 30)
 
 
 def consume(broker, topic, count, **settings):
@@ -69,8 +71,8 @@ def test_a_topic_has_the_partitions_asked_for(broker):
 
 def test_read_committed_shows_no_aborted_record(broker):
     broker.create_topic("transactions")
-    produce(broker, "transactions", [(b"a", b"lost")], **{"transactional.id": "t1"}).abort_transaction(30)
-    produce(broker, "transactions", [(b"b", b"kept")], **{"transactional.id": "t2"}).commit_transaction(30)
+    produce(broker, "transactions", [(b"a", b"lost")], "t1", Producer.abort_transaction)
+    produce(broker, "transactions", [(b"b", b"kept")], "t2")
     seen = consume(broker, "transactions", 1, **{"isolation.level": "read_committed"})
     assert seen == [(0, b"b", b"kept")]
 

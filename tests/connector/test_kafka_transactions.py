@@ -80,11 +80,11 @@ def test_whoever_goes_on_with_a_query_shuts_out_who_was_there(session, broker, r
     rows.add([{"key": "a", "value": "1"}])
     with writer(broker, rows.stream(session), "fenced", tmp_path / "saved").restart(RestartPolicy()).start() as query:
         query.process_all_available()
-        rival = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"weirflow-{query.id}"})
-        rival.init_transactions(30)
-        rows.add([{"key": "a", "value": "2"}])
-        with pytest.raises(StreamConflict, match="Another process"):
-            query.await_termination(60)
+        with Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"weirflow-{query.id}"}) as rival:
+            rival.init_transactions(30)
+            rows.add([{"key": "a", "value": "2"}])
+            with pytest.raises(StreamConflict, match="Another process"):
+                query.await_termination(60)
     assert records(broker, "fenced") == [(b"a", b"1")]
 
 

@@ -123,10 +123,10 @@ def test_a_topic_is_written_and_read(session, broker):
 
 def test_records_of_another_producer_reach_a_lakehouse_table(session, broker):
     broker.create_topic("orders")
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
-    for number in range(5):
-        producer.produce("orders", key=f"k{number % 2}", value=str(number))
-    assert producer.flush(30) == 0
+    with Producer({"bootstrap.servers": broker.bootstrap}) as producer:
+        for number in range(5):
+            producer.produce("orders", key=f"k{number % 2}", value=str(number))
+        assert producer.flush(30) == 0
     topic = session.spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
     session.register("orders", topic.option("subscribe", "orders").load())
     session.sql(

@@ -92,10 +92,10 @@ def test_records_from_kafka_to_kafka_survive_kills(folder, seed):
     with KafkaBroker() as broker:
         broker.create_topic(streaming_lives.IN)
         broker.create_topic(streaming_lives.OUT)
-        producer = Producer({"bootstrap.servers": broker.bootstrap})
-        for value in sent:
-            producer.produce(streaming_lives.IN, value=value)
-        assert producer.flush(30) == 0
+        with Producer({"bootstrap.servers": broker.bootstrap}) as producer:
+            for value in sent:
+                producer.produce(streaming_lives.IN, value=value)
+            assert producer.flush(30) == 0
         survive("kafka", folder, random.Random(seed), 5, broker.bootstrap)
         assert committed(broker) == sent
 

@@ -25,7 +25,7 @@ LEASE_SECONDS = 10.0
 
 
 class PartitionedIncrementalFlow(PartitionedFlow):
-    """A flow in shards, with the methods of ``IncrementalFlow``; ``session.flow(name, partitions=N)`` opens one.
+    """A flow in shards; ``session.flow(name, partitions=N)`` opens one. See docs/partitioned-flows.md for what differs.
 
     Each tick is one Spark job. Deltas may be Spark frames of any size: their rows go from executor to executor. Views
     come back as frames, too. The process that has the flow open coordinates it, under a lease where the Session's

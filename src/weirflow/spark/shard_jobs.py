@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from weirflow.errors import QueryError
 from weirflow.spark.arrow import spark_table
+from weirflow.spark.frame import unwrap
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -73,7 +74,7 @@ class ShardJobs:
 
     def over(self, frame: Any, work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]) -> list[bytes]:
         """Run work on the rows of each partition of a frame, where they are; returns what it says."""
-        native = getattr(frame, "spark", frame)
+        native = unwrap(frame)
         rows = self._surely("take a delta in", lambda: native.mapInArrow(_OverFunction(work), _DONE).collect())
         return [bytes(row.done) for row in rows]
 

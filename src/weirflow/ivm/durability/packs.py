@@ -28,10 +28,11 @@ _LEAST_MOVED = 64 << 20
 
 
 class Packs:
-    """The packs of one storage, and which runs are already in them."""
+    """The packs of one storage, and which runs are already in them; ``remedy`` is what to do about damaged ones."""
 
-    def __init__(self, storage: CheckpointStorage) -> None:
+    def __init__(self, storage: CheckpointStorage, remedy: str = "restore an earlier checkpoint: pass epoch=") -> None:
         self._storage = storage
+        self._remedy = remedy
         self._known: WeakKeyDictionary[Run, RunRef] = WeakKeyDictionary()
         self._packs: dict[str, Pack] = {}
         self.written = 0
@@ -132,7 +133,7 @@ class Packs:
             raise StorageError(
                 f"The file {where} is damaged: its bytes are not those that were written.",
                 uri=where,
-                hint="restore an earlier checkpoint: pass epoch=",
+                hint=self._remedy,
             )
         return buffer
 

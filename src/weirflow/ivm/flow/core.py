@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkFailed, StorageError, TickPending
+from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkFailed, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.gauges import measure
 from weirflow.ivm.flow.outputs import Outputs
+from weirflow.ivm.flow.refusals import tick_pending
 from weirflow.ivm.flow.sinks import Sinks
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.store import FlowStore
@@ -157,7 +158,7 @@ class FlowCore:
     def _take_over(self, build: Callable[[], Rebuilt], entry: Callable[[int], Entry]) -> EvolutionPlan:
         """Build, log, take over; whatever raises before that leaves everything as it was."""
         if self._pending is not None:
-            raise TickPending("The last tick failed and its delta is kept.", hint="retry() or discard() it first")
+            raise tick_pending()
         self._sinks.before_tick()
         rebuilt = build()
         self._outputs.await_room(rebuilt.differences)

@@ -13,11 +13,12 @@ from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.force import force_diff, is_forced
 from weirflow.ivm.flow.persist import replace_entry, source_entry, view_entry
 from weirflow.ivm.flow.rebuild import Rebuilt, rebuild
-from weirflow.ivm.flow.schema import read_schema
-from weirflow.ivm.flow.source import Lateness, Source
+from weirflow.ivm.flow.source import declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from weirflow.ivm.flow.source import Lateness, Source
 
 
 class Definitions(FlowCore):
@@ -41,8 +42,7 @@ class Definitions(FlowCore):
             dedup: drop a delta that equals the source's last one, or one of this many before it.
             lateness: send rows that come too late to the side output ``"<name>.late"``.
         """
-        columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
-        source = Source(name, read_schema(schema), columns, int(dedup), lateness)
+        source = declared(name, schema, key=key, dedup=dedup, lateness=lateness)
         with self._lock:
             self._require_open()
             if self._state.has_source(source):

@@ -60,8 +60,8 @@ class Outputs:
         with self._lock:
             return {watch.view for watch in self._watches} | set(self._callbacks)
 
-    def await_room(self, changed: Mapping[str, Batch]) -> None:
-        """Wait until every watch that holds ticks back has room for what changed; ``FlowError`` if that takes long."""
+    def await_room(self, changed: Mapping[str, Batch | None]) -> None:
+        """Wait until every watch of these views that holds ticks back has room; ``FlowError`` if that takes long."""
         deadline = time.monotonic() + _ROOM_SECONDS
         for watch in self._watching(changed):
             watch.await_room(deadline)
@@ -96,7 +96,7 @@ class Outputs:
         for watch in [watch for watch in self._watches if is_gone(watch.view)]:
             watch.close()
 
-    def _watching(self, changed: Mapping[str, Batch]) -> list[Watch]:
+    def _watching(self, changed: Mapping[str, Batch | None]) -> list[Watch]:
         with self._lock:
             return [watch for watch in self._watches if watch.view in changed]
 

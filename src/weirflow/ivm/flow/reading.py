@@ -14,7 +14,7 @@ from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.parquet_sink import ParquetTarget
 from weirflow.ivm.flow.query import explain_query, run_query
 from weirflow.ivm.flow.sinks import require_changelog
-from weirflow.ivm.flow.watch import OverflowPolicy
+from weirflow.ivm.flow.watch import OverflowPolicy, require_watchable
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.types import SinkMode
@@ -90,10 +90,7 @@ class Reading(FlowCore):
             capacity: how many deltas may wait for the reader.
             policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
         """
-        if snapshot and from_epoch is not None:
-            raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
-        if capacity < 1:
-            raise ConfigError("The capacity of a watch is at least 1.")
+        require_watchable(snapshot=snapshot, from_epoch=from_epoch, capacity=capacity)
         with self._lock:
             self._require_open()
             self._state.ready()

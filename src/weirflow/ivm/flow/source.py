@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from weirflow.errors import ConfigError, DataError, did_you_mean
 from weirflow.ivm.durability.records import encode_rows
+from weirflow.ivm.flow.schema import read_schema
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
 from weirflow.ivm.zset.ingest import read_table
@@ -85,6 +86,14 @@ class Source:
                     f"The source {self.name!r} has a key and shall not keep its rows.",
                     hint="an upsert retracts the row that its key had; leave out key= or keep=False",
                 )
+
+
+def declared(
+    name: str, schema: Any, *, key: str | Sequence[str] | None, dedup: bool | int, lateness: Lateness | None
+) -> Source:
+    """A source as users declare it; see ``IncrementalFlow.register_source``."""
+    columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    return Source(name, read_schema(schema), columns, int(dedup), lateness)
 
 
 @dataclass(frozen=True)

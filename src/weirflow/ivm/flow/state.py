@@ -8,22 +8,30 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.errors import ConfigError, StreamConflict, TableNotFound, did_you_mean
+from weirflow.errors import TableNotFound
 from weirflow.ivm.compiler.program import Engine, Program, View, in_order, tables
 from weirflow.ivm.flow.describe import RelationInfo
+from weirflow.ivm.flow.refusals import (
+    no_relation,
+    no_source,
+    not_kept,
+    other_stream,
+    require_free_name,
+    require_token,
+    require_unread,
+)
 from weirflow.ivm.flow.source import Change, Source, SourceInput
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from weirflow.ivm.flow.position import Position
 
 _TOKENS = 100_000
 _ROWS_BEFORE_RELEASE = 1000
 """How many rows come in before it is worth looking for state that is too old to change."""
-_TOKEN_LENGTH = 256
 
 
 class FlowState:
@@ -102,10 +110,7 @@ class FlowState:
             return
         self.relation(name)
         readers = self.readers(name)
-        if readers:
-            raise ConfigError(
-                f"{name!r} cannot be dropped: {', '.join(sorted(readers))} reads it.", hint="drop what reads it first"
-            )
+        require_unread(name, readers)
 
     def drop(self, name: str) -> None:
         """Remove a source or view that nothing reads."""
@@ -157,18 +162,12 @@ class FlowState:
             return None
         last, epoch = self.positions[position.stream]
         if last.origin != position.origin:
-            raise StreamConflict(
-                f"Another stream was attached as {position.stream!r} before, with another checkpoint or table.",
-                hint="attach it under another name=, or give it back its checkpoint",
-            )
+            raise other_stream(position.stream)
         return epoch if last.at == position.at else None
 
     def epoch_of(self, token: str) -> int | None:
         """The tick that had this token, if it was one of the last; ``ConfigError`` for a token that is too long."""
-        if len(token) > _TOKEN_LENGTH:
-            raise ConfigError(
-                f"A token has {_TOKEN_LENGTH} characters at most, this one {len(token)}.", hint="use a hash of it"
-            )
+        require_token(token)
         return self.tokens.get(token)
 
     def commit(self, changes: Mapping[str, Change], token: str | None, position: Position | None) -> None:
@@ -204,14 +203,13 @@ class FlowState:
         """The name, if a source or view has it; ``TableNotFound`` otherwise."""
         known = self.program.relations
         if name not in known:
-            raise TableNotFound(f"The flow has no source or view {name!r}.", hint=_suggestion(name, known))
+            raise no_relation(name, known)
         return name
 
     def input(self, name: str) -> SourceInput:
         """The input of a source; ``ConfigError`` if there is none of this name."""
         if name not in self.inputs:
-            found = "is a view" if name in self.views else "is not registered"
-            raise ConfigError(f"{name!r} {found}; deltas go to sources.", hint=_suggestion(name, self.inputs))
+            raise no_source(name, self.views, self.inputs)
         return self.inputs[name]
 
     def schema(self, name: str) -> pa.Schema:
@@ -221,7 +219,7 @@ class FlowState:
     def rows(self, name: str) -> Batch:
         """All rows of a source or view, each once with its weight; ``ConfigError`` if they are not kept."""
         if self.program.relations[self.relation(name)].store is None:
-            raise ConfigError(f"The rows of {name!r} are not kept.", hint="register the view with materialized=True")
+            raise not_kept(name)
         return self.program.rows(name)
 
     def empty(self, name: str) -> Batch:
@@ -272,16 +270,4 @@ class FlowState:
             self.fill()
 
     def _refuse_taken(self, name: str) -> None:
-        if not name.isidentifier():
-            raise ConfigError(f"{name!r} is no name for a source or view.", hint="use letters, digits and underscores")
-        taken = {one.casefold() for one in (*self.inputs, *self.views, *self.waiting)}
-        if name.casefold() in taken:
-            raise ConfigError(
-                f"The flow already has a source or view {name!r}, and it is another one.",
-                hint="choose another name, or drop the old one first",
-            )
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str | None:
-    names = sorted(known)
-    return did_you_mean(name, names) or (f"there is {', '.join(names)}" if names else None)
+        require_free_name(name, (*self.inputs, *self.views, *self.waiting))

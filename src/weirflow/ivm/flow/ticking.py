@@ -6,10 +6,11 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import FlowError, TickPending
+from weirflow.errors import FlowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.core import LATE, FlowCore, Pending
 from weirflow.ivm.flow.persist import tick_entry
+from weirflow.ivm.flow.refusals import tick_pending
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.zset.batch import Batch
 
@@ -119,9 +120,7 @@ class Ticking(FlowCore):
         with self._lock:
             self._require_open()
             if self._pending is not None:
-                raise TickPending(
-                    "The last tick failed and its delta is kept.", hint="call retry() or discard() before the next tick"
-                )
+                raise tick_pending()
             done = None if token is None else self._state.epoch_of(token)
             if done is not None:
                 self._metrics.tick_replayed()

@@ -9,7 +9,7 @@ from collections import deque
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from weirflow.errors import FlowError, WatchOverflow
+from weirflow.errors import ConfigError, FlowError, WatchOverflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +27,14 @@ class OverflowPolicy(StrEnum):
 
 
 Item = tuple[int, "DeltaBatch"]
+
+
+def require_watchable(*, snapshot: bool, from_epoch: int | None, capacity: int) -> None:
+    """``ConfigError`` for options of a watch that do not go together."""
+    if snapshot and from_epoch is not None:
+        raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
+    if capacity < 1:
+        raise ConfigError("The capacity of a watch is at least 1.")
 
 
 class Watch:

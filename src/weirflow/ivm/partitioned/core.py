@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
-from weirflow.errors import ConfigError, FlowError, TableNotFound, TickPending, did_you_mean
+from weirflow.errors import ConfigError, FlowError
 from weirflow.ivm.compiler.program import View, in_order, tables
 from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
+from weirflow.ivm.flow.refusals import no_relation, tick_pending
 from weirflow.ivm.partitioned.coordinator import Coordinator
 from weirflow.ivm.partitioned.definition import Group
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -130,8 +131,16 @@ class PartitionedCore:
 
         A view that reads what is not there is an error; if ``partly``, it waits.
         """
-        if not self._sources and not self._views:
+        group = self._ready(partly=partly)
+        if not group.sources and not group.views:
             return
+        self._coordinator.define(group)
+        self._sources.clear()
+        for view in group.views:
+            del self._views[view.name]
+
+    def _ready(self, *, partly: bool) -> Group:
+        """What was registered and is not compiled yet; if ``partly``, without views that read what is not there."""
         known = {one.casefold() for one in (*self._coordinator.definition.sources, *self._coordinator.definition.views)}
         known |= {name.casefold() for name in self._sources}
         ready: dict[str, View] = {}
@@ -140,16 +149,10 @@ class PartitionedCore:
             if not missing or not partly:
                 ready[name] = self._views[name]
                 known.add(name.casefold())
-        group = Group(
+        return Group(
             tuple(source_entry(one) for one in self._sources.values()),
             tuple(view_entry(name, view) for name, view in ready.items()),
         )
-        if not group.sources and not group.views:
-            return
-        self._coordinator.define(group)
-        self._sources.clear()
-        for name in ready:
-            del self._views[name]
 
     def _known_sources(self) -> dict[str, Source]:
         return {**self._coordinator.definition.sources, **self._sources}
@@ -160,8 +163,7 @@ class PartitionedCore:
     def _relation(self, name: str) -> str:
         if name in self._known_sources() or name in self._known_views():
             return name
-        names = (*self.sources, *self.views)
-        raise TableNotFound(f"The flow has no source or view {name!r}.", hint=did_you_mean(name, names))
+        raise no_relation(name, (*self.sources, *self.views))
 
     def _schema(self, name: str) -> pa.Schema:
         fields = self._coordinator.blueprint.program.relations[self._relation(name)].fields
@@ -177,7 +179,7 @@ class PartitionedCore:
     def _require_settled(self) -> None:
         self._require_open()
         if self._coordinator.pending is not None:
-            raise TickPending("The last tick failed and its delta is kept.", hint="retry() or discard() it first")
+            raise tick_pending()
 
 
 def require_shards(count: int) -> None:

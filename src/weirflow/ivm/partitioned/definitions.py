@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode, View, in_order, tables
 from weirflow.ivm.flow.core import LATE
-from weirflow.ivm.flow.schema import read_schema
-from weirflow.ivm.flow.source import Lateness, Source
+from weirflow.ivm.flow.refusals import require_free_name, require_unread
+from weirflow.ivm.flow.source import declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
 from weirflow.ivm.partitioned.placing import not_recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from weirflow.ivm.flow.source import Lateness
 
 
 class PartitionedDefinitions(PartitionedCore):
@@ -29,13 +30,12 @@ class PartitionedDefinitions(PartitionedCore):
         lateness: Lateness | None = None,
     ) -> None:
         """Declare an input; see ``IncrementalFlow.register_source``."""
-        columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
-        source = Source(name, read_schema(schema), columns, int(dedup), lateness)
+        source = declared(name, schema, key=key, dedup=dedup, lateness=lateness)
         with self._lock:
             self._require_open()
             if self._known_sources().get(name) == source:
                 return
-            self._refuse_taken(name)
+            require_free_name(name, (*self.sources, *self.views))
             self._sources[name] = source
 
     def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
@@ -48,7 +48,7 @@ class PartitionedDefinitions(PartitionedCore):
             self._require_open()
             if self._known_views().get(name) == view:
                 return
-            self._refuse_taken(name)
+            require_free_name(name, (*self.sources, *self.views))
             if view.mode is Mode.DIFF:
                 raise not_recomputed()
             in_order({one: other.sql for one, other in (*self._known_views().items(), (name, view))})
@@ -56,6 +56,8 @@ class PartitionedDefinitions(PartitionedCore):
             try:
                 if self.epoch:
                     self._define(partly=True)
+                else:
+                    self._coordinator.definition.with_group(self._ready(partly=True))  # raises what is wrong with it
             except BaseException:
                 self._views.pop(name, None)
                 raise
@@ -70,13 +72,8 @@ class PartitionedDefinitions(PartitionedCore):
         with self._lock:
             self._require_settled()
             readers = [one for one, view in self._known_views().items() if one != name and _reads(view, name)]
-            if readers:
-                raise ConfigError(
-                    f"{name!r} cannot be dropped: {', '.join(sorted(readers))} reads it.",
-                    hint="drop what reads it first",
-                )
-            self._sources.pop(name, None)
-            if self._views.pop(name, None) is None:
+            require_unread(name, readers)
+            if self._sources.pop(name, None) is None and self._views.pop(name, None) is None:
                 self._relation(name)
                 self._coordinator.drop(name)
             self._outputs.close(lambda view: view.removesuffix(LATE) == name)
@@ -89,15 +86,6 @@ class PartitionedDefinitions(PartitionedCore):
             self._define()
             if partitions != self.partitions:
                 self._coordinator.rescale(partitions)
-
-    def _refuse_taken(self, name: str) -> None:
-        if not name.isidentifier():
-            raise ConfigError(f"{name!r} is no name for a source or view.", hint="use letters, digits and underscores")
-        if name.casefold() in {one.casefold() for one in (*self.sources, *self.views)}:
-            raise ConfigError(
-                f"The flow already has a source or view {name!r}, and it is another one.",
-                hint="choose another name, or drop the old one first",
-            )
 
 
 def _reads(view: View, name: str) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Batch
 
 ROWS = "rows/"
+_REMEDY = "restore the flow's storage from a copy"
 
 
 class FlowFiles:
@@ -31,7 +32,7 @@ class FlowFiles:
 
     def __init__(self, uri: str) -> None:
         self.storage: CheckpointStorage = open_checkpoint_storage(uri)
-        self.packs = Packs(self.storage)
+        self.packs = Packs(self.storage, _REMEDY)
         self._runs: WeakValueDictionary[RunRef, Run] = WeakValueDictionary()
 
     def load(self, states: Sequence[StateRefs], packs: Mapping[str, Pack]) -> list[list[list[Run]]]:
@@ -67,7 +68,7 @@ class FlowFiles:
         data = self.storage.get(ref.file)
         if hashlib.sha256(data).hexdigest() != ref.sha256:
             where = f"{self.storage.uri}/{ref.file}"
-            raise refused(where, "its bytes are not those that were written", "restore the flow's storage from a copy")
+            raise refused(where, "its bytes are not those that were written", _REMEDY)
         return decode_rows(data)
 
     def write_rows(self, rows: Batch, epoch: int, inline: int) -> RowsRef:

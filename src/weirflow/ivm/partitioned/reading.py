@@ -11,7 +11,9 @@ from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import in_order, tables
 from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.describe import FlowInfo, RelationInfo
-from weirflow.ivm.flow.watch import OverflowPolicy
+from weirflow.ivm.flow.graph import FlowGraph
+from weirflow.ivm.flow.refusals import not_kept
+from weirflow.ivm.flow.watch import OverflowPolicy, require_watchable
 from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.explain import explain_stages
 from weirflow.ivm.partitioned.moving import ReadRows
@@ -62,10 +64,7 @@ class PartitionedReading(PartitionedCore):
         policy: OverflowPolicy | str = OverflowPolicy.FAIL,
     ) -> Watch:
         """The deltas of a view from now on; see ``IncrementalFlow.watch_output``."""
-        if snapshot and from_epoch is not None:
-            raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
-        if capacity < 1:
-            raise ConfigError("The capacity of a watch is at least 1.")
+        require_watchable(snapshot=snapshot, from_epoch=from_epoch, capacity=capacity)
         with self._lock:
             self._require_open()
             self._define()
@@ -108,6 +107,14 @@ class PartitionedReading(PartitionedCore):
                 relations=tuple(relations),
             )
 
+    def graph(self) -> FlowGraph:
+        """The flow as a graph, for a notebook or as Mermaid and SVG text."""
+        return FlowGraph(self.describe().relations)
+
+    def metrics(self) -> str:
+        """What the flow has done and holds, shard by shard, in Prometheus' text format."""
+        return self._metrics.text()
+
     def explain(self) -> str:
         """The stages: their operators, how rows are partitioned, and what the last job did where."""
         with self._lock:
@@ -136,7 +143,7 @@ class PartitionedReading(PartitionedCore):
 
     def _require_stored(self, name: str) -> None:
         if self._coordinator.blueprint.spread.store(self._relation(name)) is None:
-            raise ConfigError(f"The rows of {name!r} are not kept.", hint="register the view with materialized=True")
+            raise not_kept(name)
 
     def _count(self, name: str) -> int | None:
         if self._coordinator.blueprint.spread.store(name) is None:

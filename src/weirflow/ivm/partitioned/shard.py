@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError
@@ -202,7 +202,7 @@ class Shard:
         arranged = self._blueprint.program.relations[name].store
         assert arranged is not None
         return SourceInput(
-            self._blueprint.definition.sources[name],
+            replace(self._blueprint.definition.sources[name], dedup=0),  # whoever splits deltas notices repetitions
             self._blueprint.program.store(name).arrangement,
             arranged.positions,
         )

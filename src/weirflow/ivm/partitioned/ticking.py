@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError, DataError, FlowError, StreamConflict
+from weirflow.errors import ConfigError, DataError, FlowError
 from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.position import Position
+from weirflow.ivm.flow.refusals import no_source, other_stream, require_token
 from weirflow.ivm.flow.source import digest_of
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.partitioned.core import PartitionedCore
@@ -50,11 +51,9 @@ class PartitionedTicking(PartitionedCore):
             self._require_open()
             last = self._coordinator.commit.positions.get(position.stream)
             if last is not None and last[0] != position.origin:
-                raise StreamConflict(
-                    f"Another stream was attached as {position.stream!r} before, with another checkpoint or table.",
-                    hint="attach it under another name=, or give it back its checkpoint",
-                )
+                raise other_stream(position.stream)
             if last is not None and last[1] == position.at:
+                self._metrics.tick_replayed()
                 return StepSummary(last[2], 0, 0, 0.0, replayed=True)
             others = self.pending
             try:
@@ -101,27 +100,29 @@ class PartitionedTicking(PartitionedCore):
         deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
         with self._lock:
             self._require_settled()
-            done = None if token is None else self._coordinator.commit.tokens.get(token)
-            if done is not None:
-                return StepSummary(done, 0, 0, 0.0, replayed=True)
+            if token is not None:
+                require_token(token)
+                done = self._coordinator.commit.tokens.get(token)
+                if done is not None:
+                    self._metrics.tick_replayed()
+                    return StepSummary(done, 0, 0, 0.0, replayed=True)
             self._define()
             rows: Deltas = {}
             digests: dict[str, bytes] = {}
-            for name, data in deltas.items():
-                digest = self._split(name, data, rows)
-                if digest is not None:
-                    digests[name] = digest
+            dropped = sum(self._split(name, data, rows, digests) for name, data in deltas.items())
             place = None if position is None else (position.stream, position.origin, position.at)
             self._coordinator.begin(rows, token=token, position=place, digests=digests)
-            return self._run(started)
+            return self._run(started, dropped)
 
-    def _split(self, name: str, data: Any, rows: Deltas) -> bytes | None:
-        """Put a delta's rows where their shards find them; returns its digest, where repetitions are to be noticed."""
+    def _split(self, name: str, data: Any, rows: Deltas, digests: dict[str, bytes]) -> int:
+        """Put a delta's rows where their shards find them, and its digest where repetitions are to be noticed.
+
+        Returns how many rows are dropped because the delta repeats an earlier one.
+        """
         coordinator = self._coordinator
         definition = coordinator.definition
         if name not in definition.sources:
-            found = "is a view" if name in self.views else "is not registered"
-            raise ConfigError(f"{name!r} {found}; deltas go to sources.", hint=f"there is {', '.join(self.sources)}")
+            raise no_source(name, self.views, self.sources)
         source, epoch = definition.sources[name], coordinator.commit.epoch + 1
         if hasattr(data, "mapInArrow"):  # a Spark frame, of whichever kind
             if source.dedup:
@@ -133,18 +134,22 @@ class PartitionedTicking(PartitionedCore):
             for part in self._executor.split(data, work):
                 for _, shard, ref in decode_moved(part):
                     rows.setdefault(name, {}).setdefault(shard, []).append(ref)
-            return None
+            return 0
         given = reader(source).weighted(data)
-        digest = digest_of(given) if source.dedup else None
-        if digest is not None and digest in coordinator.commit.digests.get(name, [])[-source.dedup :]:
-            return None
+        if source.dedup:
+            digest = digest_of(given)
+            if digest in coordinator.commit.digests.get(name, []):
+                return len(given)
+            digests[name] = digest
         for shard, own in split(given, definition.columns[name], self.partitions).items():
             ref = coordinator.files.write_rows(own, epoch, _INLINE)
             rows.setdefault(name, {}).setdefault(shard, []).append(ref)
-        return digest
+        return 0
 
-    def _run(self, started: float) -> StepSummary:
+    def _run(self, started: float, dropped: int = 0) -> StepSummary:
         try:
+            # What changes is known when the job is done; then it is too late to wait for readers.
+            self._outputs.await_room(dict.fromkeys(self._outputs.watched))
             ticked = self._coordinator.tick()
         except BaseException:
             self._metrics.tick_failed()
@@ -154,10 +159,10 @@ class PartitionedTicking(PartitionedCore):
             name: sum(ref.count for ref in refs) for name, refs in ticked.outputs.items() if not name.endswith(LATE)
         }
         late = sum(ref.count for name, refs in ticked.outputs.items() if name.endswith(LATE) for ref in refs)
-        rows_in = sum(report.rows_in for report in ticked.reports)
+        rows_in = dropped + sum(report.rows_in for report in ticked.reports)
         seconds = time.perf_counter() - started
-        self._metrics.tick(seconds, rows_in=rows_in, rows_out=sum(views.values()), late=late, dropped=0)
-        return StepSummary(ticked.epoch, rows_in, sum(views.values()), seconds * 1000, views, late)
+        self._metrics.tick(seconds, rows_in=rows_in, rows_out=sum(views.values()), late=late, dropped=dropped)
+        return StepSummary(ticked.epoch, rows_in, sum(views.values()), seconds * 1000, views, late, dropped)
 
     def _publish(self, ticked: Ticked) -> None:
         """Tell those who watch. Rows of large outputs are read only if somebody does."""

@@ -1,0 +1,73 @@
+"""What flows of every kind refuse, each in one sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.errors import ConfigError, StreamConflict, TableNotFound, TickPending, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+_TOKEN_LENGTH = 256
+
+
+def require_free_name(name: str, taken: Iterable[str]) -> None:
+    """``ConfigError`` unless a source or view can have this name."""
+    if not name.isidentifier():
+        raise ConfigError(f"{name!r} is no name for a source or view.", hint="use letters, digits and underscores")
+    if name.casefold() in {one.casefold() for one in taken}:
+        raise ConfigError(
+            f"The flow already has a source or view {name!r}, and it is another one.",
+            hint="choose another name, or drop the old one first",
+        )
+
+
+def require_unread(name: str, readers: Collection[str]) -> None:
+    """``ConfigError`` if views read what is to be dropped."""
+    if readers:
+        raise ConfigError(
+            f"{name!r} cannot be dropped: {', '.join(sorted(readers))} reads it.", hint="drop what reads it first"
+        )
+
+
+def require_token(token: str) -> None:
+    """``ConfigError`` for a token that is too long."""
+    if len(token) > _TOKEN_LENGTH:
+        raise ConfigError(
+            f"A token has {_TOKEN_LENGTH} characters at most, this one {len(token)}.", hint="use a hash of it"
+        )
+
+
+def no_relation(name: str, known: Iterable[str]) -> TableNotFound:
+    """There is no source or view of this name."""
+    return TableNotFound(f"The flow has no source or view {name!r}.", hint=_suggestion(name, known))
+
+
+def no_source(name: str, views: Collection[str], sources: Iterable[str]) -> ConfigError:
+    """There is no source of this name."""
+    found = "is a view" if name in views else "is not registered"
+    return ConfigError(f"{name!r} {found}; deltas go to sources.", hint=_suggestion(name, sources))
+
+
+def not_kept(name: str) -> ConfigError:
+    """A view's rows are not there to be read."""
+    return ConfigError(f"The rows of {name!r} are not kept.", hint="register the view with materialized=True")
+
+
+def other_stream(stream: str) -> StreamConflict:
+    """Something else feeds a flow under the name of a stream."""
+    return StreamConflict(
+        f"Another stream was attached as {stream!r} before, with another checkpoint or table.",
+        hint="attach it under another name=, or give it back its checkpoint",
+    )
+
+
+def tick_pending() -> TickPending:
+    """A tick failed, and nothing else can happen before somebody decides about it."""
+    return TickPending("The last tick failed and its delta is kept.", hint="retry() or discard() it first")
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str | None:
+    names = sorted(known)
+    return did_you_mean(name, names) or (f"there is {', '.join(names)}" if names else None)
