@@ -10,22 +10,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.checkpoint.keyed_state import require_whole
-from weirflow.checkpoint.names import check_name
-from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
-from weirflow.checkpoint.state_files import StateFiles
+from weirflow.checkpoint.named import NamedState, NamedStates
+from weirflow.checkpoint.sealed import FORMAT
 from weirflow.checkpoint.state_manifest import EARLIER, FileRef, StatePart
 from weirflow.checkpoint.state_parts import restore_parts, save_part, stored_in
-from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, did_you_mean
 from weirflow.state.dry_run import stored_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from weirflow.checkpoint.storage import CheckpointStorage
     from weirflow.state import KeyGroupRange, StateBackend
-
-_FOLDER = "savepoints/"
-_MANIFEST = "savepoint.json"
 
 
 class SavepointSlot(msgspec.Struct, frozen=True):
@@ -39,11 +33,9 @@ class SavepointSlot(msgspec.Struct, frozen=True):
     size: int
 
 
-class Savepoint(msgspec.Struct, frozen=True):
+class Savepoint(NamedState, frozen=True):
     """A savepoint: what it is called, when it was made, and what is in it."""
 
-    name: str
-    created: datetime
     parts: list[StatePart]
     slots: list[SavepointSlot]
     format: int = FORMAT
@@ -72,15 +64,13 @@ class Savepoint(msgspec.Struct, frozen=True):
         return "\n".join([f"savepoint {self.name}: {len(self.parts)} parts, {self.size:,} bytes", *lines])
 
 
-class Savepoints:
-    """The savepoints in a storage.
+class Savepoints(NamedStates[Savepoint]):
+    """The savepoints in a storage."""
 
-    A savepoint is there when its manifest is, which is put if absent behind its files. It shares no file with
-    checkpoints or other savepoints.
-    """
-
-    def __init__(self, storage: CheckpointStorage) -> None:
-        self._storage = storage
+    _folder = "savepoints/"
+    _called = "savepoint"
+    _remedy = EARLIER
+    _kind = Savepoint
 
     def create(self, name: str, backends: Mapping[KeyGroupRange, StateBackend]) -> Savepoint:
         """Save the state of all key groups, as it is now, under a name.
@@ -91,41 +81,10 @@ class Savepoints:
             StorageError: the storage failed; the savepoint is not there.
         """
         require_whole(backends)
-        manifest = _manifest(name)
-        if self._storage.exists(manifest):
-            raise self._exists(name)
+        self._require_free(name)
         files = self._files(name)
         parts = [save_part(files, groups, backends[groups]) for groups in sorted(backends)]
         return self._publish(Savepoint(name, datetime.now(UTC), parts, _slots(backends)))
-
-    def list(self) -> list[Savepoint]:
-        """All savepoints, by name.
-
-        Raises:
-            StorageError: the manifest of one is damaged.
-        """
-        names = [info.name.split("/")[1] for info in self._storage.list(_FOLDER) if info.name.endswith("/" + _MANIFEST)]
-        return [self.get(name) for name in names]
-
-    def get(self, name: str) -> Savepoint:
-        """A savepoint by name.
-
-        Raises:
-            ObjectNotFound: there is none of that name.
-            StorageError: its manifest is damaged.
-        """
-        where = f"{self._storage.uri}/{_manifest(name)}"
-        try:
-            data = self._storage.get(_manifest(name))
-        except ObjectNotFound:
-            names = [info.name.split("/")[1] for info in self._storage.list(_FOLDER)]
-            raise ObjectNotFound(
-                f"There is no savepoint {name!r} at {self._storage.uri}.", uri=where, hint=did_you_mean(name, names)
-            ) from None
-        savepoint = unseal(data, Savepoint, where, EARLIER)
-        if savepoint.name != name:
-            raise refused(where, f"it is that of {savepoint.name!r}", EARLIER)
-        return savepoint
 
     def restore(
         self, name: str, groups: KeyGroupRange, *, path: str | Path | None = None, fsync: int = 1
@@ -135,51 +94,12 @@ class Savepoints:
         target = None if path is None else Path(path).absolute()
         return restore_parts(self._files(name), savepoint.parts, groups, target, fsync)
 
-    def delete(self, name: str) -> None:
-        """Remove a savepoint and its files. That it does not exist is no error."""
-        self._storage.delete(_manifest(name))
-        self._files(name).collect(())
-
-    def copy(self, name: str, to: CheckpointStorage, *, new_name: str | None = None) -> Savepoint:
-        """Copy a savepoint to another storage, or to another name; every byte is verified.
-
-        Raises:
-            ObjectNotFound: there is none of that name.
-            ObjectExists: there is one where it shall go; it is untouched.
-            StorageError: a file is missing or damaged; there is no copy.
-        """
-        savepoint, target = self.get(name), Savepoints(to)
-        wanted = name if new_name is None else new_name
-        if to.exists(_manifest(wanted)):
-            raise target._exists(wanted)
-        source, files = self._files(name), target._files(wanted)
+    def _moved(self, savepoint: Savepoint, name: str, move: Callable[[FileRef], FileRef]) -> Savepoint:
         parts = [
-            msgspec.structs.replace(part, files={at: source.copy_to(files, ref) for at, ref in part.files.items()})
+            msgspec.structs.replace(part, files={at: move(ref) for at, ref in part.files.items()})
             for part in savepoint.parts
         ]
-        return target._publish(msgspec.structs.replace(savepoint, name=wanted, parts=parts))
-
-    def _publish(self, savepoint: Savepoint) -> Savepoint:
-        try:
-            self._storage.put_if_absent(_manifest(savepoint.name), seal(savepoint))
-        except ObjectExists:
-            raise self._exists(savepoint.name) from None
-        return savepoint
-
-    def _files(self, name: str) -> StateFiles:
-        return StateFiles(self._storage, f"{_FOLDER}{name}/files/")
-
-    def _exists(self, name: str) -> ObjectExists:
-        where = f"{self._storage.uri}/{_manifest(name)}"
-        return ObjectExists(
-            f"There is a savepoint {name!r} at {self._storage.uri} already.", uri=where, hint="use another name"
-        )
-
-
-def _manifest(name: str) -> str:
-    if "/" in name:
-        raise ConfigError(f"{name!r} cannot be the name of a savepoint: it has a slash.")
-    return check_name(f"{_FOLDER}{name}/{_MANIFEST}")
+        return msgspec.structs.replace(savepoint, name=name, parts=parts)
 
 
 def _slots(backends: Mapping[KeyGroupRange, StateBackend]) -> list[SavepointSlot]:

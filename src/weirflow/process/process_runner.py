@@ -81,8 +81,3 @@ class ProcessRunner(Runner):
             for key, (instance, rows) in keys.items():
                 user_code.key = key
                 instance.batch(key, rows)
-
-    def _broadcast(self, rows: Sequence[Row]) -> None:
-        with self._user_code("on_broadcast"):
-            for instance in self._instances:
-                instance.broadcast(rows)

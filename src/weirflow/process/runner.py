@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -55,7 +56,7 @@ class ProcessResult:
     watermark: int | None = None
 
 
-class Runner:
+class Runner(ABC):
     """What the runners of one and of two inputs have in common; for one thread.
 
     A batch is done when the call returns: its state is in the backends. If the call raises, state, timers, watermark
@@ -221,13 +222,14 @@ class Runner:
             ) from error
         return self._instances[range_of(key_group(data), count)]
 
+    @abstractmethod
     def _feed(self, at: int, elements: Sequence[Element]) -> None:
         """Run the callbacks for rows of an input."""
-        raise NotImplementedError
 
     def _broadcast(self, rows: Sequence[Row]) -> None:
-        """Run the callbacks for rows that are broadcast."""
-        raise NotImplementedError
+        with self._user_code("on_broadcast"):
+            for instance in self._instances:
+                instance.broadcast(rows)
 
     def _one_by_one(self, callback: str, elements: Sequence[Element]) -> None:
         callbacks = {id(instance): getattr(instance.function, callback) for instance in self._instances}

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from weirflow.checkpoint.names import check_name
-from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
-from weirflow.checkpoint.state_files import StateFiles
+from weirflow.checkpoint.named import NamedState, NamedStates
+from weirflow.checkpoint.sealed import FORMAT, seal, unseal
 from weirflow.checkpoint.state_manifest import FileRef  # noqa: TC001 - msgspec reads it
-from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, StreamConflict, StreamRefused, did_you_mean
+from weirflow.errors import ObjectNotFound, StreamConflict, StreamRefused
 from weirflow.spark.streaming_savepoint import StateOperator  # noqa: TC001 - msgspec reads it
 from weirflow.streaming.savepoint_files import MARK, METADATA, committed_batch, files_of_batch, storage_of_spark
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from weirflow.checkpoint.storage import CheckpointStorage
 
-_FOLDER = "query-savepoints/"
-_MANIFEST = "savepoint.json"
-_ANOTHER = "use another savepoint"
 _ATTEMPTS = 5
 
 
@@ -41,7 +39,7 @@ class QueryState(msgspec.Struct, frozen=True):
     sink: str
 
 
-class QuerySavepoint(msgspec.Struct, frozen=True):
+class QuerySavepoint(NamedState, frozen=True):
     """A savepoint: what it is called, when and of what it was made.
 
     Attributes:
@@ -54,8 +52,6 @@ class QuerySavepoint(msgspec.Struct, frozen=True):
         files: by their names in the checkpoint.
     """
 
-    name: str
-    created: datetime
     query: str
     query_id: str
     batch: int
@@ -94,15 +90,13 @@ class _Mark(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-class QuerySavepoints:
-    """The savepoints of streaming queries in a storage.
+class QuerySavepoints(NamedStates[QuerySavepoint]):
+    """The savepoints of streaming queries in a storage."""
 
-    A savepoint is there when its manifest is, which is put if absent behind its files. It shares no file with
-    checkpoints or other savepoints.
-    """
-
-    def __init__(self, storage: CheckpointStorage) -> None:
-        self._storage = storage
+    _folder = "query-savepoints/"
+    _called = "savepoint of a query"
+    _remedy = "use another savepoint"
+    _kind = QuerySavepoint
 
     def create(self, name: str, location: str, *, query: str, query_id: str, state: QueryState) -> QuerySavepoint:
         """Save what a query has committed, while it runs; ``StreamingQuery.savepoint`` calls this.
@@ -113,8 +107,7 @@ class QuerySavepoints:
             StreamRefused: the query has committed no batch yet.
             StorageError: the storage failed; the savepoint is not there.
         """
-        if self._storage.exists(_manifest(name)):
-            raise self._exists(name)
+        self._require_free(name)
         checkpoint = storage_of_spark(location)
         for attempt in range(1, _ATTEMPTS + 1):
             batch = committed_batch(checkpoint)
@@ -131,33 +124,6 @@ class QuerySavepoints:
             f"The query {query} has committed no batch yet, so there is nothing to save.",
             hint="wait for its first batch, such as by process_all_available()",
         )
-
-    def list(self) -> list[QuerySavepoint]:
-        """All savepoints, by name; ``StorageError`` if the manifest of one is damaged."""
-        names = [info.name.split("/")[1] for info in self._storage.list(_FOLDER) if info.name.endswith("/" + _MANIFEST)]
-        return [self.get(name) for name in names]
-
-    def get(self, name: str) -> QuerySavepoint:
-        """A savepoint by name.
-
-        Raises:
-            ObjectNotFound: there is none of that name.
-            StorageError: its manifest is damaged.
-        """
-        where = f"{self._storage.uri}/{_manifest(name)}"
-        try:
-            data = self._storage.get(_manifest(name))
-        except ObjectNotFound:
-            names = {info.name.split("/")[1] for info in self._storage.list(_FOLDER)}
-            raise ObjectNotFound(
-                f"There is no savepoint {name!r} of a query at {self._storage.uri}.",
-                uri=where,
-                hint=did_you_mean(name, sorted(names)),
-            ) from None
-        found = unseal(data, QuerySavepoint, where, _ANOTHER)
-        if found.name != name:
-            raise refused(where, f"it is that of {found.name!r}", _ANOTHER)
-        return found
 
     def restore(self, name: str, location: str) -> QuerySavepoint:
         """Write a savepoint as the checkpoint of a query that has an id of its own; every byte is verified.
@@ -190,52 +156,13 @@ class QuerySavepoints:
         target.put(MARK, seal(msgspec.structs.replace(mark, done=True)))
         return savepoint
 
-    def delete(self, name: str) -> None:
-        """Remove a savepoint and its files. That it does not exist is no error."""
-        self._storage.delete(_manifest(name))
-        self._files(name).collect(())
-
-    def copy(self, name: str, to: CheckpointStorage, *, new_name: str | None = None) -> QuerySavepoint:
-        """Copy a savepoint to another storage, or to another name; every byte is verified.
-
-        Raises:
-            ObjectNotFound: there is none of that name.
-            ObjectExists: there is one where it shall go; it is untouched.
-            StorageError: a file is missing or damaged; there is no copy.
-        """
-        savepoint, target = self.get(name), QuerySavepoints(to)
-        wanted = name if new_name is None else new_name
-        if to.exists(_manifest(wanted)):
-            raise target._exists(wanted)
-        source, files = self._files(name), target._files(wanted)
-        copied = {path: source.copy_to(files, ref) for path, ref in savepoint.files.items()}
-        return target._publish(msgspec.structs.replace(savepoint, name=wanted, files=copied))
+    def _moved(self, savepoint: QuerySavepoint, name: str, move: Callable[[FileRef], FileRef]) -> QuerySavepoint:
+        files = {path: move(ref) for path, ref in savepoint.files.items()}
+        return msgspec.structs.replace(savepoint, name=name, files=files)
 
     def _save(self, name: str, checkpoint: CheckpointStorage, batch: int) -> dict[str, FileRef]:
         files = self._files(name)
         return {path: files.save(checkpoint.get(path), "") for path in files_of_batch(checkpoint, batch)}
-
-    def _publish(self, savepoint: QuerySavepoint) -> QuerySavepoint:
-        try:
-            self._storage.put_if_absent(_manifest(savepoint.name), seal(savepoint))
-        except ObjectExists:
-            raise self._exists(savepoint.name) from None
-        return savepoint
-
-    def _files(self, name: str) -> StateFiles:
-        return StateFiles(self._storage, f"{_FOLDER}{name}/files/")
-
-    def _exists(self, name: str) -> ObjectExists:
-        where = f"{self._storage.uri}/{_manifest(name)}"
-        return ObjectExists(
-            f"There is a savepoint {name!r} at {self._storage.uri} already.", uri=where, hint="use another name"
-        )
-
-
-def _manifest(name: str) -> str:
-    if "/" in name:
-        raise ConfigError(f"{name!r} cannot be the name of a savepoint: it has a slash.")
-    return check_name(f"{_FOLDER}{name}/{_MANIFEST}")
 
 
 def _mark_of(target: CheckpointStorage) -> _Mark | None:
