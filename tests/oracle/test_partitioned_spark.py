@@ -6,9 +6,10 @@ from support.maintained import comparable
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import PartitionedIncrementalFlow
-from weirflow.errors import ConfigError, DataError, LeaseHeld, UnsupportedError
+from weirflow.errors import ConfigError, DataError, LeaseHeld
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.sql.refusal import NotIncremental
 
 SOME_VIEWS = ("grouped", "joined", "crossed", "left_residual", "top_totals", "ranked", "cubed", "excepted_all")
 
@@ -147,6 +148,28 @@ def test_explain_says_what_ran_where(session, flow):
     assert text.count("shard 0 on ") == text.count("stage ")
 
 
+def test_views_are_recomputed_by_spark_and_compared_in_shards(session, flow):
+    central = session.flow("central")
+    for one in (central, flow):
+        one.register_source("people", "id BIGINT, name STRING, born TIMESTAMP, weight DECIMAL(10, 2)", key="id")
+        one.register_view("sounds", "SELECT soundex(name) AS code, COUNT(*) AS n FROM people GROUP BY 1")
+        one.register_view("known", "SELECT id, name, born, weight FROM people WHERE name IS NOT NULL")
+        one.register_view("rare", "SELECT code FROM sounds WHERE n = 1")
+        one.force_diff_based("known")
+    assert [one.kind for one in flow.describe().relations] == ["source", "diff", "diff", "incremental"]
+    watches = [{name: one.watch_output(name) for name in one.views} for one in (central, flow)]
+    people = "SELECT id, IF(id % 5 = 0, NULL, concat('n', id % {0})) AS name, timestamp_seconds(id * 1e9) AS born, "
+    people += "CAST(id / 4 AS DECIMAL(10, 2)) AS weight FROM range(0, 40, {1})"
+    for tick in (people.format(7, 1), people.format(11, 3)):
+        frame = session.sql(tick)
+        changed = central.tick("people", frame.to_arrow()).views
+        assert flow.tick("people", frame).views == changed
+        for name in changed:
+            (epoch, expected), (number, delta) = [watched[name].get(timeout=0) for watched in watches]
+            assert (number, delta.checksum()) == (epoch, expected.checksum()), name
+    central.close()
+
+
 def test_a_stream_ticks_the_flow_batch_by_batch(session, flow, tmp_path):
     flow.register_source("events", "id BIGINT, k STRING")
     flow.register_view("counts", "SELECT k, COUNT(*) AS n FROM events GROUP BY k")
@@ -162,8 +185,8 @@ def test_a_stream_ticks_the_flow_batch_by_batch(session, flow, tmp_path):
 
 def test_what_cannot_be_done_in_shards_is_refused(flow):
     flow.register_source("numbers", "n INT")
-    with pytest.raises(UnsupportedError, match="mode 'diff'"):
-        flow.register_view("doubled", "SELECT n * 2 AS n FROM numbers", mode="diff")
+    with pytest.raises(NotIncremental):
+        flow.register_view("sounds", "SELECT soundex(CAST(n AS STRING)) AS s FROM numbers", mode="incremental")
     with pytest.raises(ConfigError, match="0 partitions"):
         flow.rescale(0)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from support import shop_flow
+from support.flow_engine import FlowEngine
 from support.nursery import die_at, serve
 
 from weirflow.ivm.partitioned.executor import InThisProcess
@@ -26,12 +27,14 @@ SHARDS = 3
 
 def open_shop(path: Path | str, **options: Any) -> PartitionedFlow:
     """The flow in a folder, run by this process."""
-    return PartitionedFlow(str(path), SHARDS, InThisProcess(), name="shop", **options)
+    return PartitionedFlow(str(path), SHARDS, InThisProcess(FlowEngine()), name="shop", **options)
 
 
-def run(flow: PartitionedFlow, ticks: int, file: Path) -> Iterator[int]:
+def run(flow: PartitionedFlow, ticks: int, file: Path, recomputed: str | None = "totals") -> Iterator[int]:
     """Bring the flow to this number of ticks and note every delta in ``file``; yields after each tick."""
     shop_flow.declare(flow)
+    if recomputed is not None:
+        flow.force_diff_based(recomputed)
     watches = {name: flow.watch_output(name, from_epoch=seen(file)) for name in shop_flow.VIEWS}
     _note(flow, watches, file)
     for number in range(1, ticks + 1):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.ivm.partitioned.reports import decode_parcel, decode_task, encode_parcel, encode_task
 from weirflow.ivm.partitioned.stage import run_stage
+from weirflow.session.recompute import SparkRecompute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -27,6 +28,7 @@ class SparkStages:
 
         self._session = session
         self._jobs: ShardJobs = ShardJobs(lambda: _own_session(session), session.operations.run)
+        self._recompute = SparkRecompute(lambda: _own_session(session), session.operations.run)
 
     @property
     def runs(self) -> str:
@@ -51,6 +53,19 @@ class SparkStages:
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """See ``StageExecutor``."""
         return self._jobs.each(shards, work)
+
+    @property
+    def recomputes(self) -> bool:
+        """See ``StageExecutor``."""
+        return True
+
+    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+        """See ``StageExecutor``."""
+        return self._recompute.schema(sql, tables)
+
+    def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> Any:
+        """See ``StageExecutor``: executors read the rows where the query needs them."""
+        return self._jobs.query(sql, {name: (work.schema, work) for name, work in tables.items()}, shards)
 
     def rows(self, schema: pa.Schema, shards: int, work: ReadRows) -> Any:
         """A native frame of the rows that ``work`` reads."""

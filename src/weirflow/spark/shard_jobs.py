@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,7 @@ class ShardJobs:
         self._open_session = open_session
         self._run = run
         self._native: Any = None
+        self._queries: Any = None  # another session: its plans may change on their way
 
     @property
     def parallelism(self) -> int:
@@ -87,8 +88,21 @@ class ShardJobs:
 
     def rows(self, schema: pa.Schema, shards: int, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
         """A frame of the batches that work gives for each shard, when the frame is run."""
-        columns = from_arrow_schema(spark_table(schema.empty_table()).schema, prefer_timestamp_ntz=True)
-        return self._shards(shards).mapInArrow(_RowsFunction(work, columns), columns)
+        return _rows(self._shards(shards), schema, work)
+
+    def query(
+        self,
+        sql: str,
+        tables: Mapping[str, tuple[pa.Schema, Callable[[int], Iterable[pa.RecordBatch]]]],
+        shards: int,
+    ) -> Any:
+        """A query over the batches that work gives for each shard of each table, when the frame is run."""
+        if self._queries is None:
+            self._queries = self._open_session()
+        for name, (schema, work) in tables.items():
+            frame = _rows(self._queries.range(0, shards, 1, shards), schema, work)
+            frame.createOrReplaceTempView(f"`{name}`")
+        return self._run("plan a view", lambda: self._queries.sql(sql))
 
     def _surely(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:
         """Run a job, and once more if what failed was Spark: what the tasks of a lost job wrote counts for nothing."""
@@ -111,6 +125,12 @@ class ShardJobs:
             # A plan that changes on its way could put two shards into one task.
             self._native.conf.set("spark.sql.adaptive.enabled", "false")
         return self._native
+
+
+def _rows(shards: Any, schema: pa.Schema, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
+    """What work gives for each row of a frame of shards."""
+    columns = from_arrow_schema(spark_table(schema.empty_table()).schema, prefer_timestamp_ntz=True)
+    return shards.mapInArrow(_RowsFunction(work, columns), columns)
 
 
 def is_lost(error: QueryError) -> bool:

@@ -97,6 +97,11 @@ class Relation:
         """The types of its columns."""
         return tuple(field.type for field in self.fields)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return pa.schema([(field.name, field.type) for field in self.fields])
+
 
 class Program:
     """A circuit and its relations by name. A method that raises leaves the program as it was.
@@ -253,21 +258,8 @@ class Program:
         engine = self._engine
         if engine is None:
             raise refusal or no_engine()
-        known = {name.casefold(): name for name in self.relations}
-        reads = [known[table] for table in sorted(tables(view.sql)) if table in known]
-        unstored = [name for name in reads if self.relations[name].store is None]
-        if unstored:
-            raise ConfigError(
-                f"A view of mode 'diff' reads {unstored[0]!r}, whose rows are not kept.",
-                hint="register that view with materialized=True",
-            )
-        fleeting = [name for name in reads if not self.relations[name].keeps]
-        if fleeting:
-            raise ConfigError(
-                f"A view of mode 'diff' reads {fleeting[0]!r}, which does not keep rows that are too old to change.",
-                hint="register that source with Lateness(..., keep=True)",
-            )
-        schemas = {name: _schema(self.relations[name].fields) for name in reads}
+        reads = read_whole(view.sql, self.relations)
+        schemas = {name: self.relations[name].schema for name in reads}
         fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
         types = [field.type for field in fields]
 
@@ -330,8 +322,26 @@ def _all_rows(store: Arrange) -> Batch:
     return Batch.concat(parts) if parts else Batch.empty(store.types)
 
 
-def _schema(fields: Sequence[Field]) -> pa.Schema:
-    return pa.schema([(field.name, field.type) for field in fields])
+def read_whole(sql: str, relations: Mapping[str, Relation]) -> list[str]:
+    """The relations that a view reads which is recomputed, in the order of their names.
+
+    Raises:
+        ConfigError: not all rows of one are kept.
+    """
+    known = {name.casefold(): name for name in relations}
+    reads = [known[table] for table in sorted(tables(sql)) if table in known]
+    for name in reads:
+        if relations[name].store is None:
+            raise ConfigError(
+                f"A view of mode 'diff' reads {name!r}, whose rows are not kept.",
+                hint="register that view with materialized=True",
+            )
+        if not relations[name].keeps:
+            raise ConfigError(
+                f"A view of mode 'diff' reads {name!r}, which does not keep rows that are too old to change.",
+                hint="register that source with Lateness(..., keep=True)",
+            )
+    return reads
 
 
 def no_engine() -> EngineMissing:

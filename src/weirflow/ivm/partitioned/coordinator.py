@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.errors import LeaseLost, StorageError
-from weirflow.failpoints import failpoint
 from weirflow.ivm.partitioned.commits import Commit, Commits, PendingTick
 from weirflow.ivm.partitioned.definition import Blueprint, Definition, Group, decode_definition
 from weirflow.ivm.partitioned.files import flow_files
-from weirflow.ivm.partitioned.moving import MoveRows, decode_moved
+from weirflow.ivm.partitioned.jobs import FlowJobs, after, part_of_commit
 from weirflow.ivm.partitioned.recent import recent_ticks
+from weirflow.ivm.partitioned.recomputing import chosen
 from weirflow.ivm.partitioned.relation_rows import relation_rows
-from weirflow.ivm.partitioned.reports import StageTask
 from weirflow.ivm.partitioned.trail import Trail
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from weirflow.ivm.partitioned.executor import StageExecutor
+    from weirflow.ivm.partitioned.jobs import Deltas, Stepped
     from weirflow.ivm.partitioned.reports import RowsRef, ShardReport
     from weirflow.metadata import Lease
 
@@ -37,9 +37,6 @@ _KEPT_COMMITS = 16
 """How many commits back a reader may be that has not finished."""
 _SWEEP_EVERY = 64
 _TOKENS = 1000
-
-Deltas = dict[str, dict[int, list["RowsRef"]]]
-"""For each source and shard, where its rows are."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,6 @@ class Coordinator:
         commit: what the flow is now.
         blueprint: the flow's circuit, cut into stages.
         pending: a tick that was begun and not committed, maybe by a coordinator before this one.
-        reports: of the tasks of the last job.
         recent: what ticks before this coordinator's changed, as far as it is kept.
     """
 
@@ -75,8 +71,8 @@ class Coordinator:
         self.uri = uri
         self.files = flow_files(uri)
         self.commits = Commits(self.files.storage)
-        self.reports: Sequence[ShardReport] = ()
         self._executor = executor
+        self._jobs = FlowJobs(uri, executor)
         self._lease = lease
         self._pinned: dict[int, int] = {}
         self._chores = ThreadPoolExecutor(1, thread_name_prefix="weirflow-partitioned")
@@ -91,6 +87,11 @@ class Coordinator:
             self._take_over(shards)
 
     @property
+    def reports(self) -> Sequence[ShardReport]:
+        """Of the tasks of the last job."""
+        return self._jobs.reports
+
+    @property
     def definition(self) -> Definition:
         """What the flow is made of."""
         return self.blueprint.definition
@@ -101,25 +102,41 @@ class Coordinator:
         """Add sources and views, and fill the views from the rows that are there."""
         definition = self.definition.with_group(group)
         blueprint = Blueprint(definition)
-        reports = self._run(blueprint, self.commit, fill=len(definition.groups) - 1)
-        self.commits.put_definition(definition.digest, definition.encoded)
-        self._publish(kind="define", definition=definition.digest, **_states(blueprint, self.commit, reports))
-        self.blueprint = blueprint
+        filled = self._jobs.fill(blueprint, self.commit, len(definition.groups) - 1)
+        self._redefine("define", blueprint, filled)
 
     def drop(self, name: str) -> None:
         """Remove a source or view that nothing reads."""
-        definition = self.definition.without(name)
-        blueprint = Blueprint(definition)
-        self.commits.put_definition(definition.digest, definition.encoded)
-        self._publish(
-            kind="drop",
-            definition=definition.digest,
+        blueprint = Blueprint(self.definition.without(name))
+        rest = msgspec.structs.replace(
+            after(blueprint, self.commit, ()),
             watermarks={one: mark for one, mark in self.commit.watermarks.items() if one != name},
             digests={one: seen for one, seen in self.commit.digests.items() if one != name},
-            # What tasks have at hand of this definition may be left over from before a view was dropped.
-            **{**_states(blueprint, self.commit, ()), "versions": {}},
+            versions={},  # what tasks have at hand of this definition may be left over from before a view was dropped
         )
-        self.blueprint = blueprint
+        self._redefine("drop", blueprint, rest)
+
+    def rescale(self, shards: int) -> None:
+        """Spread the flow over another number of shards: rows go to their new places and fill all views."""
+        definition = Definition(forced=self.definition.forced).with_group(self.definition.together())
+        blueprint = Blueprint(definition)
+        self._redefine("rescale", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, shards))
+
+    def force(self, names: Collection[str], *, later: bool) -> Ticked | None:
+        """Have views recomputed from now on, and with ``later`` those to come, too.
+
+        Returns what the first comparison found to be different, which it has committed; nothing is to be expected.
+        """
+        before = Definition(forced=self.definition.forced or later)
+        known = {*names, *self.definition.recomputed}
+        blueprint = Blueprint(
+            before.with_group(chosen(before, self.definition.together(), self._executor, forced=known))
+        )
+        self._redefine("force", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, self.commit.shards))
+        stepped = self._jobs.tick(blueprint, self.commit, self.commit.epoch + 1, {}, list(names))
+        if not stepped.changed or not self.commit.epoch:
+            return None
+        return self._commit_tick(stepped, self.commit.epoch + 1)
 
     def begin(
         self,
@@ -156,48 +173,15 @@ class Coordinator:
             DataError: a row breaks a rule; the tick stays begun.
             LeaseLost: another coordinator has taken over.
         """
-        pending, commit = self.pending, self.commit
+        pending = self.pending
         assert pending is not None
         self._require_leader()
-        reports = self._run(self.blueprint, commit, epoch=pending.epoch, deltas=pending.deltas)
-        outputs: dict[str, list[RowsRef]] = {}
-        for report in reports:
-            for name, ref in report.outputs.items():
-                outputs.setdefault(name, []).append(ref)
+        stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
         self._await_written()
-        self._publish(
-            kind="tick",
-            epoch=pending.epoch,
-            outputs=outputs,
-            watermarks=_watermarks(commit.watermarks, reports),
-            **self._remembered(pending),
-            **_states(self.blueprint, commit, reports),
-        )
+        ticked = self._commit_tick(stepped, pending.epoch, **self._remembered(pending))
         self.pending = None
         self._chores.submit(self._tidy, pending, frozenset(self._pinned))
-        return Ticked(pending.epoch, reports, outputs)
-
-    def rescale(self, shards: int) -> None:
-        """Spread the flow over another number of shards: sources' rows go to their new places and fill all views."""
-        before = self.commit
-        groups = self.definition.groups
-        sources = tuple(one for group in groups for one in group.sources)
-        together = Group(sources, tuple(one for group in groups for one in group.views))
-        definition = Definition().with_group(together)
-        blueprint = Blueprint(definition)
-        work = MoveRows(self.uri, self.definition.encoded, definition.encoded, msgspec.json.encode(before), shards)
-        deltas: Deltas = {}
-        for moved in self._executor.each(before.shards, work):
-            for source, target, ref in decode_moved(moved):
-                deltas.setdefault(source, {}).setdefault(target, []).append(ref)
-        empty = msgspec.structs.replace(before, shards=shards, states={}, versions={}, packs={}, watermarks={})
-        filled = msgspec.structs.replace(empty, **_states(blueprint, empty, self._run(blueprint, empty, fill=0)))
-        reports = self._run(blueprint, filled, epoch=before.epoch + 1, deltas=deltas)
-        self.commits.put_definition(definition.digest, definition.encoded)
-        self._publish(
-            kind="rescale", definition=definition.digest, shards=shards, **_states(blueprint, filled, reports)
-        )
-        self.blueprint = blueprint
+        return ticked
 
     # Reading
 
@@ -207,14 +191,7 @@ class Coordinator:
 
     def part_of_commit(self, name: str) -> Commit:
         """The commit, as far as it is about the rows of one source or view."""
-        node = self.blueprint.spread.store(name)
-        assert node is not None
-        key = self.blueprint.spread.key(node)
-        states = {key: self.commit.states[key]} if key in self.commit.states else {}
-        packs = {pack: self.commit.packs[pack] for pack in _packs(states)}
-        return msgspec.structs.replace(
-            self.commit, states=states, packs=packs, versions={}, outputs={}, tokens={}, digests={}
-        )
+        return part_of_commit(self.blueprint, self.commit, name)
 
     def pin(self, number: int) -> None:
         """Keep a commit and its files until ``unpin`` is called as often."""
@@ -261,56 +238,8 @@ class Coordinator:
             begun = msgspec.structs.replace(begun, fence=self._token)
             self.commits.put_pending(begun)
         # From here on commits of the one before are refused: the next number is ours.
-        self._publish(kind="open")
+        self._publish(msgspec.structs.replace(found, kind="open", outputs={}))
         self.pending = begun
-
-    def _run(
-        self,
-        blueprint: Blueprint,
-        commit: Commit,
-        *,
-        epoch: int | None = None,
-        fill: int | None = None,
-        deltas: Deltas | None = None,
-    ) -> Sequence[ShardReport]:
-        """Run all stages as one job, from the states of a commit; each shard of each stage has reported then."""
-        spread, definition = blueprint.spread, blueprint.definition.encoded
-        by_shard: dict[int, dict[str, list[RowsRef]]] = {}
-        for source, shards in (deltas or {}).items():
-            for shard, refs in shards.items():
-                by_shard.setdefault(shard, {})[source] = refs
-        stages = []
-        for stage in range(spread.depth):
-            keys = blueprint.keys_of_stage[stage]
-            states = {key: shards for key, shards in commit.states.items() if key in keys}
-            stages.append(
-                StageTask(
-                    uri=self.uri,
-                    definition=definition,
-                    shards=commit.shards,
-                    # Files of what is not committed yet are of a later epoch than the commit's.
-                    epoch=commit.epoch + 1 if epoch is None else epoch,
-                    stage=stage,
-                    fill=fill,
-                    versions=commit.versions.get(stage, {}),
-                    states=states,
-                    packs={name: commit.packs[name] for name in _packs(states)},
-                    watermarks=commit.watermarks,
-                    deltas=by_shard if stage == 0 else {},
-                )
-            )
-        failpoint("partitioned.before_job")
-        reports = self._executor.run(stages)
-        failpoint("partitioned.after_job")
-        failed = [report for report in reports if report.failure is not None]
-        if failed:
-            first = min(failed, key=lambda report: (report.stage, report.shard))
-            assert first.failure is not None
-            raise first.failure.error()
-        told = sorted((report.stage, report.shard) for report in reports)
-        assert told == [(stage, shard) for stage in range(spread.depth) for shard in range(commit.shards)], told
-        self.reports = reports
-        return reports
 
     def _remembered(self, pending: PendingTick) -> dict[str, Any]:
         """Tokens, positions and digests after a tick."""
@@ -325,10 +254,24 @@ class Coordinator:
             digests[name] = [*digests.get(name, []), digest][-self.definition.sources[name].dedup :]
         return {"tokens": tokens, "positions": positions, "digests": digests}
 
-    def _publish(self, **changes: Any) -> None:
+    def _redefine(self, kind: str, blueprint: Blueprint, filled: Commit) -> None:
+        """Commit that the flow is made of something else now."""
+        definition = blueprint.definition
+        self.commits.put_definition(definition.digest, definition.encoded)
+        self._publish(msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs={}))
+        self.blueprint = blueprint
+
+    def _commit_tick(self, stepped: Stepped, epoch: int, **remembered: Any) -> Ticked:
+        outputs: dict[str, list[RowsRef]] = {}
+        for views in stepped.outputs.values():
+            for name, refs in views.items():
+                outputs.setdefault(name, []).extend(refs)
+        self._publish(msgspec.structs.replace(stepped.commit, kind="tick", epoch=epoch, outputs=outputs, **remembered))
+        return Ticked(epoch, stepped.reports, outputs)
+
+    def _publish(self, commit: Commit) -> None:
         self._require_leader()
-        own = {"number": self.commit.number + 1, "fence": self._token}
-        commit = msgspec.structs.replace(self.commit, **{"outputs": {}, **changes, **own})
+        commit = msgspec.structs.replace(commit, number=self.commit.number + 1, fence=self._token)
         self.commits.put(commit)
         self.commit = commit
         self._trail.add(commit)
@@ -351,30 +294,3 @@ class Coordinator:
                 self._trail.sweep()
         except StorageError as error:
             _log.warning("files of the flow at %s are left for later: %s", self.uri, error.message)
-
-
-def _states(blueprint: Blueprint, before: Commit, reports: Sequence[ShardReport]) -> dict[str, Any]:
-    """Where all state of a blueprint is after what the tasks report."""
-    states = {key: dict(shards) for key, shards in before.states.items() if key in blueprint.keys}
-    packs = dict(before.packs)
-    versions = {stage: dict(shards) for stage, shards in before.versions.items()}
-    for report in reports:
-        packs |= report.packs
-        versions.setdefault(report.stage, {})[report.shard] = report.version
-        for key, refs in report.states.items():
-            states.setdefault(key, {})[report.shard] = refs
-    return {"states": states, "packs": {name: packs[name] for name in _packs(states)}, "versions": versions}
-
-
-def _packs(states: Mapping[str, Mapping[int, list[list[Any]]]]) -> set[str]:
-    return {ref.pack for shards in states.values() for one in shards.values() for part in one for ref in part}
-
-
-def _watermarks(before: Mapping[str, int | None], reports: Sequence[ShardReport]) -> dict[str, int | None]:
-    """The sources' watermarks: the farthest that any shard has come."""
-    found = dict(before)
-    for report in reports:
-        for name, mark in report.watermarks.items():
-            known = [one for one in (found.get(name), mark) if one is not None]
-            found[name] = max(known, default=None)
-    return found

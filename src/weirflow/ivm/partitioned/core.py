@@ -5,20 +5,20 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
-import pyarrow as pa
-
 from weirflow.errors import ConfigError, FlowError
 from weirflow.ivm.compiler.program import View, in_order, tables
 from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, tick_pending
-from weirflow.ivm.partitioned.coordinator import Coordinator
+from weirflow.ivm.partitioned.coordinator import Coordinator, Ticked
 from weirflow.ivm.partitioned.definition import Group
+from weirflow.ivm.partitioned.recomputing import chosen
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.flow.source import Source
@@ -149,10 +149,22 @@ class PartitionedCore:
             if not missing or not partly:
                 ready[name] = self._views[name]
                 known.add(name.casefold())
-        return Group(
+        group = Group(
             tuple(source_entry(one) for one in self._sources.values()),
             tuple(view_entry(name, view) for name, view in ready.items()),
         )
+        return chosen(self._coordinator.definition, group, self._executor)
+
+    def _publish(self, ticked: Ticked) -> None:
+        """Tell those who watch. Rows of large outputs are read only if somebody does."""
+        watched = self._outputs.watched
+        changed = {
+            name: self._coordinator.changed(refs)
+            for name, refs in ticked.outputs.items()
+            if name in watched or all(ref.data is not None for ref in refs)
+        }
+        self._outputs.history.append(ticked.epoch, {name: changed.get(name) for name in ticked.outputs})
+        self._outputs.publish(ticked.epoch, changed)
 
     def _known_sources(self) -> dict[str, Source]:
         return {**self._coordinator.definition.sources, **self._sources}
@@ -166,8 +178,7 @@ class PartitionedCore:
         raise no_relation(name, (*self.sources, *self.views))
 
     def _schema(self, name: str) -> pa.Schema:
-        fields = self._coordinator.blueprint.program.relations[self._relation(name)].fields
-        return pa.schema([(field.name, field.type) for field in fields])
+        return self._coordinator.blueprint.schema(self._relation(name))
 
     def _delta(self, name: str, rows: Batch) -> DeltaBatch:
         return DeltaBatch.of_batch(self._schema(name.removesuffix(LATE)), rows)

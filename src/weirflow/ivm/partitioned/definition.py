@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,21 +15,33 @@ from weirflow.ivm.partitioned.source_columns import source_columns
 from weirflow.ivm.partitioned.spread import Spread
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from weirflow.ivm.flow.source import Source
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Sources and views that were filled together, views behind those they read."""
+    """Sources and views that were filled together, views behind those they read.
+
+    Attributes:
+        recomputed: what the circuit sees of those views that are recomputed: rows come in as they do for a source.
+    """
 
     sources: tuple[DefineSource, ...]
     views: tuple[DefineView, ...]
+    recomputed: tuple[DefineSource, ...] = ()
 
 
 class Definition(msgspec.Struct, frozen=True, dict=True):
-    """All groups, and the columns by which sources are partitioned."""
+    """All groups, and the columns by which what comes into the circuit is partitioned.
+
+    Attributes:
+        forced: whether every view is recomputed, later ones too.
+    """
 
     groups: tuple[Group, ...] = ()
     columns: dict[str, tuple[int, ...]] = {}
+    forced: bool = False
 
     @cached_property
     def digest(self) -> str:
@@ -46,6 +58,18 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         """The sources by name."""
         return {entry.name: entry_source(entry) for group in self.groups for entry in group.sources}
 
+    @cached_property
+    def recomputed(self) -> dict[str, Source]:
+        """The views that are recomputed, as the circuit sees them, each behind those it reads."""
+        order = [entry.name for group in self.groups for entry in group.views]
+        found = {entry.name: entry_source(entry) for group in self.groups for entry in group.recomputed}
+        return {name: found[name] for name in order if name in found}
+
+    @cached_property
+    def inputs(self) -> dict[str, Source]:
+        """All whose rows come into the circuit: sources and views that are recomputed."""
+        return {**self.sources, **self.recomputed}
+
     @property
     def views(self) -> dict[str, DefineView]:
         """The views by name."""
@@ -53,17 +77,17 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
 
     def with_group(self, group: Group) -> Definition:
         """The definition with a new group at the end; it is decided by which columns new sources are partitioned."""
-        wider = Definition((*self.groups, group), self.columns)
+        wider = Definition((*self.groups, group), self.columns, self.forced)
         program = Program()
         for one in wider.groups:
             wider.add(one, program)
             program.settle()
         columns = dict(self.columns)
-        for entry in group.sources:
-            source = wider.sources[entry.name]
+        for entry in (*group.sources, *group.recomputed):
+            source = wider.inputs[entry.name]
             key = [source.schema.names.index(column) for column in source.key]
             columns[entry.name] = source_columns(program.circuit, entry.name, key)
-        return Definition(wider.groups, columns)
+        return Definition(wider.groups, columns, self.forced)
 
     def without(self, name: str) -> Definition:
         """The definition without a source or view, which nothing reads."""
@@ -71,19 +95,29 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
             Group(
                 tuple(one for one in group.sources if one.name != name),
                 tuple(one for one in group.views if one.name != name),
+                tuple(one for one in group.recomputed if one.name != name),
             )
             for group in self.groups
         ]
         columns = {source: places for source, places in self.columns.items() if source != name}
-        return Definition(tuple(group for group in groups if group.sources or group.views), columns)
+        return Definition(tuple(group for group in groups if group.sources or group.views), columns, self.forced)
+
+    def together(self) -> Group:
+        """All that there is as one group."""
+        return Group(
+            tuple(one for group in self.groups for one in group.sources),
+            tuple(one for group in self.groups for one in group.views),
+            tuple(one for group in self.groups for one in group.recomputed),
+        )
 
     def add(self, group: Group, program: Program) -> None:
         """Compile a group."""
-        for entry in group.sources:
-            source = self.sources[entry.name]
+        for entry in (*group.sources, *group.recomputed):
+            source = self.inputs[entry.name]
             keeps = source.lateness is None or source.lateness.keep
             program.add_source(source.name, source.schema, key=source.key, keeps=keeps)
-        program.add_views({entry.name: entry_view(entry) for entry in group.views})
+        recomputed = {entry.name for entry in group.recomputed}
+        program.add_views({entry.name: entry_view(entry) for entry in group.views if entry.name not in recomputed})
 
 
 class Blueprint:
@@ -113,6 +147,16 @@ class Blueprint:
             frozenset(keys[number] for number in (*self.spread.kept(stage), *self.spread.probed(stage)))
             for stage in range(self.spread.depth)
         ]
+
+    def schema(self, name: str) -> pa.Schema:
+        """The columns of a source or view."""
+        return self.program.relations[name].schema
+
+
+@lru_cache(maxsize=8)
+def blueprint_of(data: bytes) -> Blueprint:
+    """The blueprint of an encoded definition, to look at: its operators are shared and hold nothing."""
+    return Blueprint(decode_definition(data))
 
 
 def decode_definition(data: bytes) -> Definition:

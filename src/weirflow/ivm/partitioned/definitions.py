@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weirflow.ivm.compiler.program import Mode, View, in_order, tables
+from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.program import Mode, View, in_order, no_engine, tables
 from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.refusals import require_free_name, require_unread
 from weirflow.ivm.flow.source import declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
-from weirflow.ivm.partitioned.placing import not_recomputed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ class PartitionedDefinitions(PartitionedCore):
     def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
         """Declare a query over sources and other views; see ``IncrementalFlow.register_view``.
 
-        A view that has no delta rule is refused: partitioned flows recompute none.
+        A view that has no delta rule is recomputed by Spark and compared, shard by shard.
         """
         view = View(sql, Mode(mode), stored=materialized)
         with self._lock:
@@ -49,8 +49,6 @@ class PartitionedDefinitions(PartitionedCore):
             if self._known_views().get(name) == view:
                 return
             require_free_name(name, (*self.sources, *self.views))
-            if view.mode is Mode.DIFF:
-                raise not_recomputed()
             in_order({one: other.sql for one, other in (*self._known_views().items(), (name, view))})
             self._views[name] = view
             try:
@@ -61,6 +59,26 @@ class PartitionedDefinitions(PartitionedCore):
             except BaseException:
                 self._views.pop(name, None)
                 raise
+
+    def force_diff_based(self, view: str | None = None) -> None:
+        """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
+
+        Its deltas stay the same; see ``IncrementalFlow.force_diff_based``.
+        """
+        with self._lock:
+            self._require_settled()
+            if not self._executor.recomputes:
+                raise no_engine()
+            self._define()
+            definition = self._coordinator.definition
+            if view is not None and self._relation(view) in definition.sources:
+                raise ConfigError(f"{view!r} is a source, not a view.")
+            wanted = definition.views if view is None else (view,)
+            new = [name for name in wanted if name not in definition.recomputed]
+            if new or (view is None and not definition.forced):
+                different = self._coordinator.force(new, later=view is None)
+                if different is not None:
+                    self._publish(different)
 
     def view(self, function: Callable[[], str]) -> Callable[[], str]:
         """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+
+from weirflow.ivm.compiler.program import no_engine
 from weirflow.ivm.partitioned.stage import run_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from weirflow.ivm.partitioned.moving import SplitRows
+    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.partitioned.moving import ReadRows, SplitRows
     from weirflow.ivm.partitioned.reports import Parcel, ShardReport, StageTask
 
 
@@ -32,9 +36,26 @@ class StageExecutor(Protocol):
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """Run ``work`` for each shard; returns what it does, in any order."""
 
+    @property
+    def recomputes(self) -> bool:
+        """Whether ``schema`` and ``query`` can be called."""
+
+    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+        """The columns of a query's result over such tables; runs nothing."""
+
+    def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> Any:
+        """The result of a query over tables in so many shards, as a distributed frame for ``split``."""
+
 
 class InThisProcess:
-    """Runs the shards one after the other, here."""
+    """Runs the shards one after the other, here.
+
+    Args:
+        engine: what recomputes views; without one they cannot be.
+    """
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        self._engine = engine
 
     @property
     def runs(self) -> str:
@@ -59,3 +80,25 @@ class InThisProcess:
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """See ``StageExecutor``."""
         return [work(shard) for shard in range(shards)]
+
+    @property
+    def recomputes(self) -> bool:
+        """See ``StageExecutor``."""
+        return self._engine is not None
+
+    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+        """See ``StageExecutor``."""
+        return self._given_engine().schema(sql, tables)
+
+    def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> pa.Table:
+        """See ``StageExecutor``."""
+        read = {
+            name: pa.Table.from_batches((batch for shard in range(shards) for batch in work(shard)), work.schema)
+            for name, work in tables.items()
+        }
+        return self._given_engine().run(sql, read)
+
+    def _given_engine(self) -> Engine:
+        if self._engine is None:
+            raise no_engine()
+        return self._engine

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 from weirflow.ivm.partitioned.routes import Exchange, ToAll, ToOne
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from weirflow.ivm.partitioned.reports import ShardReport
     from weirflow.ivm.partitioned.spread import Spread
 
 
-def explain_stages(spread: Spread, reports: Sequence[ShardReport]) -> str:
-    """Each stage with its operators; below, the shards of the last job: where they ran, and for how long."""
+def explain_stages(spread: Spread, reports: Sequence[ShardReport], recomputed: Collection[str] = ()) -> str:
+    """Each stage with its operators; below, the shards of the last job: where they ran, and for how long.
+
+    Views that are ``recomputed`` come into the circuit as sources do.
+    """
     lines: list[str] = []
     names: dict[int, list[str]] = {}
     for name, number in spread.relations.items():
@@ -27,7 +30,9 @@ def explain_stages(spread: Spread, reports: Sequence[ShardReport]) -> str:
             reads = f" of {', '.join(f'#{one}' for one in node.inputs)}" if node.inputs else ""
             made = f" -> {', '.join(names[number])}" if number in names else ""
             where = _sent(node.operator) if isinstance(node.operator, Exchange) else str(spread.partitionings[number])
-            lines.append(f"  #{number} {node.label}{reads}, {where}{made}")
+            diff = any(name in recomputed for name in names.get(number, ()))
+            label = "recomputed and compared" if diff else node.label
+            lines.append(f"  #{number} {label}{reads}, {where}{made}")
         for report in sorted((one for one in reports if one.stage == stage), key=lambda one: one.shard):
             state = "warm" if report.warm else "cold"
             lines.append(

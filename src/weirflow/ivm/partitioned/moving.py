@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 
 from weirflow.ivm.flow.source import SourceInput
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.partitioned.commits import Commit
-from weirflow.ivm.partitioned.definition import Blueprint, decode_definition
+from weirflow.ivm.partitioned.definition import blueprint_of, decode_definition
 from weirflow.ivm.partitioned.files import flow_files
 from weirflow.ivm.partitioned.relation_rows import relation_rows
 from weirflow.ivm.partitioned.reports import RowsRef
@@ -21,6 +20,8 @@ from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
 
     from weirflow.ivm.flow.source import Source
 
@@ -55,7 +56,7 @@ class SplitRows:
     def __call__(self, batches: Iterable[Any]) -> Iterator[bytes]:
         """The files for the rows of some Arrow batches."""
         definition = decode_definition(self.definition)
-        source, columns = reader(definition.sources[self.source]), definition.columns[self.source]
+        source, columns = reader(definition.inputs[self.source]), definition.columns[self.source]
         files = flow_files(self.uri)
         waiting: dict[int, list[Batch]] = {}
 
@@ -76,7 +77,7 @@ class SplitRows:
 
 @dataclass(frozen=True)
 class MoveRows:
-    """Writes all rows of all sources on an old shard to files for new ones; runs where the shard is."""
+    """Writes all rows that come into the new circuit, as an old shard keeps them, to files for new shards."""
 
     uri: str
     old: bytes
@@ -86,14 +87,16 @@ class MoveRows:
 
     def __call__(self, shard: int) -> bytes:
         """The files of one old shard."""
-        blueprint = Blueprint(decode_definition(self.old))
-        columns = decode_definition(self.new).columns
+        blueprint = blueprint_of(self.old)
+        new = decode_definition(self.new)
         commit = msgspec.json.decode(self.commit, type=Commit)
         files = flow_files(self.uri)
         moved: Moved = []
-        for name in blueprint.definition.sources:
+        for name in new.inputs:
+            if blueprint.spread.store(name) is None:  # a view whose rows are not kept, yet to be recomputed
+                continue
             for batch in relation_rows(blueprint, self.uri, commit, name, shard):
-                for target, rows in split(batch, columns[name], self.shards).items():
+                for target, rows in split(batch, new.columns[name], self.shards).items():
                     moved.append((name, target, files.write_rows(rows, commit.epoch + 1, 0)))
         return msgspec.msgpack.encode(moved)
 
@@ -109,12 +112,15 @@ class ReadRows:
 
     def __call__(self, shard: int) -> Iterator[pa.RecordBatch]:
         """The rows, as often as each is there."""
-        blueprint = Blueprint(decode_definition(self.definition))
+        blueprint = blueprint_of(self.definition)
         commit = msgspec.json.decode(self.commit, type=Commit)
-        fields = blueprint.program.relations[self.name].fields
-        schema = pa.schema([(field.name, field.type) for field in fields])
         for batch in relation_rows(blueprint, self.uri, commit, self.name, shard):
-            yield from DeltaBatch.of_batch(schema, batch).inserts().to_batches()
+            yield from DeltaBatch.of_batch(blueprint.schema(self.name), batch).inserts().to_batches()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return blueprint_of(self.definition).schema(self.name)
 
 
 def decode_moved(data: bytes) -> Moved:

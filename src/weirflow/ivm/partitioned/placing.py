@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from weirflow.errors import UnsupportedError
 from weirflow.ivm.circuit.recursion import Recursion
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange
@@ -157,14 +156,6 @@ def _(operator: Operator, given: Sequence[Partitioning]) -> Placement:
     """One place for all. ``spread`` puts the first rows of each shard before a TopK."""
     del operator
     return Placement(tuple(None if isinstance(one, Single) else ToOne() for one in given), Single())
-
-
-def not_recomputed() -> UnsupportedError:
-    """The error for a view of mode 'diff'."""
-    return UnsupportedError(
-        "A view of mode 'diff' is recomputed as a whole, which a partitioned flow does not do.",
-        hint="write it in SQL that is maintained by deltas, or keep it in a flow without partitions=",
-    )
 
 
 def whole_rows(types: Sequence[pa.DataType], given: Partitioning) -> tuple[Route | None, Partitioning]:

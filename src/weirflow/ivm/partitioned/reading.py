@@ -97,7 +97,8 @@ class PartitionedReading(PartitionedCore):
             relations = [RelationInfo(name, "source", self._count(name)) for name in self.sources]
             for name in in_order({one: view.sql for one, view in views.items()}):
                 reads = sorted(known[one] for one in tables(views[name].sql) if one in known and known[one] != name)
-                relations.append(RelationInfo(name, "incremental", self._count(name), tuple(reads)))
+                kind = "diff" if name in self._coordinator.definition.recomputed else "incremental"
+                relations.append(RelationInfo(name, kind, self._count(name), tuple(reads)))
             return FlowInfo(
                 name=self.name,
                 runs=f"{self._executor.runs}, on {self.partitions} shards",
@@ -119,7 +120,8 @@ class PartitionedReading(PartitionedCore):
         """The stages: their operators, how rows are partitioned, and what the last job did where."""
         with self._lock:
             self._define()
-            return explain_stages(self._coordinator.blueprint.spread, self._coordinator.reports)
+            recomputed = self._coordinator.definition.recomputed
+            return explain_stages(self._coordinator.blueprint.spread, self._coordinator.reports, recomputed)
 
     # Inner workings
 

@@ -75,7 +75,7 @@ class Shard:
             for name, number in spread.relations.items()
             if name in self._blueprint.definition.views and spread.available(number) == stage
         }
-        self._inputs = {name: self._input(name) for name in self._blueprint.definition.sources} if stage == 0 else {}
+        self._inputs = {name: self._input(name) for name in self._blueprint.definition.inputs} if stage == 0 else {}
 
     @property
     def rows(self) -> int:
@@ -202,7 +202,7 @@ class Shard:
         arranged = self._blueprint.program.relations[name].store
         assert arranged is not None
         return SourceInput(
-            replace(self._blueprint.definition.sources[name], dedup=0),  # whoever splits deltas notices repetitions
+            replace(self._blueprint.definition.inputs[name], dedup=0),  # whoever splits deltas notices repetitions
             self._blueprint.program.store(name).arrangement,
             arranged.positions,
         )

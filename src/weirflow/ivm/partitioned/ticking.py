@@ -17,7 +17,7 @@ from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.moving import SplitRows, decode_moved, reader, split
 
 if TYPE_CHECKING:
-    from weirflow.ivm.partitioned.coordinator import Deltas, Ticked
+    from weirflow.ivm.partitioned.jobs import Deltas
 
 _log = logging.getLogger(__name__)
 
@@ -163,17 +163,6 @@ class PartitionedTicking(PartitionedCore):
         seconds = time.perf_counter() - started
         self._metrics.tick(seconds, rows_in=rows_in, rows_out=sum(views.values()), late=late, dropped=dropped)
         return StepSummary(ticked.epoch, rows_in, sum(views.values()), seconds * 1000, views, late, dropped)
-
-    def _publish(self, ticked: Ticked) -> None:
-        """Tell those who watch. Rows of large outputs are read only if somebody does."""
-        watched = self._outputs.watched
-        changed = {
-            name: self._coordinator.changed(refs)
-            for name, refs in ticked.outputs.items()
-            if name in watched or all(ref.data is not None for ref in refs)
-        }
-        self._outputs.history.append(ticked.epoch, {name: changed.get(name) for name in ticked.outputs})
-        self._outputs.publish(ticked.epoch, changed)
 
     def _refeed(self) -> None:
         """Run the tick that a coordinator before this one began; what the data is to blame for stays pending."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,6 +155,19 @@ class DeltaBatch:
         """
         return self.of_batch(self.schema, consolidate(self.batch))
 
+    def canonical(self) -> DeltaBatch:
+        """The same change, consolidated, in an order that depends on nothing but its rows."""
+        net = self.consolidate()
+        order = sorted(range(len(net)), key=_texts(net.to_arrow()).__getitem__)
+        return self.of_batch(self.schema, net.batch.take(np.array(order, np.int64)))
+
+    def checksum(self) -> str:
+        """The SHA-256 of columns, rows and weights; equal for changes that are the same bit by bit, in any order."""
+        digest = hashlib.sha256(repr([(field.name, str(field.type)) for field in self.schema]).encode())
+        for text in sorted(_texts(self.consolidate().to_arrow())):
+            digest.update(b"\n" + text.encode())
+        return digest.hexdigest()
+
     def negate(self) -> DeltaBatch:
         """The change that undoes this one."""
         if self.num_rows and int(self.weights.min()) == -(2**63):
@@ -218,6 +232,11 @@ class DeltaBatch:
             raise ConfigError("More rows than fit one table.", hint="use to_arrow(), which keeps the weights")
         taken = self.batch.take(np.repeat(rows, counts[rows]))
         return pa.Table.from_arrays(list(taken.columns), schema=self.schema)
+
+
+def _texts(rows: pa.RecordBatch) -> list[str]:
+    """Each row as text that says all of it."""
+    return [repr(row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
 
 
 def _refuse_weight(schema: pa.Schema) -> None:

@@ -1,10 +1,13 @@
 """What a flow in shards does beside its ticks: it refuses early, counts what it drops and waits for its readers."""
 
+import re
 import threading
 
+import pyarrow as pa
 import pytest
+from support.flow_engine import FlowEngine
 
-from weirflow.errors import ColumnNotFound, ConfigError
+from weirflow.errors import ColumnNotFound, ConfigError, EngineMissing, TableNotFound
 from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 
@@ -90,3 +93,93 @@ def test_the_flow_is_shown_as_a_graph(flow):
     text = flow.graph().mermaid
     assert "orders" in text
     assert "totals" in text
+
+
+@pytest.fixture
+def recomputing(tmp_path):
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess(FlowEngine())) as flow:
+        flow.register_source("orders", ORDERS)
+        yield flow
+
+
+def test_views_are_not_recomputed_where_nothing_can(flow):
+    flow.register_source("orders", ORDERS)
+    with pytest.raises(EngineMissing):
+        flow.register_view("totals", TOTALS, mode="diff")
+    flow.register_view("totals", TOTALS)
+    with pytest.raises(EngineMissing):
+        flow.force_diff_based()
+    assert flow.tick("orders", [order(1)]).views == {"totals": 1}
+
+
+def test_only_views_are_forced(recomputing):
+    with pytest.raises(ConfigError, match="is a source"):
+        recomputing.force_diff_based("orders")
+    with pytest.raises(TableNotFound, match="ordrs"):
+        recomputing.force_diff_based("ordrs")
+
+
+def test_a_view_can_be_forced_at_any_time_and_stays_so(recomputing, tmp_path):
+    flow = recomputing
+    flow.register_view("totals", TOTALS)
+    flow.register_view("big", "SELECT customer FROM totals WHERE total > 2")
+    flow.tick("orders", [order(1), order(2, "bob", 5)])
+    watch = flow.watch_output("big")
+    flow.force_diff_based("totals")
+    flow.force_diff_based("totals")
+    assert (flow.epoch, watch.get(timeout=0)) == (1, None)
+    assert [(one.name, one.kind) for one in flow.describe().relations[1:]] == [
+        ("totals", "diff"),
+        ("big", "incremental"),
+    ]
+    assert re.search("recomputed and compared, .* -> totals", flow.explain())
+    flow.tick("orders", [order(3, "ann", 5)])
+    assert watch.get(timeout=0)[1].inserts().to_pylist() == [{"customer": "ann"}]
+    flow.close()
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess(FlowEngine())) as again:
+        again.rescale(3)
+        again.tick("orders", [order(4, "cleo", 7)])
+        assert [one.kind for one in again.describe().relations] == ["source", "diff", "incremental"]
+        assert again.snapshot("big").num_rows == 3
+
+
+def test_later_views_are_recomputed_if_all_are(recomputing):
+    recomputing.force_diff_based()
+    recomputing.register_view("totals", TOTALS)
+    recomputing.tick("orders", [order(1)])
+    recomputing.register_view("count", "SELECT COUNT(*) AS n FROM totals")
+    assert [one.kind for one in recomputing.describe().relations] == ["source", "diff", "diff"]
+    assert recomputing.snapshot("count").to_pylist() == [{"n": 1}]
+    recomputing.drop("count")
+    recomputing.tick("orders", [order(2, "bob")])
+    assert recomputing.snapshot("totals").num_rows == 2
+
+
+def test_a_view_whose_rows_are_not_kept_can_be_forced_but_not_read(recomputing):
+    recomputing.register_view("totals", TOTALS, materialized=False)
+    recomputing.register_view("big", "SELECT customer FROM totals WHERE total > 2")
+    recomputing.tick("orders", [order(1, "ann", 7)])
+    with pytest.raises(ConfigError, match="'totals', whose rows are not kept"):
+        recomputing.register_view("copy", "SELECT * FROM totals", mode="diff")
+    recomputing.force_diff_based("totals")
+    recomputing.tick("orders", [order(2, "bob", 8)])
+    assert recomputing.snapshot("big").num_rows == 2
+
+
+def test_a_wrong_view_is_put_right_when_it_is_forced(recomputing):
+    flow = recomputing
+    flow.register_view("totals", TOTALS)
+    flow.tick("orders", [order(1)])
+    watch = flow.watch_output("totals")
+    flow._executor._engine = Off()
+    flow.force_diff_based("totals")
+    epoch, delta = watch.get(timeout=0)
+    assert (epoch, flow.epoch) == (2, 2)
+    assert delta.inserts().to_pylist() == [{"customer": "ann", "total": 1000}]
+    assert delta.retractions().to_pylist() == [{"customer": "ann", "total": 1}]
+
+
+class Off(FlowEngine):
+    def run(self, sql, tables):
+        rows = super().run(sql, tables)
+        return rows.set_column(1, rows.field(1), pa.array([1000] * rows.num_rows, pa.int64()))

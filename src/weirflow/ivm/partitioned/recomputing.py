@@ -1,0 +1,128 @@
+"""Views of a partitioned flow that have no delta rule, or shall not use it: recomputed as a whole and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from weirflow.ivm.compiler.program import Mode, Program, no_engine, read_whole
+from weirflow.ivm.flow.persist import entry_source, entry_view, source_entry
+from weirflow.ivm.flow.source import declared
+from weirflow.ivm.partitioned.commits import Commit
+from weirflow.ivm.partitioned.definition import Group, blueprint_of
+from weirflow.ivm.partitioned.files import flow_files
+from weirflow.ivm.partitioned.relation_rows import relation_rows
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
+from weirflow.sql.refusal import NotIncremental
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from weirflow.ivm.durability.records import DefineSource, DefineView
+    from weirflow.ivm.partitioned.definition import Definition
+    from weirflow.ivm.partitioned.executor import StageExecutor
+    from weirflow.ivm.partitioned.moving import Moved
+    from weirflow.ivm.partitioned.reports import RowsRef
+
+_INLINE = 1 << 16
+
+
+def chosen(definition: Definition, group: Group, executor: StageExecutor, forced: Collection[str] = ()) -> Group:
+    """A group that is new to a definition, with those of its views marked that are recomputed.
+
+    Args:
+        definition: what there is already.
+        group: sources and views; what is marked in it is left out of account.
+        executor: what recomputes views.
+        forced: views that are recomputed whatever their mode says.
+
+    Raises:
+        EngineMissing: a view is to be recomputed, and nothing can.
+        NotIncremental: a view has no delta rule, and is not to be recomputed or nothing can.
+        ConfigError: a view that is recomputed reads what is not kept.
+    """
+    program = Program()
+    for one in definition.groups:
+        definition.add(one, program)
+    for entry in group.sources:
+        source = entry_source(entry)
+        keeps = source.lateness is None or source.lateness.keep
+        program.add_source(source.name, source.schema, key=source.key, keeps=keeps)
+    recomputed: list[DefineSource] = []
+    for view in group.views:
+        if not (definition.forced or view.name in forced or view.mode == Mode.DIFF):
+            try:
+                program.add_views({view.name: entry_view(view)})
+            except NotIncremental:
+                if view.mode == Mode.INCREMENTAL or not executor.recomputes:
+                    raise
+            else:
+                continue
+        recomputed.append(_as_input(view, program, executor))
+    return Group(group.sources, group.views, tuple(recomputed))
+
+
+def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> DefineSource:
+    """What the circuit sees of a view that is recomputed."""
+    if not executor.recomputes:
+        raise no_engine()
+    reads = read_whole(entry.sql, program.relations)
+    schema = executor.schema(entry.sql, {name: program.relations[name].schema for name in reads})
+    source = declared(entry.name, schema, key=None, dedup=False, lateness=None)
+    program.add_source(source.name, source.schema)
+    return source_entry(source)
+
+
+@dataclass(frozen=True)
+class CompareRows:
+    """Compares the rows that a view has on a shard with those it shall have; runs where the shard is.
+
+    Attributes:
+        rows: for each shard, where the rows are that the view shall have.
+    """
+
+    uri: str
+    definition: bytes
+    commit: bytes
+    name: str
+    rows: Mapping[int, list[RowsRef]]
+
+    def __call__(self, shard: int) -> bytes:
+        """The change, like what ``MoveRows`` returns."""
+        blueprint = blueprint_of(self.definition)
+        commit = msgspec.json.decode(self.commit, type=Commit)
+        files = flow_files(self.uri)
+        wanted = [files.read_rows(ref) for ref in self.rows.get(shard, [])]
+        there = [batch.negate() for batch in relation_rows(blueprint, self.uri, commit, self.name, shard)]
+        nothing = Batch.empty(blueprint.schema(self.name).types)
+        change = consolidate(Batch.concat([nothing, *wanted, *there]))
+        moved: Moved = []
+        if len(change):
+            moved.append((self.name, shard, files.write_rows(change, commit.epoch + 1, _INLINE)))
+        return msgspec.msgpack.encode(moved)
+
+
+@dataclass(frozen=True)
+class AddRows:
+    """Adds up what several steps of a tick changed in views; runs where the shard is.
+
+    Attributes:
+        rows: for each shard and view, the rows of each step.
+    """
+
+    uri: str
+    epoch: int
+    rows: Mapping[int, Mapping[str, list[RowsRef]]]
+
+    def __call__(self, shard: int) -> bytes:
+        """What is left of it, like what ``MoveRows`` returns."""
+        files = flow_files(self.uri)
+        moved: Moved = []
+        for name, refs in self.rows.get(shard, {}).items():
+            change = consolidate(Batch.concat([files.read_rows(ref) for ref in refs]))
+            if len(change):
+                moved.append((name, shard, files.write_rows(change, self.epoch, _INLINE)))
+        return msgspec.msgpack.encode(moved)
