@@ -13,15 +13,14 @@ from weirflow.session.feeds import Feeds, check_name
 from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
 from weirflow.session.recompute import SparkRecompute
 from weirflow.session.table_sink import TableTarget
-from weirflow.types import Placement, Profile, SinkMode
+from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from weirflow.errors import WeirflowError
-    from weirflow.ivm.flow.sink import Sink
-    from weirflow.ivm.zset.delta import DeltaBatch
+    from weirflow.ivm.flow.sink import Target
     from weirflow.session.attachment import Attachment
     from weirflow.session.session import Session
     from weirflow.session.table_feed import TableFeed
@@ -46,41 +45,6 @@ class SessionFlow(IncrementalFlow):
     def frame(self, view: str, *, epoch: int | None = None) -> DataFrame:
         """All rows of a view or source as a Spark frame; see ``snapshot``."""
         return self._session.from_arrow(self.snapshot(view, epoch=epoch))
-
-    def sink(
-        self,
-        view: str,
-        to: str | Path | Callable[[int, DeltaBatch], object] | None = None,
-        *,
-        table: str | None = None,
-        mode: str = SinkMode.CHANGELOG,
-        key: str | Sequence[str] | None = None,
-        name: str | None = None,
-        every: int | str = 1,
-        on_failure: str = "raise",
-        resync: bool = False,
-    ) -> Sink:
-        """Write the deltas of a view to files, a function, or a table of the Session; see ``IncrementalFlow.sink``.
-
-        Args:
-            view: whose deltas.
-            to: a folder or a function.
-            table: an existing table instead, by its name in SQL. Delta and Iceberg tables get every delta exactly once.
-            mode: for a table: append a ``changelog`` (the view's columns, ``_weight`` and ``_epoch``), or ``upsert`` by
-                ``key``, so that the table equals the view; Delta and Iceberg.
-            key: columns that identify the view's rows.
-            name: what errors call it; the view's name if None.
-            every: write once in so many epochs, or within a time such as ``"5 seconds"``.
-            on_failure: ``raise`` or ``keep``.
-            resync: replace what is there by the view's rows of now.
-        """
-        options: dict[str, Any] = {"every": every, "on_failure": on_failure, "resync": resync}
-        if table is not None and to is None:
-            target = TableTarget(self._session, table, mode, key)
-            return self._open_sink(view, target, name=name or view, **options)
-        if to is None or table is not None:
-            raise ConfigError("A sink writes to one place.", hint="pass to= for files or a function, or table=")
-        return super().sink(view, to, mode=mode, key=key, name=name, **options)
 
     def attach(
         self,
@@ -130,6 +94,9 @@ class SessionFlow(IncrementalFlow):
             every: poll in the background with pauses such as ``"10 seconds"``; None leaves it to ``poll()``.
         """
         return self._feeds.attach_table(self, table, source, name=name, start=start, every=every)
+
+    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:
+        return TableTarget(self._session, table, mode, key)
 
     def close(self) -> None:
         """Stop what is attached, end all watches and sinks, and let go of the flow's path. What was ticked stays."""

@@ -13,9 +13,14 @@ from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.session.feeds import Feeds, check_name
 from weirflow.session.leadership import Leadership
 from weirflow.session.spark_stages import SparkStages
+from weirflow.session.table_sink import TableTarget
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.checkpoint.storage import CheckpointStorage
+    from weirflow.ivm.flow.sink import Target
     from weirflow.metadata import Node
     from weirflow.session.attachment import Attachment
     from weirflow.session.session import Session
@@ -148,6 +153,12 @@ class PartitionedIncrementalFlow(PartitionedFlow):
             self._leadership.end()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:
+        return TableTarget(self._session, table, mode, key)
+
+    def _kept_in(self) -> CheckpointStorage | None:
+        return super()._kept_in() if self._temporary is None else None
 
     def _local_folder(self) -> Path | None:
         uri = self._coordinator.uri

@@ -16,6 +16,7 @@ from weirflow.ivm.flow.gauges import measure
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.refusals import tick_pending
 from weirflow.ivm.flow.sinks import Sinks
+from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.store import FlowStore
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-LATE = ".late"
-"""What the name of a source's side output of late rows ends with."""
 _HISTORY_BYTES = 64 << 20
 _SCRAPE_SECONDS = 1.0
 

@@ -8,12 +8,12 @@ from weirflow.errors import ConfigError, FlowError, TickPending
 from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.program import Mode, View
 from weirflow.ivm.durability.records import DropRelation, ForceDiff
-from weirflow.ivm.flow.core import LATE, FlowCore
+from weirflow.ivm.flow.core import FlowCore
 from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.force import force_diff, is_forced
 from weirflow.ivm.flow.persist import replace_entry, source_entry, view_entry
 from weirflow.ivm.flow.rebuild import Rebuilt, rebuild
-from weirflow.ivm.flow.source import declared
+from weirflow.ivm.flow.source import LATE, declared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

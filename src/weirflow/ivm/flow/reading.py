@@ -6,31 +6,28 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode
-from weirflow.ivm.flow.core import LATE, FlowCore
+from weirflow.ivm.flow.core import FlowCore
 from weirflow.ivm.flow.describe import FlowInfo
 from weirflow.ivm.flow.explain import explain_view
-from weirflow.ivm.flow.foreach_sink import ForeachTarget
 from weirflow.ivm.flow.graph import FlowGraph
-from weirflow.ivm.flow.parquet_sink import ParquetTarget
 from weirflow.ivm.flow.query import explain_query, run_query
-from weirflow.ivm.flow.sinks import require_changelog
+from weirflow.ivm.flow.sinking import Sinking
+from weirflow.ivm.flow.sinks import SunkViews, require_no_late
 from weirflow.ivm.flow.watch import OverflowPolicy, require_watchable
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
-from weirflow.types import SinkMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
 
-    from weirflow.ivm.flow.sink import Sink, Target
+    from weirflow.checkpoint.storage import CheckpointStorage
     from weirflow.ivm.flow.watch import Watch
     from weirflow.ivm.zset.delta import DeltaBatch
 
 
-class Reading(FlowCore):
+class Reading(FlowCore, Sinking):
     """What comes out: rows, deltas, and how it is done."""
 
     def snapshot(self, view: str, *, epoch: int | None = None) -> pa.Table:
@@ -110,44 +107,6 @@ class Reading(FlowCore):
         with self._lock:
             self._outputs.call(self._output(view), callback)
 
-    def sink(
-        self,
-        view: str,
-        to: str | Path | Callable[[int, DeltaBatch], object],
-        *,
-        mode: str = SinkMode.CHANGELOG,
-        key: str | Sequence[str] | None = None,
-        name: str | None = None,
-        every: int | str = 1,
-        on_failure: str = "raise",
-        resync: bool = False,
-    ) -> Sink:
-        """Write the deltas of a view as ticks happen, beginning with its rows of now, or where the target is.
-
-        On a flow with a path a folder gets every delta exactly once, also when the process is killed.
-
-        Args:
-            view: whose deltas.
-            to: a folder or storage URI for Parquet files, which have the view's columns, ``_weight`` and ``_epoch``; or
-                a function that is called with ``(epoch, delta)``, after a crash with the last ones again.
-            mode: ``changelog``; a Session's flow can also ``upsert`` tables.
-            key: for tables only.
-            name: what errors call it; the view's name if None.
-            every: write once in so many epochs, or within a time such as ``"5 seconds"``.
-            on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
-                deltas as long as they are few.
-            resync: replace what is there by the view's rows of now.
-
-        Raises:
-            SinkConflict: the target is not one this view of this flow can go on with.
-            SinkFailed: the target cannot be written.
-        """
-        require_changelog(mode, key)
-        chosen = name or view
-        storage = None if self._store is None else self._store.storage
-        target = ForeachTarget(to, chosen, storage) if callable(to) else ParquetTarget(to)
-        return self._open_sink(view, target, name=chosen, every=every, on_failure=on_failure, resync=resync)
-
     def describe(self) -> FlowInfo:
         """Where the flow runs and is kept, and what it is made of."""
         with self._lock:
@@ -180,12 +139,12 @@ class Reading(FlowCore):
         """What the flow has done and holds, in Prometheus' text format."""
         return self._metrics.text()
 
-    def _open_sink(
-        self, view: str, target: Target, *, name: str, every: int | str, on_failure: str, resync: bool
-    ) -> Sink:
-        with self._lock:
-            self._require_open()
-            self._state.ready()
-            if self._output(view).endswith(LATE):
-                raise ConfigError(f"{view!r} cannot have a sink: late rows are not kept.", hint="use watch_output")
-            return self._sinks.open(name, view, target, self._state, every=every, policy=on_failure, resync=resync)
+    def _kept_in(self) -> CheckpointStorage | None:
+        return None if self._store is None else self._store.storage
+
+    def _sunk_views(self, view: str) -> SunkViews:
+        self._require_open()
+        self._state.ready()
+        require_no_late(self._output(view))
+        state = self._state
+        return SunkViews(state.epoch, state.views, state.schema, state.kept_rows)

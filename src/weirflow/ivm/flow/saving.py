@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ConfigError, FlowError
 from weirflow.ivm.durability.checkpoints import Checkpoints
-from weirflow.ivm.flow.core import LATE, FlowCore
+from weirflow.ivm.flow.core import FlowCore
 from weirflow.ivm.flow.evolution import EvolutionPlan, plan_evolution, restore
 from weirflow.ivm.flow.persist import manifest_of
+from weirflow.ivm.flow.source import LATE
 
 if TYPE_CHECKING:
     from pathlib import Path

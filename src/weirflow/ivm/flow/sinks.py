@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed, WeirflowError, did_you_mean
 from weirflow.ivm.compiler.program import tables
 from weirflow.ivm.flow.sink import FailurePolicy, Rhythm, Sink, Surroundings, Target, sink_failure
+from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.literals import duration_micros
 from weirflow.types import SinkMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import pyarrow as pa
+
+    from weirflow.ivm.compiler.program import View
     from weirflow.ivm.flow.outputs import Outputs
-    from weirflow.ivm.flow.state import FlowState
-    from weirflow.ivm.zset.batch import Batch
-    from weirflow.ivm.zset.delta import DeltaBatch
 
     Replayed = Callable[[int], Iterator[tuple[int, Mapping[str, Batch]]]]
 
 _CAUGHT_UP_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class SunkViews:
+    """What sinks have to know of a flow's views.
+
+    Attributes:
+        epoch: the flow's.
+        views: all of them.
+        schema: the columns of one.
+        kept_rows: all rows of one; None if they are not kept.
+    """
+
+    epoch: int
+    views: Mapping[str, View]
+    schema: Callable[[str], pa.Schema]
+    kept_rows: Callable[[str], DeltaBatch | None]
 
 
 class Sinks:
@@ -61,7 +82,7 @@ class Sinks:
         return len(self._sinks)
 
     def open(
-        self, name: str, view: str, target: Target, state: FlowState, *, every: int | str, policy: str, resync: bool
+        self, name: str, view: str, target: Target, state: SunkViews, *, every: int | str, policy: str, resync: bool
     ) -> Sink:
         """A sink that goes on where its target is; a new target, or one to be replaced, first gets the view's rows."""
         if any(name == sink.name for sink in self._sinks):
@@ -79,7 +100,11 @@ class Sinks:
         elif position < self._outputs.history.oldest:
             position = self._catch_up(name, view, target, position)
         sink = Sink(name, view, target, rhythm=rhythm, policy=chosen, position=position, surroundings=self._flow)
-        for epoch, rows in self._outputs.history.since(position, view):
+        try:
+            recent = self._outputs.history.since(position, view)
+        except HistoryGone as error:
+            raise _not_kept(name, position) from error
+        for epoch, rows in recent:
             sink.put(epoch, rows)
         self._sinks.append(sink)
         if rhythm.seconds:
@@ -126,15 +151,17 @@ class Sinks:
 
     # Inner workings
 
-    def _begin(self, name: str, view: str, target: Target, state: FlowState) -> int:
+    def _begin(self, name: str, view: str, target: Target, state: SunkViews) -> int:
         """Give a target all rows of the view."""
-        kept = state.program.relations[view].store is not None
-        if not kept and state.epoch:
+        rows = state.kept_rows(view)
+        if rows is None and state.epoch:
             raise ConfigError(
                 f"The sink {name!r} would have to begin with all rows of {view!r}, and they are not kept.",
                 hint="make the sink before the first tick, or register the view with materialized=True",
             )
-        rows = state.delta(view, state.rows(view)) if kept else state.delta(view, state.empty(view))
+        if rows is None:
+            schema = state.schema(view)
+            rows = DeltaBatch.of_batch(schema, Batch.empty(schema.types))
         self._flow.sync()
         try:
             target.replace(state.epoch, rows)
@@ -157,10 +184,7 @@ class Sinks:
                     position, waiting, nbytes = reached, [], 0
             self._write_old(target, position, reached, view, waiting)
         except HistoryGone as error:
-            raise SinkConflict(
-                f"The sink {name!r} is at epoch {position}, and the deltas after that are not kept any more.",
-                hint="pass resync=True to replace what is there by the view's rows of now, or write elsewhere",
-            ) from error
+            raise _not_kept(name, position) from error
         except WeirflowError:
             raise
         except Exception as error:
@@ -197,6 +221,12 @@ class Sinks:
             self._changed.wait(max(min(left), 0.0) if left else None)
 
 
+def require_no_late(output: str) -> None:
+    """``ConfigError`` for late rows, which no sink takes."""
+    if output.endswith(LATE):
+        raise ConfigError(f"{output!r} cannot have a sink: late rows are not kept.", hint="use watch_output")
+
+
 def require_changelog(mode: str, key: object) -> None:
     """``ConfigError`` for what a changelog in files, or for a function, cannot do."""
     if mode != SinkMode.CHANGELOG or key is not None:
@@ -206,7 +236,14 @@ def require_changelog(mode: str, key: object) -> None:
         )
 
 
-def _definition(view: str, state: FlowState) -> str:
+def _not_kept(name: str, position: int) -> SinkConflict:
+    return SinkConflict(
+        f"The sink {name!r} is at epoch {position}, and the deltas after that are not kept any more.",
+        hint="pass resync=True to replace what is there by the view's rows of now, or write elsewhere",
+    )
+
+
+def _definition(view: str, state: SunkViews) -> str:
     """The view's name, with a digest of its SQL and that of the views it reads."""
     found: dict[str, str] = {}
     known = {name.casefold(): name for name in state.views}

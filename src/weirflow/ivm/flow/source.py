@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.arrangement import Arrangement
     from weirflow.ivm.kernel.frontier import Frontier
 
+LATE = ".late"
+"""What the name of a source's side output of late rows ends with."""
+
 _LAST = 1
 _DAY = 86_400_000_000
 

@@ -6,8 +6,6 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from weirflow.errors import TableNotFound
 from weirflow.ivm.compiler.program import Engine, Program, View, in_order, tables
 from weirflow.ivm.flow.describe import RelationInfo
@@ -21,13 +19,15 @@ from weirflow.ivm.flow.refusals import (
     require_unread,
 )
 from weirflow.ivm.flow.source import Change, Source, SourceInput
-from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
+
     from weirflow.ivm.flow.position import Position
+    from weirflow.ivm.zset.batch import Batch
 
 _TOKENS = 100_000
 _ROWS_BEFORE_RELEASE = 1000
@@ -214,7 +214,7 @@ class FlowState:
 
     def schema(self, name: str) -> pa.Schema:
         """The columns of a source or view."""
-        return pa.schema([(field.name, field.type) for field in self.program.relations[name].fields])
+        return self.program.relations[name].schema
 
     def rows(self, name: str) -> Batch:
         """All rows of a source or view, each once with its weight; ``ConfigError`` if they are not kept."""
@@ -222,9 +222,9 @@ class FlowState:
             raise not_kept(name)
         return self.program.rows(name)
 
-    def empty(self, name: str) -> Batch:
-        """No rows, of a source's or view's columns."""
-        return Batch.empty(self.schema(name).types)
+    def kept_rows(self, name: str) -> DeltaBatch | None:
+        """All rows of a source or view; None if they are not kept."""
+        return None if self.program.relations[name].store is None else self.delta(name, self.rows(name))
 
     def delta(self, name: str, rows: Batch) -> DeltaBatch:
         """Weighted rows of a source or view, as users see them."""

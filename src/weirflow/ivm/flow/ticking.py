@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import FlowError
 from weirflow.failpoints import failpoint
-from weirflow.ivm.flow.core import LATE, FlowCore, Pending
+from weirflow.ivm.flow.core import FlowCore, Pending
 from weirflow.ivm.flow.persist import tick_entry
 from weirflow.ivm.flow.refusals import tick_pending
+from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.zset.batch import Batch
 

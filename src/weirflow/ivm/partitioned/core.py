@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
-from weirflow.errors import ConfigError, FlowError
+from weirflow.errors import ConfigError, FlowError, HistoryGone
 from weirflow.ivm.compiler.program import View, in_order, tables
-from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, tick_pending
+from weirflow.ivm.flow.sinks import Sinks
+from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.partitioned.coordinator import Coordinator, Ticked
 from weirflow.ivm.partitioned.definition import Group
 from weirflow.ivm.partitioned.recomputing import chosen
@@ -18,6 +19,8 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
@@ -57,6 +60,15 @@ class PartitionedCore:
         self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
         self._coordinator = Coordinator(uri, partitions, executor, lease)
         self._remember(self._coordinator.recent)
+        self._sinks = Sinks(
+            self._coordinator.commit.identity,
+            self._outputs,
+            lock=self._lock,
+            epoch=lambda: self.epoch,
+            delta=self._delta,
+            sync=lambda: None,  # a commit that is published is on the disk
+            replayed=self._replayed,
+        )
         self._sources: dict[str, Source] = {}
         self._views: dict[str, View] = {}
         self._closed = False
@@ -89,11 +101,19 @@ class PartitionedCore:
         return self._closed
 
     def close(self) -> None:
-        """End all watches. What was ticked stays."""
+        """End all watches and sinks. What was ticked stays.
+
+        Raises:
+            SinkFailed: a sink could not write what it still had; the flow is closed all the same.
+        """
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._outputs.close(lambda _: True)
+            if self._closed:
+                return
+            self._closed = True
+            self._outputs.close(lambda _: True)
+            try:
+                self._sinks.close(lambda _: True)
+            finally:
                 self._coordinator.close()
 
     def __enter__(self) -> Self:
@@ -157,14 +177,20 @@ class PartitionedCore:
 
     def _publish(self, ticked: Ticked) -> None:
         """Tell those who watch. Rows of large outputs are read only if somebody does."""
-        watched = self._outputs.watched
+        watched = self._outputs.watched | self._sinks.views
         changed = {
             name: self._coordinator.changed(refs)
             for name, refs in ticked.outputs.items()
             if name in watched or all(ref.data is not None for ref in refs)
         }
         self._outputs.history.append(ticked.epoch, {name: changed.get(name) for name in ticked.outputs})
+        self._sinks.put(ticked.epoch, changed)
         self._outputs.publish(ticked.epoch, changed)
+        self._sinks.after_tick()
+
+    def _replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
+        oldest = self._outputs.history.oldest
+        raise HistoryGone(f"The deltas after epoch {after} are not kept any more.", oldest=oldest)
 
     def _known_sources(self) -> dict[str, Source]:
         return {**self._coordinator.definition.sources, **self._sources}

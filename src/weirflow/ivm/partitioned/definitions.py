@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode, View, in_order, no_engine, tables
-from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.refusals import require_free_name, require_unread
-from weirflow.ivm.flow.source import declared
+from weirflow.ivm.flow.source import LATE, declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
 
 if TYPE_CHECKING:
@@ -95,6 +94,7 @@ class PartitionedDefinitions(PartitionedCore):
                 self._relation(name)
                 self._coordinator.drop(name)
             self._outputs.close(lambda view: view.removesuffix(LATE) == name)
+            self._sinks.close(lambda view: view == name)
 
     def rescale(self, partitions: int) -> None:
         """Spread the flow over another number of shards, at the epoch it is at; results stay the same."""

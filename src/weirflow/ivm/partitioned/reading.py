@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import in_order, tables
-from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.describe import FlowInfo, RelationInfo
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.refusals import not_kept
+from weirflow.ivm.flow.sinking import Sinking
+from weirflow.ivm.flow.sinks import SunkViews, require_no_late
+from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.watch import OverflowPolicy, require_watchable
 from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.explain import explain_stages
@@ -23,10 +25,11 @@ from weirflow.ivm.zset.delta import DeltaBatch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from weirflow.checkpoint.storage import CheckpointStorage
     from weirflow.ivm.flow.watch import Watch
 
 
-class PartitionedReading(PartitionedCore):
+class PartitionedReading(PartitionedCore, Sinking):
     """What comes out: rows, deltas, and how it is done."""
 
     def snapshot(self, view: str) -> pa.Table:
@@ -71,9 +74,10 @@ class PartitionedReading(PartitionedCore):
             self._output(view)
             first: Iterable[tuple[int, Batch]] = ()
             if snapshot:
-                empty = Batch.empty(self._schema(view).types)
-                rows = [batch for shard in range(self.partitions) for batch in self._stored(view, shard)]
-                first = [(self.epoch, Batch.concat([empty, *rows]))]
+                rows = self._kept_rows(view)
+                if rows is None:
+                    raise not_kept(view)
+                first = [(self.epoch, rows.batch)]
             elif from_epoch is not None:
                 first = self._outputs.history.since(from_epoch, view)
             return self._outputs.watch(view, self.epoch, first, capacity=capacity, policy=OverflowPolicy(policy))
@@ -124,6 +128,22 @@ class PartitionedReading(PartitionedCore):
             return explain_stages(self._coordinator.blueprint.spread, self._coordinator.reports, recomputed)
 
     # Inner workings
+
+    def _kept_in(self) -> CheckpointStorage | None:
+        return self._coordinator.files.storage
+
+    def _sunk_views(self, view: str) -> SunkViews:
+        self._require_settled()
+        self._define()
+        require_no_late(self._output(view))
+        return SunkViews(self.epoch, self._known_views(), self._schema, self._kept_rows)
+
+    def _kept_rows(self, name: str) -> DeltaBatch | None:
+        """All rows of a source or view, here; None if they are not kept."""
+        if self._coordinator.blueprint.spread.store(name) is None:
+            return None
+        rows = [batch for shard in range(self.partitions) for batch in self._stored(name, shard)]
+        return self._delta(name, Batch.concat([Batch.empty(self._schema(name).types), *rows]))
 
     def _read_task(self, name: str) -> ReadRows:
         """What reads a source or view, shard by shard, in any process, as it is now."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError
 from weirflow.ivm.circuit.circuit import Input, stepped
-from weirflow.ivm.flow.core import LATE
-from weirflow.ivm.flow.source import SourceInput
+from weirflow.ivm.flow.source import LATE, SourceInput
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.partitioned.definition import Blueprint, decode_definition
 from weirflow.ivm.partitioned.routes import FIRST, Exchange

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, DataError, FlowError
-from weirflow.ivm.flow.core import LATE
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.refusals import no_source, other_stream, require_token
-from weirflow.ivm.flow.source import digest_of
+from weirflow.ivm.flow.source import LATE, digest_of
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.moving import SplitRows, decode_moved, reader, split
@@ -74,6 +73,7 @@ class PartitionedTicking(PartitionedCore):
             self._require_open()
             if self._coordinator.pending is None:
                 raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
+            self._sinks.before_tick()
             return self._run(time.perf_counter())
 
     def discard(self) -> None:
@@ -106,6 +106,7 @@ class PartitionedTicking(PartitionedCore):
                 if done is not None:
                     self._metrics.tick_replayed()
                     return StepSummary(done, 0, 0, 0.0, replayed=True)
+            self._sinks.before_tick()
             self._define()
             rows: Deltas = {}
             digests: dict[str, bytes] = {}
