@@ -61,6 +61,17 @@ def rows(session, table):
 # Sinks
 
 
+def test_a_flow_in_shards_keeps_a_table_equal_to_its_view(session, make, tmp_path):
+    table = make("delta", "sharded", "customer STRING, total BIGINT")
+    for amount in (5, 7):
+        with session.flow("sharded", partitions=2, path=tmp_path / "flow") as flow:
+            flow.register_source("orders", "customer STRING, amount BIGINT")
+            flow.register_view("totals", TOTALS)
+            flow.sink("totals", table=table, mode="upsert", key="customer")
+            order(flow, amount)
+    assert rows(session, table) == [("ann", 12)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_holds_the_changelog_exactly_once(session, make, tmp_path, kind):
     table = make(kind, "changes", CHANGELOG)

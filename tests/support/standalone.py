@@ -108,7 +108,7 @@ class StandaloneCluster:
         try:
             with urlopen(f"http://127.0.0.1:{self._ui_port}/json/", timeout=2.0) as answer:
                 state = json.load(answer)
-        except (URLError, TimeoutError, ConnectionError):
+        except (URLError, TimeoutError, ConnectionError, json.JSONDecodeError):  # at first its page is another one
             return []
         return [worker["id"] for worker in state["workers"] if worker["state"] == "ALIVE"]
 
