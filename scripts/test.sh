@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run the tests in two processes side by side: scripts/test.sh PYTHON [PYTEST_ARGUMENTS...]
-# One has the Spark that tests share, the other those of pure Python; the latter's output comes at the end.
+# One has the tests that share a Spark, the other all others; the latter's output comes at the end.
 set -uo pipefail
 set -m # or what runs in the background would ignore Control-C, which some tests send
 python=$1
@@ -8,7 +8,7 @@ shift
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-"$python" -m pytest --part python -p no:cacheprovider "$@" >"$log" 2>&1 &
+"$python" -m pytest --part rest -p no:cacheprovider "$@" >"$log" 2>&1 &
 other=$!
 trap 'kill "$other" 2>/dev/null; rm -f "$log"' EXIT
 "$python" -m pytest --part spark "$@"

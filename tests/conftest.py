@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +14,10 @@ from weirflow.ivm import compiled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_WITH_SERVERS = ("cluster", "connector", "oracle")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--campaign", action="store_true", help="also run the long versions of the tests")
-    parser.addoption("--part", choices=["spark", "python"], help="run one of the two parts that can run side by side")
+    parser.addoption("--part", choices=["spark", "rest"], help="run one of the two parts that can run side by side")
 
 
 def pytest_configure() -> None:
@@ -39,10 +36,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _part(item: pytest.Item) -> str:
-    """Tests that share a Spark or need servers are one part; those of pure Python, kills and docs the other."""
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    shares = "shared_session" in getattr(item, "fixturenames", ())
-    return "spark" if shares or folder in _WITH_SERVERS else "python"
+    """Tests that share the Spark of this process are one part; those that need none here are the other."""
+    return "spark" if "shared_session" in getattr(item, "fixturenames", ()) else "rest"
 
 
 class SharedSession:
