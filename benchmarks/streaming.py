@@ -32,7 +32,8 @@ RESULTS = Path(__file__).parent / "results" / "streaming.json"
 SCHEMA = pa.schema({"at": pa.timestamp("us", "UTC"), "key": pa.int64(), "value": pa.int64()})
 START = datetime(2024, 1, 1, tzinfo=UTC)
 FILES = 8
-ARRIVALS = 12
+ARRIVALS = 16
+QUIET_SECONDS = 0.4
 LIMITS = {"throughput": 1.05, "latency": 1.05, "latency with a blocked listener": 1.05}
 
 
@@ -109,6 +110,14 @@ class Total:
             if not self.done.wait_for(lambda: len(self.seen) >= count, 120):
                 raise SystemExit(f"only {len(self.seen)} of {count} batches came")
 
+    def settle(self) -> None:
+        """Wait until no batch has come for a while: Spark runs one without rows to move the watermark."""
+        with self.done:
+            known = -1
+            while known != len(self.seen):
+                known = len(self.seen)
+                self.done.wait_for(lambda: len(self.seen) != known, QUIET_SECONDS)  # noqa: B023 - called at once
+
 
 class Blocked(StreamingQueryListener):
     """A listener that never comes back from its first progress."""
@@ -139,12 +148,12 @@ def latency(session: Session, side: type[Ours | Plain], count: int) -> float:
     with SequenceSource(SCHEMA) as source:
         query = side(session, source, total, ends=False)
         for number in range(ARRIVALS):
+            batches = len(total.seen)
             source.add(rows(number, count))
             began = time.perf_counter()
-            batches = len(total.seen)
             total.await_batches(batches + 1)
             times.append((time.perf_counter() - began) * 1000)
-            time.sleep(0.15)  # Spark runs a batch without rows to move the watermark
+            total.settle()
         query.stop()
     return statistics.median(times[2:])
 

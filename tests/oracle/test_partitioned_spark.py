@@ -6,7 +6,7 @@ from support.maintained import comparable
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import PartitionedIncrementalFlow
-from weirflow.errors import ConfigError, DataError, LeaseHeld
+from weirflow.errors import ConfigError, DataError, LeaseHeld, TableNotFound
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.refusal import NotIncremental
@@ -168,6 +168,19 @@ def test_views_are_recomputed_by_spark_and_compared_in_shards(session, flow):
             (epoch, expected), (number, delta) = [watched[name].get(timeout=0) for watched in watches]
             assert (number, delta.checksum()) == (epoch, expected.checksum()), name
     central.close()
+
+
+def test_a_query_reads_sources_and_views(flow):
+    flow.register_source("numbers", "n INT")
+    flow.register_view("even", "SELECT n FROM numbers WHERE n % 2 = 0")
+    flow.register_view("gone", "SELECT n + 1 AS n FROM numbers", materialized=False)
+    flow.tick("numbers", [{"n": n} for n in range(5)])
+    query = "SELECT COUNT(*) AS n, SUM(Even.n) AS total FROM numbers LEFT JOIN EVEN ON numbers.n = Even.n"
+    assert flow.sql(query).to_pylist() == [{"n": 5, "total": 6}]
+    with pytest.raises(ConfigError, match="not kept"):
+        flow.sql("SELECT * FROM gone")
+    with pytest.raises(TableNotFound, match="odd"):
+        flow.sql("SELECT * FROM odd")
 
 
 def test_a_stream_ticks_the_flow_batch_by_batch(session, flow, tmp_path):

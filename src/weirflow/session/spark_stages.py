@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.ivm.partitioned.reports import decode_parcel, decode_task, encode_parcel, encode_task
 from weirflow.ivm.partitioned.stage import run_stage
-from weirflow.session.recompute import SparkRecompute
+from weirflow.session.recompute import SparkRecompute, as_views_have_it
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -66,6 +66,11 @@ class SparkStages:
     def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> Any:
         """See ``StageExecutor``: executors read the rows where the query needs them."""
         return self._jobs.query(sql, {name: (work.schema, work) for name, work in tables.items()}, shards)
+
+    def table(self, frame: Any) -> pa.Table:
+        """See ``StageExecutor``."""
+        result = self._session.operations.run("run a query", frame.toArrow)
+        return result.cast(as_views_have_it(result.schema))
 
     def rows(self, schema: pa.Schema, shards: int, work: ReadRows) -> Any:
         """A native frame of the rows that ``work`` reads."""

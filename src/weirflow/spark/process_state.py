@@ -26,6 +26,7 @@ PLAIN: Final = "value"
 STAMPED: Final = "expiring"
 """The column of values that begin with the time at which they expire."""
 _GROUP = 2
+_PLAIN = frozenset({int, str, bytes, float, bool, type(None)})
 
 
 class SparkHost:
@@ -37,6 +38,7 @@ class SparkHost:
     """
 
     def __init__(self, handle: StatefulProcessorHandle, *, removes_expired: bool) -> None:
+        _send_plain_values_as_they_are(handle)
         self._handle = handle
         self._removes_expired = removes_expired
         self.backend = HandleBackend()
@@ -61,6 +63,23 @@ class SparkHost:
     def timers(self) -> list[int]:
         """See ``Host``."""
         return list(self._handle.listTimers())
+
+
+def _send_plain_values_as_they_are(handle: StatefulProcessorHandle) -> None:
+    """Save PySpark its search for NumPy's and pandas' types in every key and value, where Python's own types show.
+
+    It takes longer than all that is done here for a key. What is sent is the same.
+    """
+    client: Any = getattr(handle, "_statefulProcessorApiClient", None)
+    if not hasattr(client, "_serialize_to_bytes") or not hasattr(client, "pickleSer"):
+        return  # another version of PySpark
+    send_any, dumps = client._serialize_to_bytes, client.pickleSer.dumps  # noqa: SLF001 - there is no public way
+
+    def send(schema: Any, data: Sequence[Any]) -> Any:
+        values = tuple(data)
+        return dumps(values) if all(type(one) in _PLAIN for one in values) else send_any(schema, data)
+
+    client._serialize_to_bytes = send  # noqa: SLF001 - as above
 
 
 class HandleBackend:

@@ -44,7 +44,10 @@ class StageExecutor(Protocol):
         """The columns of a query's result over such tables; runs nothing."""
 
     def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> Any:
-        """The result of a query over tables in so many shards, as a distributed frame for ``split``."""
+        """The result of a query over tables in so many shards, as a distributed frame for ``split`` or ``table``."""
+
+    def table(self, frame: Any) -> pa.Table:
+        """The rows of a distributed frame, here."""
 
 
 class InThisProcess:
@@ -97,6 +100,10 @@ class InThisProcess:
             for name, work in tables.items()
         }
         return self._given_engine().run(sql, read)
+
+    def table(self, frame: pa.Table) -> pa.Table:
+        """See ``StageExecutor``."""
+        return frame
 
     def _given_engine(self) -> Engine:
         if self._engine is None:

@@ -51,6 +51,23 @@ class PartitionedReading(PartitionedCore, Sinking):
 
         return pa.RecordBatchReader.from_batches(schema, inserts())
 
+    def sql(self, query: str) -> pa.Table:
+        """The rows that a query returns for the sources and views as they are now, computed by Spark."""
+        with self._lock:
+            self._require_open()
+            self._define()
+            known = {name.casefold(): name for name in (*self.sources, *self.views)}
+            read = [known[one] for one in sorted(tables(query)) if one in known]
+            works = {name: self._read_task(name) for name in read}
+            frame = self._executor.query(query, works, self.partitions)
+            number = self._coordinator.commit.number
+            self._coordinator.pin(number)  # later ticks do not take its files away
+        try:
+            return self._executor.table(frame)
+        finally:
+            with self._lock:
+                self._coordinator.unpin(number)
+
     def schema(self, name: str) -> pa.Schema:
         """The columns of a source or view."""
         with self._lock:
