@@ -9,7 +9,15 @@ import pytest
 from support.processes import wait_until
 
 from weirflow import OutputMode, RestartPolicy, Session, StreamingQueryListener, Trigger
-from weirflow.errors import AlreadyExists, ConfigError, DataError, SessionClosed, StreamNotFound, UserCodeError
+from weirflow.errors import (
+    AlreadyExists,
+    ConfigError,
+    DataError,
+    SessionClosed,
+    StreamNotFound,
+    TableNotFound,
+    UserCodeError,
+)
 from weirflow.testing.sequence import SequenceSource
 from weirflow.types import OperationState, QueryState
 
@@ -69,6 +77,23 @@ def test_a_query_says_what_it_does(session, numbers):
         assert "temporary" in info.checkpoint
     assert (query.status().state, query.active) == (QueryState.STOPPED, False)
     assert len(query.memory_batches()) >= 1
+
+
+def test_what_a_batch_runs_is_part_of_the_query(session, numbers):
+    listed = []
+
+    def take(frame, number):
+        frame.to_arrow()
+        list(frame.to_batches())
+        listed.append([operation.description for operation in session.operations])
+        with pytest.raises(TableNotFound, match="nowhere"):
+            session.sql("SELECT * FROM nowhere")
+
+    numbers.add(one(1))
+    writer = numbers.stream(session).write_stream().foreach_batch(take).query_name("taking")
+    with writer.trigger(Trigger.available_now()).start() as query:
+        query.await_termination(60)
+    assert listed == [["stream taking"]]
 
 
 def test_a_query_that_is_done_is_finished(session, numbers):

@@ -140,6 +140,15 @@ class Operations:
 
         return end
 
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """Have what this thread runs in the block be a part of an operation that is listed already."""
+        self._nested.depth = getattr(self._nested, "depth", 0) + 1
+        try:
+            yield
+        finally:
+            self._nested.depth -= 1
+
     def submit(self, description: str, call: Callable[[], Any]) -> Submitted:
         """Run ``call`` as an operation on a thread of its own and return at once."""
         operation = Submitted(description, self._control())
@@ -216,11 +225,10 @@ class Operations:
         """Mark the Spark work that this thread starts in the block as the operation's."""
         control = operation._control  # noqa: SLF001 - the registry steers its own objects
         control.begin(operation.id)
-        self._nested.depth = getattr(self._nested, "depth", 0) + 1
         try:
-            yield
+            with self.inside():
+                yield
         finally:
-            self._nested.depth -= 1
             control.end(operation.id)
 
 

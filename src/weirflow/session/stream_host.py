@@ -8,6 +8,7 @@ from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from weirflow.process.hosted import HostedFunction
     from weirflow.session.core import SessionCore
@@ -60,6 +61,10 @@ class SessionStreams:
         from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
 
         return DataFrame(native, self._session.operations)
+
+    def inside(self) -> AbstractContextManager[None]:
+        """See ``StreamHost``."""
+        return self._session.operations.inside()
 
     def follow(
         self, description: str, stop: Callable[[], None], note: Callable[[], str]

@@ -13,6 +13,7 @@ from weirflow.types import OutputMode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from weirflow.streaming.host import StreamHost
     from weirflow.streaming.launch import Launch
 
 
@@ -30,34 +31,36 @@ class Flow(Protocol):
         """Forget the tick that failed."""
 
 
-def batch_function(
-    launch: Launch, wrap: Callable[[Any], Any], query_id: Callable[[], str], *, remote: bool
-) -> Callable[[Any, int], Any] | None:
+def batch_function(launch: Launch, host: StreamHost, query_id: Callable[[], str]) -> Callable[[Any, int], Any] | None:
     """What Spark is to give each batch to; None for sinks of Spark's own.
 
     Args:
         launch: what the writer was told.
-        wrap: makes a native frame ours.
+        host: where the query runs; over Spark Connect the function is called in another process, which is sent a copy.
         query_id: the query's id; waits until it is known.
-        remote: whether Spark calls the function in another process, which is sent a copy.
     """
     if launch.flow is not None:
         flow, source = launch.flow
         return BatchGate(_ticking(flow, source, query_id), f"A tick of {source}")
     if launch.format in UPSERTED and launch.mode is OutputMode.UPDATE:
-        return _merging(launch, remote=remote)
+        return _merging(launch, remote=host.connect)
     if launch.format == KAFKA_TRANSACTIONS:
         from weirflow.streaming.kafka_sink import KafkaTransactions  # noqa: PLC0415 - only those who write to it
 
         _, options = split_options(launch.options)
-        written = KafkaTransactions(options, query_id, lambda native: wrap(native).to_batches())
+        written = KafkaTransactions(options, query_id, lambda native: host.wrap(native).to_batches())
         return BatchGate(written, f"The transaction for {options['topic']}", written.close)
     if launch.format != FOREACH_BATCH:
         return None
     function = launch.function
-    if remote:
+    if host.connect:
         return function
-    return BatchGate(lambda native, number: function(wrap(native), number), "The function of foreach_batch")
+
+    def take(native: Any, number: int) -> None:
+        with host.inside():
+            function(host.wrap(native), number)
+
+    return BatchGate(take, "The function of foreach_batch")
 
 
 def _merging(launch: Launch, *, remote: bool) -> Callable[[Any, int], None]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from weirflow.types import Profile
 
@@ -47,6 +48,9 @@ class StreamHost(Protocol):
 
     def wrap(self, native: Any) -> Any:
         """A native frame as ours."""
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Have the Spark work of the block be that of a query, which is listed already."""
 
     def follow(
         self, description: str, stop: Callable[[], None], note: Callable[[], str]

@@ -167,7 +167,7 @@ def _start(
             end(run.error)
         ended(run)
 
-    batches = batch_function(launch, host.wrap, query_id, remote=host.connect)
+    batches = batch_function(launch, host, query_id)
     if launch.late:
         from weirflow.spark.streaming_late import note_checkpoint  # noqa: PLC0415 - imports pyspark
 
