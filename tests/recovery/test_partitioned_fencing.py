@@ -36,6 +36,8 @@ def check(uri, folder, chosen, undisturbed):
         ticks = partitioned_rivals.published(folder / str(seed))
         for (number, epoch, fence), (next_number, next_epoch, next_fence) in pairwise(ticks):
             assert (number < next_number, epoch < next_epoch, fence <= next_fence) == (True, True, True), f"seed {seed}"
+        for (number, fence), (next_number, next_fence) in pairwise(partitioned_rivals.commits(folder / str(seed))):
+            assert (number + 1, fence <= next_fence) == (next_number, True), f"seed {seed}"
         with partitioned_shop.open_shop(folder / str(seed) / "shop") as flow:
             assert flow.epoch == TICKS, f"seed {seed}"
             found = shop_flow.contents(flow), partitioned_rivals.told(folder / str(seed))

@@ -15,12 +15,14 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
+from unittest import mock
 
 from support import partitioned_shop
 from support.processes import wait_until
 
 from weirflow.errors import LeaseLost, MetadataError
 from weirflow.failpoints import PARTITIONED_POINTS, watch_failpoints
+from weirflow.ivm.partitioned.commits import Commit, Commits
 from weirflow.metadata import LeaseKeeper, open_metadata
 
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ def published(folder: Path) -> list[tuple[int, int, int]]:
     return sorted(tuple(json.loads(line)) for line in _file(folder, "published").read_text().splitlines())
 
 
+def commits(folder: Path) -> list[tuple[int, int]]:
+    """Number and fencing token of each commit that was put, by number."""
+    return sorted(tuple(json.loads(line)) for line in _file(folder, "commits").read_text().splitlines())
+
+
 def told(folder: Path) -> dict[tuple[int, str], list[str]]:
     """What the watches of both were told."""
     return partitioned_shop.told(_file(folder, "told"))
@@ -45,6 +52,17 @@ def told(folder: Path) -> dict[tuple[int, str], list[str]]:
 
 def _run(uri: str, folder: Path) -> None:
     """Bring the flow to its last tick, under a lease."""
+    put = Commits.put
+
+    def put_and_note(self: Commits, commit: Commit) -> None:
+        put(self, commit)
+        note(_file(folder, "commits"), [commit.number, commit.fence])
+
+    with mock.patch.object(Commits, "put", put_and_note):
+        _run_noted(uri, folder)
+
+
+def _run_noted(uri: str, folder: Path) -> None:
     with open_metadata(uri) as metadata:
         lease = metadata.acquire(f"flow/{folder}", str(os.getpid()), TTL, wait=SECONDS)
         with LeaseKeeper(lease), partitioned_shop.open_shop(folder / "shop", lease=lease) as flow:
@@ -55,9 +73,9 @@ def _run(uri: str, folder: Path) -> None:
         lease.release()
 
 
-def _first(uri: str, folder: Path, chance: random.Random) -> int:
-    """Stops itself somewhere in a tick, or is stopped at any time."""
-    point, nth, seen = chance.choice(PARTITIONED_POINTS), chance.randrange(1, 7), 0
+def _first(uri: str, folder: Path, point: str | None, nth: int) -> int:
+    """Stops itself at a point when it comes there for the ``nth`` time, or is stopped at any time."""
+    seen = 0
 
     def stop(name: str) -> None:
         nonlocal seen
@@ -65,7 +83,7 @@ def _first(uri: str, folder: Path, chance: random.Random) -> int:
         if name == point and seen == nth:
             os.kill(os.getpid(), signal.SIGSTOP)
 
-    if chance.random() < 0.7:
+    if point is not None:
         watch_failpoints(stop)
     try:
         _run(uri, folder)
@@ -87,13 +105,17 @@ def _second(uri: str, folder: Path) -> int:
 def play(uri: str, folder: Path, seed: int) -> str:
     """One schedule; says how the first one ended."""
     chance = random.Random(seed)
-    child_chance = random.Random(seed)
-    first = _fork(lambda: _first(uri, folder, child_chance))
+    point, nth = chance.choice(PARTITIONED_POINTS), chance.randrange(1, 7)
+    at_point = chance.random() < 0.7
+    first = _fork(lambda: _first(uri, folder, point if at_point else None, nth))
     opened = _file(folder, "opened")
     # It is the first if it has the lease first; its opening can be where it stops.
     wait_until(lambda: opened.exists() or _stopped(first), SECONDS, "begun")
     second = _fork(lambda: _second(uri, folder))
-    _wait_for(lambda: _stopped(first), chance.uniform(0.05, 0.8))
+    if at_point:
+        _wait_for(lambda: _stopped(first) or not _alive(first), SECONDS)
+    else:
+        time.sleep(chance.uniform(0.05, 0.8))
     before = _count(opened)
     while _alive(first) and _count(opened) == before:
         os.kill(first, signal.SIGSTOP)
