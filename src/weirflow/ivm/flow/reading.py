@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.core import FlowCore
 from weirflow.ivm.flow.describe import FlowInfo
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.query import explain_query, run_query
+from weirflow.ivm.flow.refusals import require_past
 from weirflow.ivm.flow.sinking import Sinking
 from weirflow.ivm.flow.sinks import SunkViews, require_no_late
 from weirflow.ivm.flow.watch import OverflowPolicy, require_watchable
@@ -36,8 +36,7 @@ class Reading(FlowCore, Sinking):
             self._state.ready()
             rows = self._state.rows(view)
             if epoch is not None and epoch != self.epoch:
-                if epoch > self.epoch:
-                    raise ConfigError(f"The flow is at epoch {self.epoch}; {epoch} is yet to come.")
+                require_past(epoch, self.epoch)
                 undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, view)]
                 rows = consolidate(Batch.concat([rows, *undone]))
             return self._state.delta(view, rows).inserts()

@@ -71,3 +71,9 @@ def tick_pending() -> TickPending:
 def _suggestion(name: str, known: Iterable[str]) -> str | None:
     names = sorted(known)
     return did_you_mean(name, names) or (f"there is {', '.join(names)}" if names else None)
+
+
+def require_past(epoch: int, now: int) -> None:
+    """``ConfigError`` if a flow that is at the epoch ``now`` has yet to come to another one."""
+    if epoch > now:
+        raise ConfigError(f"The flow is at epoch {now}; {epoch} is yet to come.")

@@ -11,7 +11,7 @@ from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import in_order, tables
 from weirflow.ivm.flow.describe import FlowInfo, RelationInfo
 from weirflow.ivm.flow.graph import FlowGraph
-from weirflow.ivm.flow.refusals import not_kept
+from weirflow.ivm.flow.refusals import not_kept, require_past
 from weirflow.ivm.flow.sinking import Sinking
 from weirflow.ivm.flow.sinks import SunkViews, require_no_late
 from weirflow.ivm.flow.source import LATE
@@ -21,6 +21,7 @@ from weirflow.ivm.partitioned.explain import explain_stages
 from weirflow.ivm.partitioned.moving import ReadRows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,9 +33,21 @@ if TYPE_CHECKING:
 class PartitionedReading(PartitionedCore, Sinking):
     """What comes out: rows, deltas, and how it is done."""
 
-    def snapshot(self, view: str) -> pa.Table:
-        """All rows of a view or source, here; ``stream`` brings them shard by shard."""
-        return self.stream(view).read_all()
+    def snapshot(self, view: str, *, epoch: int | None = None) -> pa.Table:
+        """All rows of a view or source, here; ``stream`` brings them shard by shard.
+
+        With ``epoch``, those a view had after an earlier tick whose deltas are still kept.
+        """
+        with self._lock:
+            if epoch is None or epoch == self.epoch:
+                return self.stream(view).read_all()
+            self._define()
+            require_past(epoch, self.epoch)
+            rows = self._kept_rows(self._output(view))
+            if rows is None:
+                raise not_kept(view)
+            undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, view)]
+            return self._delta(view, consolidate(Batch.concat([rows.batch, *undone]))).inserts()
 
     def stream(self, view: str) -> pa.RecordBatchReader:
         """All rows of a view or source as they are now, in batches, shard by shard."""

@@ -87,6 +87,20 @@ def test_a_tick_waits_for_a_reader_that_asked_for_it(flow):
     assert (second.is_alive(), watch.get(timeout=0)[0]) == (False, 2)
 
 
+def test_a_view_can_be_read_as_it_was(flow):
+    flow.register_source("orders", ORDERS)
+    flow.register_view("totals", TOTALS)
+    for number in (1, 2, 3):
+        flow.tick("orders", [order(number, f"c{number % 2}")])
+    assert sorted(flow.snapshot("totals", epoch=2).to_pydict()["total"]) == [1, 1]
+    assert flow.snapshot("totals", epoch=1).to_pylist() == [{"customer": "c1", "total": 1}]
+    assert flow.snapshot("totals", epoch=0).num_rows == 0
+    with pytest.raises(ConfigError, match="yet to come"):
+        flow.snapshot("totals", epoch=4)
+    with pytest.raises(ConfigError, match="is a source"):
+        flow.snapshot("orders", epoch=1)
+
+
 def test_the_flow_is_shown_as_a_graph(flow):
     flow.register_source("orders", ORDERS)
     flow.register_view("totals", TOTALS)
