@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.errors import ConfigError, DependencyMissing, StorageError, StreamConflict, WeirflowError
 from weirflow.failpoints import failpoint
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
+
+T = TypeVar("T")
 
 _PREFIX = "kafka."
 _SERVERS = "bootstrap.servers"
@@ -25,6 +28,9 @@ _TYPES = {
 _TIMEOUT = 60.0
 _log = logging.getLogger(__name__)
 
+_PAUSE = 0.2
+_PASSING = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
+"""What a broker says while it, or another one, takes over the transactions and groups of one that was lost."""
 _DEFAULTS = {"transaction.timeout.ms": "600000", "compression.type": "lz4"}
 
 
@@ -113,12 +119,13 @@ class KafkaTransactions:
 
         name = f"weirflow-{self._query_id()}"
         producer = Producer({**_DEFAULTS, **self._client, "transactional.id": name}, logger=_log)
-        producer.init_transactions(_TIMEOUT)  # from here on no other process can commit
+        _patiently(lambda: producer.init_transactions(_TIMEOUT))  # from here on no other process can commit
         producer_only = ("transaction.timeout.ms", "compression.type", "linger.ms", "acks", "batch.size")
         shared = {key: value for key, value in self._client.items() if key not in producer_only}
         consumer = Consumer({**shared, "group.id": name, "enable.auto.commit": False}, logger=_log)
         try:
-            [position] = consumer.committed([TopicPartition(self._topic, 0)], timeout=_TIMEOUT)
+            place = TopicPartition(self._topic, 0)
+            [position] = _patiently(lambda: consumer.committed([place], timeout=_TIMEOUT))
             self._group = consumer.consumer_group_metadata()
         finally:
             consumer.close()
@@ -134,10 +141,11 @@ class KafkaTransactions:
             for batch in self._batches(frame):
                 for record in batch.to_pylist():
                     self._produce(record)
-            producer.send_offsets_to_transaction([TopicPartition(self._topic, 0, number + 1)], self._group, _TIMEOUT)
+            done = [TopicPartition(self._topic, 0, number + 1)]
+            _patiently(lambda: producer.send_offsets_to_transaction(done, self._group, _TIMEOUT))
             producer.flush(_TIMEOUT)
             failpoint("kafka.before_commit")
-            producer.commit_transaction(_TIMEOUT)
+            _patiently(lambda: producer.commit_transaction(_TIMEOUT))
         except BaseException:
             self._abort()
             raise
@@ -183,3 +191,18 @@ class KafkaTransactions:
             uri=f"kafka://{self._client[_SERVERS]}/{self._topic}",
             hint="the batch comes again when the query is started again",
         )
+
+
+def _patiently(call: Callable[[], T]) -> T:
+    """Call again, for a minute at most, while the broker asks for that."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - an optional part
+
+    deadline = time.monotonic() + _TIMEOUT
+    while True:
+        try:
+            return call()
+        except KafkaException as error:
+            reason = error.args[0]
+            if not (reason.retriable() or reason.name() in _PASSING) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
