@@ -170,6 +170,25 @@ def test_views_are_recomputed_by_spark_and_compared_in_shards(session, flow):
     central.close()
 
 
+def test_the_sessions_sql_reads_views_beside_its_tables(session, flow):
+    flow.register_source("numbers", "n INT")
+    flow.register_view("even", "SELECT n FROM numbers WHERE n % 2 = 0")
+    session.register("names", pa.table({"n": [0, 2], "name": ["zero", "two"]}))
+    query = "SELECT name, COUNT(*) AS times FROM names JOIN even USING (n) GROUP BY name ORDER BY name"
+    for times in (1, 2):
+        flow.tick("numbers", [{"n": n} for n in range(5)])
+        assert session.sql(query).to_arrow().to_pylist() == [
+            {"name": "two", "times": times},
+            {"name": "zero", "times": times},
+        ]
+    assert session.sql(f"SELECT COUNT(*) AS n FROM `{flow.name}`.even").to_arrow().to_pylist() == [{"n": 6}]
+    flow.frame("even").createOrReplaceTempView("evens")
+    assert session.sql("SELECT SUM(n) AS total FROM evens").to_arrow().to_pylist() == [{"total": 12}]
+    flow.close()
+    with pytest.raises(TableNotFound):
+        session.sql("SELECT * FROM even")
+
+
 def test_a_query_reads_sources_and_views(flow):
     flow.register_source("numbers", "n INT")
     flow.register_view("even", "SELECT n FROM numbers WHERE n % 2 = 0")

@@ -46,6 +46,11 @@ class SessionFlow(IncrementalFlow):
         """All rows of a view or source as a Spark frame; see ``snapshot``."""
         return self._session.from_arrow(self.snapshot(view, epoch=epoch))
 
+    def frames(self, names: Sequence[str]) -> tuple[int, dict[str, DataFrame]]:
+        """All rows of several views or sources, at the same epoch, as Spark frames."""
+        epoch, rows = self.snapshots(names)
+        return epoch, {name: self._session.from_arrow(table) for name, table in rows.items()}
+
     def attach(
         self,
         stream: Any,
@@ -154,6 +159,11 @@ class Flows:
             return flow
 
     @property
+    def shown(self) -> tuple[SessionFlow | PartitionedIncrementalFlow, ...]:
+        """The open flows, those in shards too, whose sources and views the Session's SQL can read."""
+        return (*self.opened, *(flow for flow in list(self._partitioned.values()) if not flow.closed))
+
+    @property
     def opened(self) -> tuple[SessionFlow, ...]:
         """The flows that are open."""
         return tuple(flow for flow in self._flows.values() if not flow.closed)
@@ -237,7 +247,7 @@ class Flows:
         return settings.path / "flows" if durable and settings.path is not None else None
 
 
-def ambiguous(name: str, flows: Iterable[SessionFlow]) -> ConfigError:
+def ambiguous(name: str, flows: Iterable[SessionFlow | PartitionedIncrementalFlow]) -> ConfigError:
     """The error for a name that several flows have."""
     choices = " or ".join(f"{flow.name}.{name}" for flow in flows)
     return ConfigError(f"Several flows have a source or view {name!r}.", hint=f"say which: {choices}")

@@ -88,6 +88,11 @@ class PartitionedIncrementalFlow(PartitionedFlow):
             weakref.finalize(native, self._coordinator.unpin, number)
             return self._session._wrapped(native)  # noqa: SLF001 - a frame of this Session
 
+    def frames(self, names: Sequence[str]) -> tuple[int, dict[str, DataFrame]]:
+        """All rows of several views or sources, at the same epoch, as Spark frames."""
+        with self._lock:
+            return self.epoch, {name: self.frame(name) for name in names}
+
     def attach(
         self,
         stream: Any,

@@ -14,7 +14,11 @@ from weirflow.sql.table_references import table_references
 
 if TYPE_CHECKING:
     from weirflow.session.flows import Flows, SessionFlow
+    from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
     from weirflow.session.session import Session
+    from weirflow.spark.frame import DataFrame
+
+    ShownFlow = SessionFlow | PartitionedIncrementalFlow
 
 _WORD = re.compile(r"\w+")
 
@@ -25,7 +29,8 @@ class ShownRelations:
     def __init__(self, session: Session, flows: Flows) -> None:
         self._session = session
         self._flows = flows
-        self._shown: dict[str, tuple[SessionFlow, str, int]] = {}
+        self._shown: dict[str, tuple[ShownFlow, str, int]] = {}
+        self._frames: dict[str, DataFrame] = {}
 
     def show(self, query: str) -> str:
         """Register what a query may read of open flows as it is now, each flow's rows at one epoch.
@@ -38,14 +43,14 @@ class ShownRelations:
         """
         self._forget_gone()
         words = {word.casefold() for word in _WORD.findall(query)}
-        wanted: dict[str, list[tuple[SessionFlow, str]]] = {}
-        for flow in self._flows.opened:
+        wanted: dict[str, list[tuple[ShownFlow, str]]] = {}
+        for flow in self._flows.shown:
             for name in flow.readable:
                 if name.casefold() in words:
                     wanted.setdefault(name.casefold(), []).append((flow, name))
         if not wanted:
             return query
-        chosen: dict[SessionFlow, dict[str, str]] = {}
+        chosen: dict[ShownFlow, dict[str, str]] = {}
         edits = []
         for table, flow, name, span in self._qualified(query):
             chosen.setdefault(flow, {})[table] = name
@@ -69,12 +74,12 @@ class ShownRelations:
         spark = self._session.spark
         return bool(self._session.operations.run("look up", lambda: spark.catalog.tableExists(quoted)))
 
-    def forget(self, flow: SessionFlow, name: str) -> None:
+    def forget(self, flow: ShownFlow, name: str) -> None:
         """Remove what was registered for a source or view."""
         for table in [table for table, (one, shown, _) in self._shown.items() if (one, shown) == (flow, name)]:
             with suppress(TableNotFound):  # its user may have dropped it
                 self._session.drop(table)
-            del self._shown[table]
+            del self._shown[table], self._frames[table]
 
     # Inner workings
 
@@ -83,10 +88,10 @@ class ShownRelations:
             if flow.closed or name not in flow.readable:
                 self.forget(flow, name)
 
-    def _qualified(self, query: str) -> list[tuple[str, SessionFlow, str, tuple[int, int, str]]]:
+    def _qualified(self, query: str) -> list[tuple[str, ShownFlow, str, tuple[int, int, str]]]:
         """For each ``flow.name`` in the query: its table, flow and name, and what to write instead."""
         folded = query.casefold()
-        flows = {flow.name.casefold(): (number, flow) for number, flow in enumerate(self._flows.opened)}
+        flows = {flow.name.casefold(): (number, flow) for number, flow in enumerate(self._flows.shown)}
         if "." not in query or not any(name in folded for name in flows):
             return []
         found = []
@@ -103,20 +108,21 @@ class ShownRelations:
             found.append((table, flow, name, (reference.start, reference.end, f"`{table}`{alias}")))
         return found
 
-    def _refuse_ambiguous(self, query: str, having: list[tuple[SessionFlow, str]]) -> None:
+    def _refuse_ambiguous(self, query: str, having: list[tuple[ShownFlow, str]]) -> None:
         name = having[0][1]
         read = {reference.parts[0].casefold() for reference in table_references(query) if len(reference.parts) == 1}
         if name.casefold() in read and not self.is_own_table(RelationName(None, name)):
             raise ambiguous(name, [flow for flow, _ in having])
 
-    def _register(self, flow: SessionFlow, names: dict[str, str]) -> None:
+    def _register(self, flow: ShownFlow, names: dict[str, str]) -> None:
         """Register sources and views of a flow, by the names of their tables, at one epoch."""
         stale = {table: name for table, name in names.items() if self._shown.get(table) != (flow, name, flow.epoch)}
         if not stale:
             return
         own = {table.casefold() for table in self._session.tables()} - {table.casefold() for table in self._shown}
         free = {table: name for table, name in stale.items() if table.casefold() not in own}
-        epoch, rows = flow.snapshots(list(dict.fromkeys(free.values())))
+        epoch, frames = flow.frames(list(dict.fromkeys(free.values())))
         for table, name in free.items():
-            self._session.from_arrow(rows[name]).createOrReplaceTempView(f"`{table}`")
+            frames[name].createOrReplaceTempView(f"`{table}`")
             self._shown[table] = (flow, name, epoch)
+            self._frames[table] = frames[name]  # which keeps the files that it reads

@@ -73,8 +73,10 @@ class SparkStages:
         return result.cast(as_views_have_it(result.schema))
 
     def rows(self, schema: pa.Schema, shards: int, work: ReadRows) -> Any:
-        """A native frame of the rows that ``work`` reads."""
-        return self._jobs.rows(schema, shards, work)
+        """A native frame of the Session's, of the rows that ``work`` reads."""
+        from weirflow.spark.shard_jobs import rows_of_shards  # noqa: PLC0415 - imports pyspark
+
+        return rows_of_shards(self._session.spark, schema, shards, work)
 
 
 @dataclass(frozen=True)

@@ -86,10 +86,6 @@ class ShardJobs:
         )
         return [bytes(row.done) for row in rows]
 
-    def rows(self, schema: pa.Schema, shards: int, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
-        """A frame of the batches that work gives for each shard, when the frame is run."""
-        return _rows(self._shards(shards), schema, work)
-
     def query(
         self,
         sql: str,
@@ -100,8 +96,7 @@ class ShardJobs:
         if self._queries is None:
             self._queries = self._open_session()
         for name, (schema, work) in tables.items():
-            frame = _rows(self._queries.range(0, shards, 1, shards), schema, work)
-            frame.createOrReplaceTempView(f"`{name}`")
+            rows_of_shards(self._queries, schema, shards, work).createOrReplaceTempView(f"`{name}`")
         return self._run("plan a view", lambda: self._queries.sql(sql))
 
     def _surely(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:
@@ -127,10 +122,12 @@ class ShardJobs:
         return self._native
 
 
-def _rows(shards: Any, schema: pa.Schema, work: Callable[[int], Iterable[pa.RecordBatch]]) -> Any:
-    """What work gives for each row of a frame of shards."""
+def rows_of_shards(
+    session: Any, schema: pa.Schema, shards: int, work: Callable[[int], Iterable[pa.RecordBatch]]
+) -> Any:
+    """A frame of a native session: the batches that work gives for each shard, when the frame is run."""
     columns = from_arrow_schema(spark_table(schema.empty_table()).schema, prefer_timestamp_ntz=True)
-    return shards.mapInArrow(_RowsFunction(work, columns), columns)
+    return session.range(0, shards, 1, shards).mapInArrow(_RowsFunction(work, columns), columns)
 
 
 def is_lost(error: QueryError) -> bool:

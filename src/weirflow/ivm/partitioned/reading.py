@@ -64,6 +64,14 @@ class PartitionedReading(PartitionedCore, Sinking):
 
         return pa.RecordBatchReader.from_batches(schema, inserts())
 
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The sources and views whose rows are kept."""
+        with self._lock:
+            spread = self._coordinator.blueprint.spread
+            filled = [name for name in (*self.sources, *self.views) if name in spread.relations]
+            return tuple(name for name in filled if spread.store(name) is not None)
+
     def sql(self, query: str) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed by Spark."""
         with self._lock:
