@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError, FlowError, TickPending
+from weirflow.errors import ConfigError, TickPending
 from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.program import Mode, View
 from weirflow.ivm.durability.records import DropRelation, ForceDiff
@@ -13,6 +13,7 @@ from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.force import force_diff, is_forced
 from weirflow.ivm.flow.persist import replace_entry, source_entry, view_entry
 from weirflow.ivm.flow.rebuild import Rebuilt, rebuild
+from weirflow.ivm.flow.refusals import not_refreshed, require_unsunk
 from weirflow.ivm.flow.source import LATE, declared
 
 if TYPE_CHECKING:
@@ -92,10 +93,7 @@ class Definitions(FlowCore):
         with self._lock:
             view = self._view(name)
             if not view.stored:
-                raise ConfigError(
-                    f"The rows of {name!r} are not kept, so a refresh could not tell what changed.",
-                    hint="register the view with materialized=True",
-                )
+                raise not_refreshed(name)
             return self._rebuild(name, view)
 
     def force_diff_based(self, view: str | None = None) -> None:
@@ -156,11 +154,7 @@ class Definitions(FlowCore):
         def build() -> Rebuilt:
             rebuilt = rebuild(self._state, name, view)
             sunk = self._sinks.views & set(rebuilt.plan.rebuilt) if view != self._state.views[name] else set[str]()
-            if sunk:
-                raise FlowError(
-                    f"The view {min(sunk)!r} has a sink, whose target would hold rows of two definitions.",
-                    hint="close the sink, replace the view, and open the sink again with resync=True",
-                )
+            require_unsunk(sunk)
             return rebuilt
 
         return self._take_over(build, lambda epoch: replace_entry(epoch, name, view))

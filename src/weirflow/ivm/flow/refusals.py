@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError, StreamConflict, TableNotFound, TickPending, did_you_mean
+from weirflow.errors import ConfigError, FlowError, StreamConflict, TableNotFound, TickPending, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -77,3 +77,20 @@ def require_past(epoch: int, now: int) -> None:
     """``ConfigError`` if a flow that is at the epoch ``now`` has yet to come to another one."""
     if epoch > now:
         raise ConfigError(f"The flow is at epoch {now}; {epoch} is yet to come.")
+
+
+def not_refreshed(name: str) -> ConfigError:
+    """The error for a refresh of a view whose rows are not kept."""
+    return ConfigError(
+        f"The rows of {name!r} are not kept, so a refresh could not tell what changed.",
+        hint="register the view with materialized=True",
+    )
+
+
+def require_unsunk(sunk: Collection[str]) -> None:
+    """``FlowError`` if any of the views that are to be replaced, with those that read them, has a sink."""
+    if sunk:
+        raise FlowError(
+            f"The view {min(sunk)!r} has a sink, whose target would hold rows of two definitions.",
+            hint="close the sink, replace the view, and open the sink again with resync=True",
+        )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.errors import LeaseLost, StorageError
+from weirflow.ivm.compiler.program import in_order
 from weirflow.ivm.partitioned.commits import Commit, Commits, PendingTick
 from weirflow.ivm.partitioned.definition import Blueprint, Definition, Group, decode_definition
 from weirflow.ivm.partitioned.files import flow_files
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
+    from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.partitioned.executor import StageExecutor
     from weirflow.ivm.partitioned.jobs import Deltas, Stepped
     from weirflow.ivm.partitioned.reports import RowsRef, ShardReport
@@ -41,11 +43,12 @@ _TOKENS = 1000
 
 @dataclass(frozen=True)
 class Ticked:
-    """What a tick did: the reports of its tasks, and what it changed."""
+    """What a tick did: the reports of its tasks, what it changed, and the views whose readers cannot be told."""
 
     epoch: int
     reports: Sequence[ShardReport]
     outputs: Mapping[str, list[RowsRef]]
+    ended: tuple[str, ...] = ()
 
 
 class Coordinator:
@@ -137,6 +140,34 @@ class Coordinator:
         if not stepped.changed or not self.commit.epoch:
             return None
         return self._commit_tick(stepped, self.commit.epoch + 1)
+
+    def replace(self, view: DefineView, rebuilt: Sequence[str]) -> Ticked:
+        """Have a view compute something else, or the same afresh, as one epoch.
+
+        Args:
+            view: what it computes now.
+            rebuilt: this view and those that read it; and those that it reads, if nothing is trusted.
+        """
+        before, old = self.commit, self.blueprint
+        given = self.definition.together()
+        views = {**{one.name: one for one in given.views}, view.name: view}
+        order = in_order({name: one.sql for name, one in views.items()})
+        group = Group(given.sources, tuple(views[name] for name in order))
+        empty = Definition(forced=self.definition.forced)
+        forced = [name for name in self.definition.recomputed if name != view.name]
+        blueprint = Blueprint(empty.with_group(chosen(empty, group, self._executor, forced=forced)))
+        filled = self._jobs.move(old, blueprint, before, before.shards, rebuilt)
+        ended = [name for name in rebuilt if not _comparable(old, blueprint, name)]
+        found = {
+            name: self._jobs.difference((old, before), (blueprint, filled), name)
+            for name in rebuilt
+            if name not in ended
+        }
+        outputs = {name: refs for name, refs in found.items() if refs}
+        filled = msgspec.structs.replace(filled, epoch=before.epoch + 1)
+        # What was told of a view with other columns is of no use for those who come back.
+        self._redefine("replace" if ended else "tick", blueprint, filled, outputs)
+        return Ticked(filled.epoch, (), outputs, tuple(ended))
 
     def begin(
         self,
@@ -254,11 +285,13 @@ class Coordinator:
             digests[name] = [*digests.get(name, []), digest][-self.definition.sources[name].dedup :]
         return {"tokens": tokens, "positions": positions, "digests": digests}
 
-    def _redefine(self, kind: str, blueprint: Blueprint, filled: Commit) -> None:
+    def _redefine(
+        self, kind: str, blueprint: Blueprint, filled: Commit, outputs: Mapping[str, list[RowsRef]] | None = None
+    ) -> None:
         """Commit that the flow is made of something else now."""
         definition = blueprint.definition
         self.commits.put_definition(definition.digest, definition.encoded)
-        self._publish(msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs={}))
+        self._publish(msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs=outputs or {}))
         self.blueprint = blueprint
 
     def _commit_tick(self, stepped: Stepped, epoch: int, **remembered: Any) -> Ticked:
@@ -294,3 +327,9 @@ class Coordinator:
                 self._trail.sweep()
         except StorageError as error:
             _log.warning("files of the flow at %s are left for later: %s", self.uri, error.message)
+
+
+def _comparable(old: Blueprint, new: Blueprint, name: str) -> bool:
+    """Whether one can tell how a view differs from what it was."""
+    kept = old.spread.store(name) is not None and new.spread.store(name) is not None
+    return kept and old.schema(name) == new.schema(name)

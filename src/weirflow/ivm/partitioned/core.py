@@ -183,7 +183,9 @@ class PartitionedCore:
             for name, refs in ticked.outputs.items()
             if name in watched or all(ref.data is not None for ref in refs)
         }
-        self._outputs.history.append(ticked.epoch, {name: changed.get(name) for name in ticked.outputs})
+        told = {name: changed.get(name) for name in ticked.outputs}
+        self._outputs.history.append(ticked.epoch, {**told, **dict.fromkeys(ticked.ended)})
+        self._outputs.close(lambda view: view in ticked.ended)
         self._sinks.put(ticked.epoch, changed)
         self._outputs.publish(ticked.epoch, changed)
         self._sinks.after_tick()

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode, View, in_order, no_engine, tables
-from weirflow.ivm.flow.refusals import require_free_name, require_unread
+from weirflow.ivm.flow.evolution import EvolutionPlan
+from weirflow.ivm.flow.persist import view_entry
+from weirflow.ivm.flow.refusals import not_refreshed, require_free_name, require_unread, require_unsunk
 from weirflow.ivm.flow.source import LATE, declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from weirflow.ivm.flow.source import Lateness
 
@@ -59,6 +61,30 @@ class PartitionedDefinitions(PartitionedCore):
                 self._views.pop(name, None)
                 raise
 
+    def replace_view(
+        self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+    ) -> EvolutionPlan:
+        """Let a view compute something else, and rebuild the views that read it, as one epoch.
+
+        All views are filled anew from the sources' rows; see ``IncrementalFlow.replace_view`` for what watches get.
+        """
+        view = View(sql, Mode(mode), stored=materialized)
+        with self._lock:
+            if self._view(name) == view:
+                return EvolutionPlan(kept=self.views)
+            rebuilt = related(name, self._sql(), readers=True)
+            require_unsunk(self._sinks.views & rebuilt)
+            return self._rebuild(name, view, rebuilt)
+
+    def refresh_view(self, name: str) -> EvolutionPlan:
+        """Compute a view, and what it reads and what reads it, afresh; see ``IncrementalFlow.refresh_view``."""
+        with self._lock:
+            view = self._view(name)
+            if not view.stored:
+                raise not_refreshed(name)
+            rebuilt = related(name, self._sql(), readers=True) | related(name, self._sql(), readers=False)
+            return self._rebuild(name, view, rebuilt)
+
     def force_diff_based(self, view: str | None = None) -> None:
         """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
 
@@ -96,6 +122,24 @@ class PartitionedDefinitions(PartitionedCore):
             self._outputs.close(lambda view: view.removesuffix(LATE) == name)
             self._sinks.close(lambda view: view == name)
 
+    def _view(self, name: str) -> View:
+        self._require_settled()
+        self._define()
+        if self._relation(name) in self._known_sources():
+            raise ConfigError(f"{name!r} is a source, not a view.")
+        return self._known_views()[name]
+
+    def _sql(self) -> dict[str, str]:
+        return {name: view.sql for name, view in self._known_views().items()}
+
+    def _rebuild(self, name: str, view: View, rebuilt: set[str]) -> EvolutionPlan:
+        self._sinks.before_tick()
+        self._outputs.await_room(dict.fromkeys(self._outputs.watched & rebuilt))
+        order = [one for one in in_order({**self._sql(), name: view.sql}) if one in rebuilt]
+        self._publish(self._coordinator.replace(view_entry(name, view), order))
+        kept = tuple(one for one in self.views if one not in rebuilt)
+        return EvolutionPlan(kept=kept, rebuilt=tuple(order))
+
     def rescale(self, partitions: int) -> None:
         """Spread the flow over another number of shards, at the epoch it is at; results stay the same."""
         require_shards(partitions)
@@ -104,6 +148,19 @@ class PartitionedDefinitions(PartitionedCore):
             self._define()
             if partitions != self.partitions:
                 self._coordinator.rescale(partitions)
+
+
+def related(name: str, views: Mapping[str, str], *, readers: bool) -> set[str]:
+    """A view and all that read it, directly or not; or all views that it reads."""
+    known = {one.casefold(): one for one in views}
+    reads = {one: {known[table] for table in tables(sql) if table in known} - {one} for one, sql in views.items()}
+    found, ahead = {name}, [name]
+    while ahead:
+        now = ahead.pop()
+        more = {one for one in views if now in reads[one]} if readers else reads[now]
+        ahead += more - found
+        found |= more
+    return found
 
 
 def _reads(view: View, name: str) -> bool:

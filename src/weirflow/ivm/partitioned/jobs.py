@@ -10,7 +10,7 @@ import msgspec
 from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.program import tables
 from weirflow.ivm.partitioned.moving import MoveRows, ReadRows, SplitRows, decode_moved
-from weirflow.ivm.partitioned.recomputing import AddRows, CompareRows
+from weirflow.ivm.partitioned.recomputing import AddRows, CompareRows, SubtractRows
 from weirflow.ivm.partitioned.reports import StageTask
 
 if TYPE_CHECKING:
@@ -93,18 +93,35 @@ class FlowJobs:
         new = [entry.name for entry in blueprint.definition.groups[group].recomputed]
         return self.tick(blueprint, filled, commit.epoch + 1, {}, new).commit if new else filled
 
-    def move(self, old: Blueprint, new: Blueprint, commit: Commit, shards: int) -> Commit:
-        """Bring the rows that come into a new circuit of one group to their new places, and fill it from them."""
-        work = MoveRows(self._uri, old.definition.encoded, new.definition.encoded, msgspec.json.encode(commit), shards)
+    def move(self, old: Blueprint, new: Blueprint, commit: Commit, shards: int, anew: Collection[str] = ()) -> Commit:
+        """Bring the rows that come into a new circuit of one group to their new places, and fill it from them.
+
+        Of views that are recomputed, those that were not kept, and those in ``anew``, are computed now.
+        """
+        inputs, encoded = new.definition.inputs, new.definition.encoded
+        names = tuple(one for one in inputs if one not in anew and old.spread.store(one) is not None)
+        work = MoveRows(self._uri, old.definition.encoded, encoded, msgspec.json.encode(commit), shards, names)
         deltas = _of_moved(self._executor.each(commit.shards, work))
         # Without watermarks: no row that is there is late.
         empty = msgspec.structs.replace(commit, shards=shards, states={}, versions={}, packs={}, watermarks={})
         filled = after(new, empty, self._run(new, empty, fill=0))
         moved = after(new, filled, self._run(new, filled, epoch=commit.epoch + 1, deltas=deltas))
-        missing = [name for name in new.definition.recomputed if old.spread.store(name) is None]
+        missing = [name for name in new.definition.recomputed if name not in names]
         if missing:
             moved = self.tick(new, moved, commit.epoch + 1, {}, missing).commit
         return msgspec.structs.replace(moved, watermarks=commit.watermarks)
+
+    def difference(self, before: tuple[Blueprint, Commit], now: tuple[Blueprint, Commit], name: str) -> list[RowsRef]:
+        """How the rows of a view differ between two states of the flow; equal ones of several shards may cancel."""
+        (old, was), (new, commit) = before, now
+        work = SubtractRows(
+            self._uri,
+            (old.definition.encoded, _part(old, was, name)),
+            (new.definition.encoded, _part(new, commit, name)),
+            name,
+        )
+        moved = self._executor.each(commit.shards, work)
+        return [ref for shards in _of_moved(moved).values() for refs in shards.values() for ref in refs]
 
     # Inner workings
 

@@ -77,13 +77,18 @@ class SplitRows:
 
 @dataclass(frozen=True)
 class MoveRows:
-    """Writes all rows that come into the new circuit, as an old shard keeps them, to files for new shards."""
+    """Writes rows that come into a new circuit, as an old shard keeps them, to files for new shards.
+
+    Attributes:
+        names: the sources, and the views that are recomputed, whose rows go on.
+    """
 
     uri: str
     old: bytes
     new: bytes
     commit: bytes
     shards: int
+    names: tuple[str, ...]
 
     def __call__(self, shard: int) -> bytes:
         """The files of one old shard."""
@@ -92,9 +97,7 @@ class MoveRows:
         commit = msgspec.json.decode(self.commit, type=Commit)
         files = flow_files(self.uri)
         moved: Moved = []
-        for name in new.inputs:
-            if blueprint.spread.store(name) is None:  # a view whose rows are not kept, yet to be recomputed
-                continue
+        for name in self.names:
             for batch in relation_rows(blueprint, self.uri, commit, name, shard):
                 for target, rows in split(batch, new.columns[name], self.shards).items():
                     moved.append((name, target, files.write_rows(rows, commit.epoch + 1, 0)))

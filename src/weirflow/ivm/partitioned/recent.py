@@ -21,13 +21,13 @@ class RecentTicks:
 
 
 def recent_ticks(kept: Sequence[Commit]) -> RecentTicks:
-    """The ticks behind the last commit that is not there any more, or that dropped something."""
+    """The ticks behind the last commit that is not there any more, or that dropped or reshaped something."""
     known: list[Commit] = []
     for commit in reversed(kept):
         if known and commit.number + 1 != known[-1].number:
             break
         known.append(commit)
-        if commit.kind == "drop":
+        if commit.kind in ("drop", "replace"):
             break
     if not known:
         return RecentTicks(0, ())

@@ -19,7 +19,7 @@ from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.refusal import NotIncremental
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from weirflow.ivm.durability.records import DefineSource, DefineView
     from weirflow.ivm.partitioned.definition import Definition
@@ -126,3 +126,35 @@ class AddRows:
             if len(change):
                 moved.append((name, shard, files.write_rows(change, self.epoch, _INLINE)))
         return msgspec.msgpack.encode(moved)
+
+
+@dataclass(frozen=True)
+class SubtractRows:
+    """Takes the rows that a view had on a shard from those it has; runs where the shard is.
+
+    Attributes:
+        before: what the flow was made of, and the part of its commit that is about the view.
+        now: the same for what it is.
+    """
+
+    uri: str
+    before: tuple[bytes, bytes]
+    now: tuple[bytes, bytes]
+    name: str
+
+    def __call__(self, shard: int) -> bytes:
+        """The difference, like what ``MoveRows`` returns."""
+        files = flow_files(self.uri)
+        rows = list(self._rows(self.now, shard))
+        rows += [batch.negate() for batch in self._rows(self.before, shard)]
+        change = consolidate(Batch.concat(rows)) if rows else None
+        moved: Moved = []
+        if change is not None and len(change):
+            epoch = msgspec.json.decode(self.before[1], type=Commit).epoch + 1
+            moved.append((self.name, shard, files.write_rows(change, epoch, _INLINE)))
+        return msgspec.msgpack.encode(moved)
+
+    def _rows(self, state: tuple[bytes, bytes], shard: int) -> Iterator[Batch]:
+        definition, commit = state
+        found = msgspec.json.decode(commit, type=Commit)
+        return relation_rows(blueprint_of(definition), self.uri, found, self.name, shard)

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from support.flow_engine import FlowEngine
 
-from weirflow.errors import ColumnNotFound, ConfigError, EngineMissing, TableNotFound
+from weirflow.errors import ColumnNotFound, ConfigError, EngineMissing, FlowError, HistoryGone, TableNotFound
+from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 
@@ -107,6 +108,89 @@ def test_the_flow_is_shown_as_a_graph(flow):
     text = flow.graph().mermaid
     assert "orders" in text
     assert "totals" in text
+
+
+@pytest.mark.parametrize("engine", [None, FlowEngine()])
+def test_a_view_is_replaced_with_what_reads_it(tmp_path, engine):
+    """The same as in one piece, delta by delta; with an engine, half of the views are recomputed."""
+    central = IncrementalFlow()
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess(engine)) as flow:
+        for one in (central, flow):
+            one.register_source("orders", ORDERS)
+            one.register_view("totals", TOTALS)
+            one.register_view("big", "SELECT customer, total FROM totals WHERE total > 2")
+            one.register_view("count", "SELECT COUNT(*) AS n FROM orders")
+            one.tick("orders", [order(number, f"c{number % 3}", number) for number in range(8)])
+        if engine is not None:
+            flow.force_diff_based("big")
+            flow.force_diff_based("count")
+        watches = [{name: one.watch_output(name) for name in one.views} for one in (central, flow)]
+        doubled = TOTALS.replace("SUM(amount)", "2 * SUM(amount)")
+        plans = [one.replace_view("totals", doubled) for one in (central, flow)]
+        assert (plans[1].kept, plans[1].rebuilt) == (plans[0].kept, plans[0].rebuilt) == (("count",), ("totals", "big"))
+        for one in (central, flow):
+            one.tick("orders", [order(9, "c9", 9)])
+        assert flow.epoch == central.epoch == 3
+        for name in central.views:
+            told = [[(epoch, delta.checksum()) for epoch, delta in drained(one[name])] for one in watches]
+            assert told[0] == told[1], name
+        assert flow.replace_view("totals", doubled).rebuilt == ()
+        with pytest.raises(ConfigError, match="is a source"):
+            flow.replace_view("orders", "SELECT 1 AS n")
+        with pytest.raises(ConfigError, match="circle"):
+            flow.replace_view("totals", "SELECT customer, total FROM big")
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess(engine)) as again:
+        for epoch, delta in drained(again.watch_output("big", from_epoch=1)):
+            assert delta.num_rows > 0, epoch
+        assert again.snapshot("big").num_rows == central.snapshot("big").num_rows
+
+
+def test_watches_of_a_view_with_other_columns_end(flow, tmp_path):
+    flow.register_source("orders", ORDERS)
+    flow.register_view("totals", TOTALS)
+    flow.tick("orders", [order(1)])
+    watch = flow.watch_output("totals")
+    flow.replace_view("totals", "SELECT customer FROM orders")
+    assert (list(watch), flow.epoch) == ([], 2)
+    with pytest.raises(HistoryGone):
+        flow.watch_output("totals", from_epoch=1)
+    flow.close()
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess()) as again:
+        with pytest.raises(HistoryGone):
+            again.watch_output("totals", from_epoch=1)
+        assert again.snapshot("totals").to_pylist() == [{"customer": "ann"}]
+
+
+def test_a_view_with_a_sink_is_not_replaced_under_it(flow, tmp_path):
+    flow.register_source("orders", ORDERS)
+    flow.register_view("totals", TOTALS)
+    flow.register_view("big", "SELECT customer, total FROM totals WHERE total > 2")
+    with flow.sink("big", tmp_path / "out"), pytest.raises(FlowError, match="'big' has a sink"):
+        flow.replace_view("totals", TOTALS.replace("SUM", "MAX"))
+    assert flow.replace_view("totals", TOTALS.replace("SUM", "MAX")).rebuilt == ("totals", "big")
+
+
+def test_a_refresh_finds_what_is_different(recomputing):
+    flow = recomputing
+    flow.register_view("totals", TOTALS, mode="diff")
+    flow.register_view("gone", "SELECT customer FROM totals", materialized=False)
+    flow.tick("orders", [order(1)])
+    watch = flow.watch_output("totals")
+    assert flow.refresh_view("totals").rebuilt == ("totals", "gone")
+    assert (watch.get(timeout=0), flow.epoch) == (None, 2)
+    flow._executor._engine = Off()
+    flow.refresh_view("totals")
+    epoch, delta = watch.get(timeout=0)
+    assert (epoch, delta.inserts().to_pylist()) == (3, [{"customer": "ann", "total": 1000}])
+    with pytest.raises(ConfigError, match="not kept"):
+        flow.refresh_view("gone")
+
+
+def drained(watch):
+    found = []
+    while (one := watch.get(timeout=0)) is not None:
+        found.append(one)
+    return found
 
 
 @pytest.fixture
