@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from support.postgres import PostgresServer, postgres_server
 
 from weirflow import Session
@@ -20,8 +21,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", choices=["spark", "rest"], help="run one of the two parts that can run side by side")
 
 
-def pytest_configure() -> None:
-    """Circuits of tests step too seldom to load the compiled kernels by themselves."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Random examples are the same in every run but campaigns; compiled kernels are loaded as they are in long runs."""
+    settings.register_profile("repeatable", derandomize=True)
+    if not config.getoption("--campaign"):
+        settings.load_profile("repeatable")
     if os.environ.get("WEIRFLOW_COMPILED") != "off":
         compiled.load()
 

@@ -1,5 +1,7 @@
 """Keys as bytes: in the order of their values, each ending where its own bytes say, so that tuples share prefixes.
 
+What follows a key must not begin with FF; neither another key does nor the index of a list.
+
 A key is a tag and its content. Tags order the types: None, False, True, int, float, str, bytes, date, datetime without
 and with a time zone, tuple.
 

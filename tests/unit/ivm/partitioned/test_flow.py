@@ -5,6 +5,7 @@ import threading
 
 import pyarrow as pa
 import pytest
+from prometheus_client import CollectorRegistry
 from support.flow_engine import FlowEngine
 
 from weirflow.errors import ColumnNotFound, ConfigError, EngineMissing, FlowError, HistoryGone, TableNotFound
@@ -18,7 +19,7 @@ TOTALS = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"
 
 @pytest.fixture
 def flow(tmp_path):
-    with PartitionedFlow(str(tmp_path), 2, InThisProcess()) as flow:
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess(), registry=CollectorRegistry()) as flow:
         yield flow
 
 
