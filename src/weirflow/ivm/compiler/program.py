@@ -26,7 +26,7 @@ from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from weirflow.ivm.compiler.building import Arranged
     from weirflow.ivm.kernel.run import Run
@@ -361,6 +361,33 @@ def in_order(views: Mapping[str, str]) -> Sequence[str]:
     except CycleError as error:
         circle = " reads ".join(reversed(error.args[1]))
         raise ConfigError(f"Views read each other in a circle: {circle}.", hint="break the circle") from None
+
+
+def readers_of(name: str, views: Mapping[str, View]) -> list[str]:
+    """The views that read a source or view directly."""
+    return [one for one, view in views.items() if one != name and name.casefold() in tables(view.sql)]
+
+
+def with_readers(name: str, views: Mapping[str, View]) -> set[str]:
+    """A view and all that read it, directly or not."""
+    return _reached(name, lambda one: readers_of(one, views))
+
+
+def with_read(name: str, views: Mapping[str, View]) -> set[str]:
+    """A view and all views that it reads, directly or not."""
+    known = {one.casefold(): one for one in views}
+    return _reached(name, lambda one: [known[table] for table in tables(views[one].sql) if table in known])
+
+
+def _reached(name: str, following: Callable[[str], Iterable[str]]) -> set[str]:
+    found: set[str] = set()
+    ahead = [name]
+    while ahead:
+        one = ahead.pop()
+        if one not in found:
+            found.add(one)
+            ahead += following(one)
+    return found
 
 
 def _others(name: str, sql: str) -> frozenset[str]:

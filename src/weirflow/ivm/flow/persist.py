@@ -49,7 +49,7 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
                 lateness=_lateness(one.source),
                 watermark=one.watermark,
                 digests=list(one.digests),
-                keep=_keeps(one.source),
+                keep=one.source.keeps,
             )
             for name, one in state.inputs.items()
         },
@@ -90,7 +90,7 @@ def declared_views(manifest: Manifest) -> dict[str, View]:
 def source_entry(source: Source) -> DefineSource:
     """The log's entry for a new source."""
     schema = encode_schema(source.schema)
-    return DefineSource(source.name, schema, list(source.key), source.dedup, _lateness(source), _keeps(source))
+    return DefineSource(source.name, schema, list(source.key), source.dedup, _lateness(source), source.keeps)
 
 
 def entry_source(entry: DefineSource) -> Source:
@@ -148,7 +148,3 @@ def entry_changes(entry: Tick) -> dict[str, Change]:
 
 def _lateness(source: Source) -> tuple[str, str] | None:
     return (source.lateness.column, source.lateness.delay) if source.lateness else None
-
-
-def _keeps(source: Source) -> bool:
-    return source.lateness is None or source.lateness.keep

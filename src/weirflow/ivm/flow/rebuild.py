@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.compiler.program import with_readers
 from weirflow.ivm.flow.evolution import EvolutionPlan, restore
 from weirflow.ivm.flow.persist import manifest_of
 
@@ -43,7 +44,7 @@ def rebuild(state: FlowState, name: str, view: View) -> Rebuilt:
     """
     state.ready()
     view = state.effective(name, view)
-    stale = _with_readers(state, name) if state.views[name] == view else set[str]()
+    stale = with_readers(name, state.views) if state.views[name] == view else set[str]()
     manifest = manifest_of(state, flow="", identity="", record=0, fence=0)
     wanted = (state.sources, {**state.views, name: view})
     restored = restore(manifest, state.program.states(), wanted, state.engine, stale=stale)
@@ -53,18 +54,6 @@ def rebuild(state: FlowState, name: str, view: View) -> Rebuilt:
     restored.state.epoch += 1
     ended = [one for one in restored.plan.rebuilt if not _comparable(state, restored.state, one)]
     return Rebuilt(restored.state, restored.plan, {**restored.differences, **dict.fromkeys(ended)})
-
-
-def _with_readers(state: FlowState, name: str) -> set[str]:
-    """The view and all that read it, directly or not."""
-    found: set[str] = set()
-    ahead = [name]
-    while ahead:
-        one = ahead.pop()
-        if one not in found:
-            found.add(one)
-            ahead += state.readers(one)
-    return found
 
 
 def _comparable(old: FlowState, new: FlowState, name: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed, WeirflowError, did_you_mean
-from weirflow.ivm.compiler.program import tables
+from weirflow.ivm.compiler.program import with_read
 from weirflow.ivm.flow.sink import FailurePolicy, Rhythm, Sink, Surroundings, Target, sink_failure
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.zset.batch import Batch
@@ -245,14 +245,7 @@ def _not_kept(name: str, position: int) -> SinkConflict:
 
 def _definition(view: str, state: SunkViews) -> str:
     """The view's name, with a digest of its SQL and that of the views it reads."""
-    found: dict[str, str] = {}
-    known = {name.casefold(): name for name in state.views}
-    ahead = [view]
-    while ahead:
-        name = ahead.pop()
-        if name not in found:
-            found[name] = state.views[name].sql
-            ahead += [known[one] for one in tables(found[name]) if one in known]
+    found = {name: state.views[name].sql for name in with_read(view, state.views)}
     digest = hashlib.blake2b(repr(sorted(found.items())).encode(), digest_size=8)
     return f"{view}/{digest.hexdigest()}"
 

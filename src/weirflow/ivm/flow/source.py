@@ -67,6 +67,11 @@ class Source:
     dedup: int = 0
     lateness: Lateness | None = None
 
+    @property
+    def keeps(self) -> bool:
+        """Whether its rows stay until they are retracted."""
+        return self.lateness is None or self.lateness.keep
+
     def __post_init__(self) -> None:
         for column in (*self.key, *([self.lateness.column] if self.lateness else ())):
             if column not in self.schema.names:

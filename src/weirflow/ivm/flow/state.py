@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound
-from weirflow.ivm.compiler.program import Engine, Program, View, in_order, tables
+from weirflow.ivm.compiler.program import Engine, Program, View, in_order, readers_of, tables
 from weirflow.ivm.flow.describe import RelationInfo
 from weirflow.ivm.flow.refusals import (
     no_relation,
@@ -80,8 +80,7 @@ class FlowState:
 
     def add_source(self, source: Source) -> None:
         """Declare an input."""
-        keeps = source.lateness is None or source.lateness.keep
-        self.program.add_source(source.name, source.schema, key=source.key, keeps=keeps)
+        self.program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps)
         store = self.program.relations[source.name].store
         assert store is not None
         arrangement = self.program.store(source.name).arrangement
@@ -253,8 +252,7 @@ class FlowState:
 
     def readers(self, name: str) -> list[str]:
         """The views that read a source or view directly."""
-        views = {**self.views, **self.waiting}
-        return [one for one, view in views.items() if one != name and name.casefold() in tables(view.sql)]
+        return readers_of(name, {**self.views, **self.waiting})
 
     # Inner workings
 

@@ -113,11 +113,14 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
     def add(self, group: Group, program: Program) -> None:
         """Compile a group."""
         for entry in (*group.sources, *group.recomputed):
-            source = self.inputs[entry.name]
-            keeps = source.lateness is None or source.lateness.keep
-            program.add_source(source.name, source.schema, key=source.key, keeps=keeps)
+            add_input(self.inputs[entry.name], program)
         recomputed = {entry.name for entry in group.recomputed}
         program.add_views({entry.name: entry_view(entry) for entry in group.views if entry.name not in recomputed})
+
+
+def add_input(source: Source, program: Program) -> None:
+    """Compile what comes into the circuit."""
+    program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps)
 
 
 class Blueprint:

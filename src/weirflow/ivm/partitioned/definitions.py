@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.compiler.program import Mode, View, in_order, no_engine, tables
+from weirflow.ivm.compiler.program import Mode, View, in_order, no_engine, readers_of, with_read, with_readers
 from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.persist import view_entry
 from weirflow.ivm.flow.refusals import not_refreshed, require_free_name, require_unread, require_unsunk
@@ -13,7 +13,7 @@ from weirflow.ivm.flow.source import LATE, declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from weirflow.ivm.flow.source import Lateness
 
@@ -72,7 +72,7 @@ class PartitionedDefinitions(PartitionedCore):
         with self._lock:
             if self._view(name) == view:
                 return EvolutionPlan(kept=self.views)
-            rebuilt = related(name, self._sql(), readers=True)
+            rebuilt = with_readers(name, self._known_views())
             require_unsunk(self._sinks.views & rebuilt)
             return self._rebuild(name, view, rebuilt)
 
@@ -82,8 +82,8 @@ class PartitionedDefinitions(PartitionedCore):
             view = self._view(name)
             if not view.stored:
                 raise not_refreshed(name)
-            rebuilt = related(name, self._sql(), readers=True) | related(name, self._sql(), readers=False)
-            return self._rebuild(name, view, rebuilt)
+            views = self._known_views()
+            return self._rebuild(name, view, with_readers(name, views) | with_read(name, views))
 
     def force_diff_based(self, view: str | None = None) -> None:
         """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
@@ -114,8 +114,7 @@ class PartitionedDefinitions(PartitionedCore):
         """Remove a source or view that no view reads, with its state; its watches end."""
         with self._lock:
             self._require_settled()
-            readers = [one for one, view in self._known_views().items() if one != name and _reads(view, name)]
-            require_unread(name, readers)
+            require_unread(name, readers_of(name, self._known_views()))
             if self._sources.pop(name, None) is None and self._views.pop(name, None) is None:
                 self._relation(name)
                 self._coordinator.drop(name)
@@ -129,13 +128,11 @@ class PartitionedDefinitions(PartitionedCore):
             raise ConfigError(f"{name!r} is a source, not a view.")
         return self._known_views()[name]
 
-    def _sql(self) -> dict[str, str]:
-        return {name: view.sql for name, view in self._known_views().items()}
-
     def _rebuild(self, name: str, view: View, rebuilt: set[str]) -> EvolutionPlan:
         self._sinks.before_tick()
         self._outputs.await_room(dict.fromkeys(self._outputs.watched & rebuilt))
-        order = [one for one in in_order({**self._sql(), name: view.sql}) if one in rebuilt]
+        views = {**self._known_views(), name: view}
+        order = [one for one in in_order({key: value.sql for key, value in views.items()}) if one in rebuilt]
         self._publish(self._coordinator.replace(view_entry(name, view), order))
         kept = tuple(one for one in self.views if one not in rebuilt)
         return EvolutionPlan(kept=kept, rebuilt=tuple(order))
@@ -148,20 +145,3 @@ class PartitionedDefinitions(PartitionedCore):
             self._define()
             if partitions != self.partitions:
                 self._coordinator.rescale(partitions)
-
-
-def related(name: str, views: Mapping[str, str], *, readers: bool) -> set[str]:
-    """A view and all that read it, directly or not; or all views that it reads."""
-    known = {one.casefold(): one for one in views}
-    reads = {one: {known[table] for table in tables(sql) if table in known} - {one} for one, sql in views.items()}
-    found, ahead = {name}, [name]
-    while ahead:
-        now = ahead.pop()
-        more = {one for one in views if now in reads[one]} if readers else reads[now]
-        ahead += more - found
-        found |= more
-    return found
-
-
-def _reads(view: View, name: str) -> bool:
-    return name.casefold() in tables(view.sql)

@@ -11,7 +11,7 @@ from weirflow.ivm.compiler.program import Mode, Program, no_engine, read_whole
 from weirflow.ivm.flow.persist import entry_source, entry_view, source_entry
 from weirflow.ivm.flow.source import declared
 from weirflow.ivm.partitioned.commits import Commit
-from weirflow.ivm.partitioned.definition import Group, blueprint_of
+from weirflow.ivm.partitioned.definition import Group, add_input, blueprint_of
 from weirflow.ivm.partitioned.files import flow_files
 from weirflow.ivm.partitioned.relation_rows import relation_rows
 from weirflow.ivm.zset.batch import Batch
@@ -48,9 +48,7 @@ def chosen(definition: Definition, group: Group, executor: StageExecutor, forced
     for one in definition.groups:
         definition.add(one, program)
     for entry in group.sources:
-        source = entry_source(entry)
-        keeps = source.lateness is None or source.lateness.keep
-        program.add_source(source.name, source.schema, key=source.key, keeps=keeps)
+        add_input(entry_source(entry), program)
     recomputed: list[DefineSource] = []
     for view in group.views:
         if not (definition.forced or view.name in forced or view.mode == Mode.DIFF):
@@ -72,7 +70,7 @@ def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> D
     reads = read_whole(entry.sql, program.relations)
     schema = executor.schema(entry.sql, {name: program.relations[name].schema for name in reads})
     source = declared(entry.name, schema, key=None, dedup=False, lateness=None)
-    program.add_source(source.name, source.schema)
+    add_input(source, program)
     return source_entry(source)
 
 

@@ -5,39 +5,22 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
+from support.sunk_shop import ANN_5_THEN_12, declare, order, written
 
 from weirflow import DeltaBatch
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed
 from weirflow.ivm.flow import IncrementalFlow, Lateness, sink
 from weirflow.ivm.flow.parquet_sink import ParquetTarget
 
-TOTALS = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"
-
 
 def shop(path=None, **options):
-    flow = IncrementalFlow("shop", path=path, **options)
-    flow.register_source("orders", "customer STRING, amount BIGINT")
-    flow.register_view("totals", TOTALS)
-    return flow
-
-
-def order(flow, amount, customer="ann"):
-    return flow.tick("orders", [{"customer": customer, "amount": amount}])
-
-
-def written(folder):
-    """The rows of a changelog: customer, total, weight, epoch."""
-    return sorted(tuple(row.values()) for row in pq.read_table(folder).to_pylist())
+    return declare(IncrementalFlow("shop", path=path, **options))
 
 
 def ranges(folder):
     """The epochs that each file says it holds."""
     return sorted(tuple(map(int, path.stem.split("-"))) for path in Path(folder).glob("*.parquet"))
-
-
-ANN_5_THEN_12 = [("ann", 5, -1, 2), ("ann", 5, 1, 1), ("ann", 12, 1, 2)]
 
 
 def test_a_changelog_holds_every_row_with_its_weight_and_epoch(tmp_path):

@@ -2,31 +2,16 @@
 
 from collections import Counter
 
-import pyarrow.parquet as pq
 import pytest
+from support.sunk_shop import ANN_5_THEN_12, declare, order, written
 
 from weirflow.errors import ConfigError, SinkConflict, SinkFailed
 from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 
-TOTALS = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"
-ANN_5_THEN_12 = [("ann", 5, -1, 2), ("ann", 5, 1, 1), ("ann", 12, 1, 2)]
-
 
 def shop(path, **options):
-    flow = PartitionedFlow(str(path / "flow"), 2, InThisProcess(), **options)
-    flow.register_source("orders", "customer STRING, amount BIGINT")
-    flow.register_view("totals", TOTALS)
-    return flow
-
-
-def order(flow, amount, customer="ann"):
-    return flow.tick("orders", [{"customer": customer, "amount": amount}])
-
-
-def written(folder):
-    """The rows of a changelog: customer, total, weight, epoch."""
-    return sorted(tuple(row.values()) for row in pq.read_table(folder).to_pylist())
+    return declare(PartitionedFlow(str(path / "flow"), 2, InThisProcess(), **options))
 
 
 def test_a_changelog_holds_every_row_with_its_weight_and_epoch(tmp_path):
