@@ -72,6 +72,16 @@ class Source:
         """Whether its rows stay until they are retracted."""
         return self.lateness is None or self.lateness.keep
 
+    def frontier(self, watermark: int | None) -> Frontier:
+        """The time of which later deltas bring no older rows at this watermark; an upsert may still retract one."""
+        if self.lateness is None or watermark is None or self.key:
+            return {}
+        index = self.schema.names.index(self.lateness.column)
+        kind = self.schema.field(index).type
+        if pa.types.is_date32(kind):
+            return {index: pa.scalar(watermark // _DAY, pa.int32()).cast(kind)}
+        return {index: pa.scalar(watermark, pa.int64()).cast(kind)}
+
     def __post_init__(self) -> None:
         for column in (*self.key, *([self.lateness.column] if self.lateness else ())):
             if column not in self.schema.names:
@@ -163,15 +173,8 @@ class SourceInput:
 
     @property
     def frontier(self) -> Frontier:
-        """The time of which later deltas bring no older rows; an upsert may still retract one."""
-        lateness = self.source.lateness
-        if lateness is None or self.watermark is None or self.source.key:
-            return {}
-        index = self.source.schema.names.index(lateness.column)
-        kind = self.source.schema.field(index).type
-        if pa.types.is_date32(kind):
-            return {index: pa.scalar(self.watermark // _DAY, pa.int32()).cast(kind)}
-        return {index: pa.scalar(self.watermark, pa.int64()).cast(kind)}
+        """See ``Source.frontier``."""
+        return self.source.frontier(self.watermark)
 
     def release(self) -> None:
         """Let go of rows that are too old to change, if the source shall not keep them."""

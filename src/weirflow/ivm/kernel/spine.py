@@ -192,7 +192,7 @@ class Spined:
         self._find_codes = codes
         self._spine_order = order
         self._spill = spill
-        self._released = 0  # rows left when the last were let go
+        self.released = 0
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -219,15 +219,15 @@ class Spined:
     def adopt(self, runs: Iterable[Run]) -> None:
         """Be the state whose ``runs`` these were; nothing is read until it is looked into."""
         self._spine = Spine(self._spine_order, runs, codes=self._find_codes, spill=self._spill)
-        self._released = 0
+        self.released = 0
 
     def release(self, column: int, bound: pa.Scalar) -> None:
         """Let go of rows whose ``column`` is below the bound, once there are twice as many rows as last time."""
-        if self.row_count < max(2 * self._released, LEAST_TO_RELEASE):
+        if self.row_count < max(2 * self.released, LEAST_TO_RELEASE):
             return
         kept = [kept_rows(run, may_change(run.columns[column], bound)) for run in self.runs]
         self._spine = Spine(self._spine_order, kept, codes=self._find_codes, spill=self._spill)
-        self._released = self.row_count
+        self.released = self.row_count
 
 
 def _level(rows: int) -> int:

@@ -46,6 +46,9 @@ class State(Protocol):
     def adopt(self, runs: Iterable[Run]) -> None:
         """Be the state whose ``runs`` these were."""
 
+    released: int
+    """How many rows were left when the last were let go; it decides when the next are."""
+
     def release(self, column: int, bound: pa.Scalar) -> None:
         """Let go of rows whose ``column`` is below the bound, some time; they are not asked for any more."""
 

@@ -46,6 +46,7 @@ class Commit(msgspec.Struct, frozen=True):
         states: where all state is.
         versions: for each stage and shard, which attempt left its state.
         packs: the files that hold the state.
+        released: for each node's key and each shard, how many rows its states had when the last were let go.
         outputs: what the tick changed; rows of each shard.
         tokens: of the last ticks that had one, with their epochs.
         positions: of attached streams: origin, place, epoch.
@@ -62,6 +63,7 @@ class Commit(msgspec.Struct, frozen=True):
     states: ShardStates = {}
     versions: dict[int, dict[int, str]] = {}
     packs: dict[str, Pack] = {}
+    released: dict[str, dict[int, list[int]]] = {}
     outputs: dict[str, list[RowsRef]] = {}
     tokens: dict[str, int] = {}
     positions: dict[str, tuple[str, str, int]] = {}

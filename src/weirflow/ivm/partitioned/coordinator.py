@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.errors import LeaseLost, StorageError
-from weirflow.ivm.compiler.program import in_order
 from weirflow.ivm.partitioned.commits import Commit, Commits, PendingTick
 from weirflow.ivm.partitioned.definition import Blueprint, Definition, Group, decode_definition
 from weirflow.ivm.partitioned.files import flow_files
@@ -111,13 +110,7 @@ class Coordinator:
     def drop(self, name: str) -> None:
         """Remove a source or view that nothing reads."""
         blueprint = Blueprint(self.definition.without(name))
-        rest = msgspec.structs.replace(
-            after(blueprint, self.commit, ()),
-            watermarks={one: mark for one, mark in self.commit.watermarks.items() if one != name},
-            digests={one: seen for one, seen in self.commit.digests.items() if one != name},
-            versions={},  # what tasks have at hand of this definition may be left over from before a view was dropped
-        )
-        self._redefine("drop", blueprint, rest)
+        self._redefine("drop", blueprint, _left(self.commit, blueprint))
 
     def rescale(self, shards: int) -> None:
         """Spread the flow over another number of shards: rows go to their new places and fill all views."""
@@ -146,17 +139,19 @@ class Coordinator:
 
         Args:
             view: what it computes now.
-            rebuilt: this view and those that read it; and those that it reads, if nothing is trusted.
+            rebuilt: this view and those that read it; and those that it reads, if nothing is trusted. Each is behind
+                those that it reads. All others stay as they are.
         """
         before, old = self.commit, self.blueprint
-        given = self.definition.together()
-        views = {**{one.name: one for one in given.views}, view.name: view}
-        order = in_order({name: one.sql for name, one in views.items()})
-        group = Group(given.sources, tuple(views[name] for name in order))
-        empty = Definition(forced=self.definition.forced)
+        views = {**self.definition.views, view.name: view}
+        rest = self.definition
+        for name in reversed(rebuilt):
+            rest = rest.without(name)
         forced = [name for name in self.definition.recomputed if name != view.name]
-        blueprint = Blueprint(empty.with_group(chosen(empty, group, self._executor, forced=forced)))
-        filled = self._jobs.move(old, blueprint, before, before.shards, rebuilt)
+        group = chosen(rest, Group((), tuple(views[name] for name in rebuilt)), self._executor, forced=forced)
+        blueprint = Blueprint(rest.with_group(group))
+        left = _left(before, Blueprint(rest))
+        filled = self._jobs.fill(blueprint, left, len(blueprint.definition.groups) - 1)
         ended = [name for name in rebuilt if not _comparable(old, blueprint, name)]
         found = {
             name: self._jobs.difference((old, before), (blueprint, filled), name)
@@ -327,6 +322,17 @@ class Coordinator:
                 self._trail.sweep()
         except StorageError as error:
             _log.warning("files of the flow at %s are left for later: %s", self.uri, error.message)
+
+
+def _left(commit: Commit, blueprint: Blueprint) -> Commit:
+    """What is left of a flow that is made of less now."""
+    sources = blueprint.definition.sources
+    return msgspec.structs.replace(
+        after(blueprint, commit, ()),
+        watermarks={name: mark for name, mark in commit.watermarks.items() if name in sources},
+        digests={name: seen for name, seen in commit.digests.items() if name in sources},
+        versions={},  # what tasks have at hand of this definition may be left over from before a view was dropped
+    )
 
 
 def _comparable(old: Blueprint, new: Blueprint, name: str) -> bool:

@@ -66,7 +66,7 @@ class PartitionedDefinitions(PartitionedCore):
     ) -> EvolutionPlan:
         """Let a view compute something else, and rebuild the views that read it, as one epoch.
 
-        All views are filled anew from the sources' rows; see ``IncrementalFlow.replace_view`` for what watches get.
+        They are filled anew from the rows that are there; see ``IncrementalFlow.replace_view`` for what watches get.
         """
         view = View(sql, Mode(mode), stored=materialized)
         with self._lock:
@@ -101,6 +101,7 @@ class PartitionedDefinitions(PartitionedCore):
             wanted = definition.views if view is None else (view,)
             new = [name for name in wanted if name not in definition.recomputed]
             if new or (view is None and not definition.forced):
+                self._require_all_rows()
                 different = self._coordinator.force(new, later=view is None)
                 if different is not None:
                     self._publish(different)
@@ -138,10 +139,26 @@ class PartitionedDefinitions(PartitionedCore):
         return EvolutionPlan(kept=kept, rebuilt=tuple(order))
 
     def rescale(self, partitions: int) -> None:
-        """Spread the flow over another number of shards, at the epoch it is at; results stay the same."""
+        """Spread the flow over another number of shards, at the epoch it is at; results stay the same.
+
+        All views are filled anew from the rows of the sources.
+
+        Raises:
+            ConfigError: a source does not keep them all.
+        """
         require_shards(partitions)
         with self._lock:
             self._require_settled()
             self._define()
             if partitions != self.partitions:
+                self._require_all_rows()
                 self._coordinator.rescale(partitions)
+
+    def _require_all_rows(self) -> None:
+        """Refuse to fill views anew from a source that has let go of rows they were made of."""
+        for name, source in self._known_sources().items():
+            if not source.keeps and readers_of(name, self._known_views()):
+                raise ConfigError(
+                    f"All views would be filled anew, and {name!r} does not keep rows that are too old to change.",
+                    hint="register that source with Lateness(..., keep=True)",
+                )

@@ -93,17 +93,19 @@ class FlowJobs:
         new = [entry.name for entry in blueprint.definition.groups[group].recomputed]
         return self.tick(blueprint, filled, commit.epoch + 1, {}, new).commit if new else filled
 
-    def move(self, old: Blueprint, new: Blueprint, commit: Commit, shards: int, anew: Collection[str] = ()) -> Commit:
+    def move(self, old: Blueprint, new: Blueprint, commit: Commit, shards: int) -> Commit:
         """Bring the rows that come into a new circuit of one group to their new places, and fill it from them.
 
-        Of views that are recomputed, those that were not kept, and those in ``anew``, are computed now.
+        Of views that are recomputed, those that were not kept are computed now.
         """
         inputs, encoded = new.definition.inputs, new.definition.encoded
-        names = tuple(one for one in inputs if one not in anew and old.spread.store(one) is not None)
+        names = tuple(one for one in inputs if old.spread.store(one) is not None)
         work = MoveRows(self._uri, old.definition.encoded, encoded, msgspec.json.encode(commit), shards, names)
         deltas = _of_moved(self._executor.each(commit.shards, work))
         # Without watermarks: no row that is there is late.
-        empty = msgspec.structs.replace(commit, shards=shards, states={}, versions={}, packs={}, watermarks={})
+        empty = msgspec.structs.replace(
+            commit, shards=shards, states={}, versions={}, packs={}, released={}, watermarks={}
+        )
         filled = after(new, empty, self._run(new, empty, fill=0))
         moved = after(new, filled, self._run(new, filled, epoch=commit.epoch + 1, deltas=deltas))
         missing = [name for name in new.definition.recomputed if name not in names]
@@ -187,6 +189,7 @@ class FlowJobs:
                     versions=commit.versions.get(stage, {}),
                     states=states,
                     packs={name: commit.packs[name] for name in _packs(states)},
+                    released={key: shards for key, shards in commit.released.items() if key in keys},
                     watermarks=commit.watermarks,
                     deltas=by_shard if stage == 0 else {},
                 )
@@ -210,17 +213,22 @@ def after(blueprint: Blueprint, before: Commit, reports: Sequence[ShardReport]) 
     states = {key: dict(shards) for key, shards in before.states.items() if key in blueprint.keys}
     packs = dict(before.packs)
     versions = {stage: dict(shards) for stage, shards in before.versions.items()}
+    released = {key: dict(shards) for key, shards in before.released.items() if key in blueprint.keys}
     watermarks = dict(before.watermarks)
     for report in reports:
         packs |= report.packs
         versions.setdefault(report.stage, {})[report.shard] = report.version
         for key, refs in report.states.items():
             states.setdefault(key, {})[report.shard] = refs
+        for key, counts in report.released.items():
+            released.setdefault(key, {})[report.shard] = counts
         for name, mark in report.watermarks.items():  # the farthest that any shard has come
             known = [one for one in (watermarks.get(name), mark) if one is not None]
             watermarks[name] = max(known, default=None)
     used = {name: packs[name] for name in _packs(states)}
-    return msgspec.structs.replace(before, states=states, packs=used, versions=versions, watermarks=watermarks)
+    return msgspec.structs.replace(
+        before, states=states, packs=used, versions=versions, released=released, watermarks=watermarks
+    )
 
 
 def part_of_commit(blueprint: Blueprint, commit: Commit, name: str) -> Commit:
@@ -230,7 +238,9 @@ def part_of_commit(blueprint: Blueprint, commit: Commit, name: str) -> Commit:
     key = blueprint.spread.key(node)
     states = {key: commit.states[key]} if key in commit.states else {}
     packs = {pack: commit.packs[pack] for pack in _packs(states)}
-    return msgspec.structs.replace(commit, states=states, packs=packs, versions={}, outputs={}, tokens={}, digests={})
+    return msgspec.structs.replace(
+        commit, states=states, packs=packs, versions={}, released={}, outputs={}, tokens={}, digests={}
+    )
 
 
 def _part(blueprint: Blueprint, commit: Commit, name: str) -> bytes:

@@ -53,6 +53,7 @@ class StageTask(msgspec.Struct, frozen=True):
         versions: for each shard, which attempt made the state it begins with.
         states: for each node that the stage keeps or reads and each shard, where its state is.
         packs: the files that hold it.
+        released: for each such node and shard, how many rows its states had when the last were let go.
         watermarks: of the sources.
         deltas: for each shard, what comes in; only in the first stage.
         inline: outputs up to so many bytes travel in the report.
@@ -67,6 +68,7 @@ class StageTask(msgspec.Struct, frozen=True):
     versions: dict[int, str]
     states: dict[str, dict[int, StateRefs]]
     packs: dict[str, Pack]
+    released: dict[str, dict[int, list[int]]]
     watermarks: dict[str, int | None]
     deltas: dict[int, dict[str, list[RowsRef]]]
     inline: int = 1 << 18
@@ -79,6 +81,7 @@ class ShardReport(msgspec.Struct, frozen=True):
         version: of the state that it left.
         states: where the state of nodes is that has changed.
         packs: the files it wrote.
+        released: how many rows the states of a node had when the last were let go, of nodes where some were.
         outputs: what views change, and the late rows of sources under their side output's name.
         watermarks: of sources that have one, as far as this shard knows.
         rows_in: rows of the deltas that came in.
@@ -94,6 +97,7 @@ class ShardReport(msgspec.Struct, frozen=True):
     version: str = ""
     states: dict[str, StateRefs] = {}
     packs: dict[str, Pack] = {}
+    released: dict[str, list[int]] = {}
     outputs: dict[str, RowsRef] = {}
     watermarks: dict[str, int | None] = {}
     rows_in: int = 0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.zset.batch import Batch, UInt64s
     from weirflow.sql.expr import Expr
 
@@ -103,6 +104,10 @@ class Exchange(Operator):
         super().__init__(types)
         self.route = route
         self._keys = compile_expressions(route.keys) if isinstance(route, ToKeys) else None
+
+    def advance(self, inputs: Sequence[Frontier]) -> Frontier:
+        """Time is the same on all shards."""
+        return inputs[0]
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """Pass the rows on; ``split`` says where each goes."""

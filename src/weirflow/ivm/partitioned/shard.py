@@ -81,6 +81,12 @@ class Shard:
         """How many rows are kept."""
         return sum(state.row_count for number in self._kept for state in self._operators[number].states)
 
+    @property
+    def released(self) -> dict[str, list[int]]:
+        """How many rows the states of a node had when the last were let go, of nodes where some were."""
+        counts = {self._keys[number]: [one.released for one in self._operators[number].states] for number in self._kept}
+        return {key: found for key, found in counts.items() if any(found)}
+
     def load(self, task: StageTask) -> bool:
         """Have the state that the task begins with; says whether it was here already."""
         warm = bool(self.version) and self.version == task.versions.get(self._shard)
@@ -92,6 +98,9 @@ class Shard:
             operator = self._operators[number]
             nothing: list[list[Run]] = [[] for _ in operator.states]
             operator.adopt(nothing if refs is None else next(runs))
+            counts = task.released.get(self._keys[number], {}).get(self._shard, ())
+            for state, count in zip(operator.states, counts, strict=False):
+                state.released = count
         return warm
 
     def step(self, task: StageTask, inbox: dict[int, Batch]) -> Stepped:
@@ -112,6 +121,8 @@ class Shard:
         for number in self._kept:
             for state in self._operators[number].states:
                 state.maintain(_ALL)
+        if task.fill is None:
+            self._release(task)
         return done
 
     def carried(self, task: StageTask, done: Stepped) -> Iterator[tuple[int, int, Batch]]:
@@ -153,6 +164,15 @@ class Shard:
                 done.outputs[f"{name}{LATE}"] = change.late
             if len(change.rows):
                 done.rows[self._spread.relations[name]] = change.rows
+
+    def _release(self, task: StageTask) -> None:
+        """Let go of state that is too old to change: what comes from now on is not before the tick's watermarks."""
+        marks = {name: mark for name, mark in task.watermarks.items() if mark is not None}
+        inputs = self._blueprint.definition.inputs
+        self._spread.advance({name: inputs[name].frontier(mark) for name, mark in marks.items()})
+        for name, source in self._inputs.items():
+            source.watermark = marks.get(name)
+            source.release()
 
     def _bring_contents(self, first: int, done: Stepped, stack: ExitStack) -> None:
         """To new nodes, all rows of the older ones that they read are a first delta, before which there were none."""

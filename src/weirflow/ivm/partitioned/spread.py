@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from weirflow.ivm.compiler.program import Program
+    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.operators.operator import Operator
     from weirflow.ivm.partitioned.two_steps import TwoSteps
 
@@ -109,6 +110,13 @@ class Spread:
         """The last stage in which a node's output is read, by the nodes from ``first`` on."""
         readers = [at for at, node in enumerate(self.nodes) if at >= first and number in node.inputs]
         return max((self.stages[one] for one in readers), default=self.stages[number])
+
+    def advance(self, sources: Mapping[str, Frontier]) -> None:
+        """Between ticks: time has come so far at the sources; state that cannot change any more goes."""
+        at = {self.relations[name]: frontier for name, frontier in sources.items()}
+        for number, node in enumerate(self.nodes):
+            if any(at.get(one) for one in node.inputs):
+                at[number] = node.operator.advance([at.get(one, {}) for one in node.inputs])
 
     # Inner workings
 

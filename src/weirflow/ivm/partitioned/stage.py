@@ -72,6 +72,7 @@ def _run(task: StageTask, shard: int, inbox: dict[int, Batch], where: str) -> It
         version=one.version,
         states=states,
         packs=packs,
+        released=one.released,
         outputs=outputs,
         watermarks=done.watermarks,
         rows_in=done.rows_in,
