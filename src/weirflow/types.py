@@ -27,6 +27,17 @@ class Profile(StrEnum):
     """Object storage and PostgreSQL; survives the loss of any host."""
 
 
+class SourceSpread(StrEnum):
+    """How the rows of a source are spread over the shards of a flow."""
+
+    BY_USE = "by use"
+    """By what they are first joined on or grouped by, so that they need not move again."""
+    EVENLY = "evenly"
+    """By all of their columns, or their key: for rows of which most have the same value where they are joined."""
+    EVERYWHERE = "everywhere"
+    """All rows are on every shard: for small tables, to which joins need not move anything."""
+
+
 class ExplainMode(StrEnum):
     """What ``Session.explain`` prints."""
 

@@ -1,5 +1,6 @@
 """A flow in shards gives what the same flow gives in one piece, delta by delta, however many shards there are."""
 
+import random
 import uuid
 from collections import Counter
 
@@ -18,6 +19,7 @@ from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.refusal import NotIncremental
+from weirflow.types import SourceSpread
 
 STACKED = ("grouped", "joined", "left_residual", "top_totals", "excepted_all")
 
@@ -47,13 +49,13 @@ def in_shards(count, engine=None):
 
 
 class Side:
-    """Flows that get the same deltas."""
+    """Flows that get the same deltas: one in one piece, the others in so many shards, with sources spread so."""
 
     def __init__(self, sources, views, shards):
-        self.flows = [IncrementalFlow(), *(in_shards(count) for count in shards)]
-        for flow in self.flows:
+        self.flows = [IncrementalFlow(), *(in_shards(count) for count, _ in shards)]
+        for flow, spread in zip(self.flows, [{}, *(spread for _, spread in shards)], strict=True):
             for name, schema in sources.items():
-                flow.register_source(name, schema)
+                flow.register_source(name, schema, **({"spread": spread[name]} if name in spread else {}))
             for name, sql in views.items():
                 flow.register_view(name, sql)
         self.watches = [{name: flow.watch_output(name) for name in views} for flow in self.flows]
@@ -80,9 +82,12 @@ class Side:
                 assert other == central, (flow.name, name)
 
 
-def failed(seed, shards=(1, 2, 7)):
+def failed(seed):
     """What is wrong with a random case, or None."""
     case = make_case(seed)
+    dice = random.Random(seed)
+    spread = {name: dice.choice(list(SourceSpread)) for name in case.sources}
+    shards = [(1, {}), (2, {}), (7, {}), (3, spread)]
     try:
         side = Side(case.sources, {view.name: view.text.spark for view in case.views}, shards)
     except (NotIncremental, DataError):
@@ -126,10 +131,20 @@ def test_views_that_are_recomputed(shards, forced):
         assert rows_of(flow.snapshot(name)) == rows_of(central.snapshot(name))
 
 
-@pytest.mark.parametrize("shards", [1, 2, 7])
-def test_the_corpus_of_views(shards):
+@pytest.mark.parametrize(
+    ("shards", "spread"),
+    [
+        (1, {}),
+        (2, {}),
+        (7, {}),
+        (3, {"t": "evenly", "u": "everywhere"}),
+        (2, {"t": "everywhere", "u": "evenly"}),
+        (2, {"t": "everywhere", "u": "everywhere"}),
+    ],
+)
+def test_the_corpus_of_views(shards, spread):
     tables = RandomTables(shards)
-    side = Side(SOURCES, VIEWS, [shards])
+    side = Side(SOURCES, VIEWS, [(shards, spread)])
     for _ in range(6):
         side.tick({name: weighted(SOURCES[name], rows) for name, rows in tables.changes(most=9).items()})
     side.compare()

@@ -27,7 +27,15 @@ _LEAST_FUEL = 8192
 
 
 class Input(Operator):
-    """A source of the circuit: its delta comes from outside."""
+    """A source of the circuit: its delta comes from outside.
+
+    Attributes:
+        everywhere: whether every shard has all its rows, where the circuit is cut into shards.
+    """
+
+    def __init__(self, types: Sequence[pa.DataType], *, everywhere: bool = False) -> None:
+        super().__init__(types)
+        self.everywhere = everywhere
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """Pass the delta on."""
@@ -58,9 +66,9 @@ class Circuit:
     views: dict[str, int] = field(default_factory=dict)
     _steps: int = field(default=0, init=False, repr=False)
 
-    def add_source(self, name: str, types: Sequence[pa.DataType]) -> int:
+    def add_source(self, name: str, types: Sequence[pa.DataType], *, everywhere: bool = False) -> int:
         """A new input of the circuit."""
-        self.sources[name] = self.add(Input(types), (), f"source {name}", name)
+        self.sources[name] = self.add(Input(types, everywhere=everywhere), (), f"source {name}", name)
         return self.sources[name]
 
     def add(self, operator: Operator, inputs: Sequence[int], label: str, spec: Any = ()) -> int:
@@ -125,6 +133,11 @@ class Circuit:
                 seen.add(number)
                 ahead += self.nodes[number].inputs
         return seen
+
+    def is_everywhere(self, number: int) -> bool:
+        """Whether every shard has all rows of a node: it is made of nothing but sources that are everywhere."""
+        operators = [self.nodes[one].operator for one in self.ancestors([number]) if not self.nodes[one].inputs]
+        return all(isinstance(one, Input) and one.everywhere for one in operators)
 
     def read_by(self, first: int) -> set[int]:
         """The nodes before ``first`` that those from ``first`` on read."""

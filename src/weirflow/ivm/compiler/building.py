@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.ivm.compiler.columns import identity
-from weirflow.ivm.operators.arrange import Arrange
+from weirflow.ivm.operators.arrange import Arrange, Meeting
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.ivm.zset.hashing import has_floats
 from weirflow.sql import plan as logical
@@ -38,26 +38,38 @@ class Building(ABC):
 
     def __init__(self, circuit: Circuit) -> None:
         self._circuit = circuit
-        self._arranged: dict[tuple[int, tuple[Expr, ...], bool], Arranged] = {}
+        self._arranged: dict[tuple[int, tuple[Expr, ...], bool, bool], Arranged] = {}
 
     @abstractmethod
     def node(self, plan: logical.Plan) -> int:
         """The number of the node whose output is the plan's."""
 
     def arrange(
-        self, node: int, keys: Sequence[Expr], fields: Sequence[logical.Field], *, keyed_only: bool = False
+        self,
+        node: int,
+        keys: Sequence[Expr],
+        fields: Sequence[logical.Field],
+        *,
+        keyed_only: bool = False,
+        in_place: bool = False,
     ) -> Arranged:
         """An arrangement of a node's rows by keys, shared by all who want the same.
 
-        ``keyed_only`` is for the side of a join that is probed: it has no rows with NULL in a key.
+        ``keyed_only`` is for the side of a join that is probed: it has no rows with NULL in a key. See ``Meeting`` for
+        what it means that rows meet ``in_place``.
         """
-        wanted = (node, tuple(keys), keyed_only)
+        wanted = (node, tuple(keys), keyed_only, in_place)
         if wanted not in self._arranged:
-            self._arranged[wanted] = self._new_arrangement(node, tuple(keys), fields, keyed_only=keyed_only)
+            self._arranged[wanted] = self._new_arrangement(node, tuple(keys), fields, keyed_only, in_place)
         return self._arranged[wanted]
 
     def _new_arrangement(
-        self, node: int, keys: tuple[Expr, ...], fields: Sequence[logical.Field], *, keyed_only: bool
+        self,
+        node: int,
+        keys: tuple[Expr, ...],
+        fields: Sequence[logical.Field],
+        keyed_only: bool,  # noqa: FBT001 - private, called from above
+        in_place: bool,  # noqa: FBT001 - as above
     ) -> Arranged:
         types = [field.type for field in fields]
         if keyed_only and keys:
@@ -71,9 +83,9 @@ class Building(ABC):
         layout = (*keys, *payload)
         projected = self._project(node, layout)
         normal = self._normalized(projected, [logical.Field("", key.type) for key in keys])
-        met_by_all = keyed_only and not keys
-        arrange = self._arrange_operator([expression.type for expression in layout], len(keys), met_by_all=met_by_all)
-        number = self._circuit.add(arrange, [normal], "arrange", len(keys))
+        meeting = Meeting.IN_PLACE if in_place else Meeting.WHOLE if keyed_only and not keys else Meeting.BY_KEY
+        arrange = self._arrange_operator([expression.type for expression in layout], len(keys), meeting)
+        number = self._circuit.add(arrange, [normal], "arrange", (len(keys), "in place") if in_place else len(keys))
         return Arranged(number, tuple(positions[index] for index in range(len(fields))))
 
     def unshare(self, arranged: Arranged) -> None:

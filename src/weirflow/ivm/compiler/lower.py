@@ -86,8 +86,8 @@ class Lowering(JoinLowering):
     def renumber(self, place: Mapping[int, int]) -> None:
         """Nodes have other numbers now; those without one are no more."""
         self._arranged = {
-            (place[node], keys, keyed): replace(found, node=place[found.node])
-            for (node, keys, keyed), found in self._arranged.items()
+            (place[node], keys, keyed, in_place): replace(found, node=place[found.node])
+            for (node, keys, keyed, in_place), found in self._arranged.items()
             if node in place and found.node in place
         }
 

@@ -21,9 +21,11 @@ class JoinLowering(Building):
     """Inner joins meet arrangements; outer ones add the rows without a match; NOT IN minds NULLs."""
 
     def _inner(self, plan: logical.Join) -> int:
+        first, second = self.node(plan.left), self.node(plan.right)
+        in_place = self._circuit.is_everywhere(first) or self._circuit.is_everywhere(second)
         # It is enough that one side has no NULL keys: the other side's then find nothing.
-        left = self.arrange(self.node(plan.left), plan.left_keys, plan.left.fields)
-        right = self.arrange(self.node(plan.right), plan.right_keys, plan.right.fields, keyed_only=True)
+        left = self.arrange(first, plan.left_keys, plan.left.fields, in_place=in_place)
+        right = self.arrange(second, plan.right_keys, plan.right.fields, keyed_only=True, in_place=in_place)
         operator = Join(
             self.arrange_at(left),
             self.arrange_at(right),
@@ -52,15 +54,17 @@ class JoinLowering(Building):
 
     def _matched(self, left: logical.Plan, right: logical.Plan, plan: logical.Join, *, wanted: bool) -> int:
         """The rows of ``left`` that have, or have not, a match in ``right``; ``plan`` has their keys in that order."""
-        mine = self.arrange(self.node(left), plan.left_keys, left.fields)
+        # All that may match a row must be where it is.
+        in_place = self._circuit.is_everywhere(self.node(right))
+        mine = self.arrange(self.node(left), plan.left_keys, left.fields, in_place=in_place)
         if plan.residual is None:
             # Whether a key is there at all is all that counts.
             keys = tuple(logical.Field(f"key{index}", key.type) for index, key in enumerate(plan.right_keys))
             distinct = logical.Distinct(logical.Project(right, plan.right_keys, keys))
-            other = self.arrange(self.node(distinct), identity(keys), keys, keyed_only=True)
+            other = self.arrange(self.node(distinct), identity(keys), keys, keyed_only=True, in_place=in_place)
             residual = None
         else:
-            other = self.arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True)
+            other = self.arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True, in_place=in_place)
             residual = self._residual(plan, mine, other)
         operator = Match(self.arrange_at(mine), self.arrange_at(other), residual, wanted=wanted)
         node = self._circuit.add(

@@ -120,16 +120,24 @@ class Program:
         self._unfilled: set[str] = set()
 
     def add_source(
-        self, name: str, schema: pa.Schema, *, key: Sequence[str] = (), stored: bool = True, keeps: bool = True
+        self,
+        name: str,
+        schema: pa.Schema,
+        *,
+        key: Sequence[str] = (),
+        stored: bool = True,
+        keeps: bool = True,
+        everywhere: bool = False,
     ) -> None:
         """A relation whose deltas come from outside; ``stored`` keeps its rows, arranged by ``key``.
 
-        Without ``keeps``, stored rows may be let go: nothing else rests on them.
+        Without ``keeps``, stored rows may be let go: nothing else rests on them. See ``Input`` for ``everywhere``.
         """
         fields = tuple(Field(field.name, field.type) for field in schema)
-        node = self.circuit.add_source(name, [field.type for field in fields])
+        node = self.circuit.add_source(name, [field.type for field in fields], everywhere=everywhere)
         columns = {column.name: column for column in identity(fields)}
-        store = self._lowering.arrange(node, [columns[one] for one in key], fields) if stored else None
+        keys = [columns[one] for one in key]
+        store = self._lowering.arrange(node, keys, fields, in_place=everywhere) if stored else None
         if store is not None and not keeps:
             self._lowering.unshare(store)
         self._add(name, Relation(fields, node, store, keeps=keeps))

@@ -6,6 +6,7 @@ Its columns are the key's, then the payload's. Readers see the state before the 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.arrangement import Arrangement
@@ -21,16 +22,27 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Batch
 
 
+class Meeting(Enum):
+    """How rows of an arrangement come to meet those of a join's other side, where a circuit is cut into shards."""
+
+    BY_KEY = auto()
+    """Rows of equal keys of both sides are brought together."""
+    WHOLE = auto()
+    """There are no keys, and each row of the other side meets all of these."""
+    IN_PLACE = auto()
+    """One of the sides is everywhere already, so that nothing has to move."""
+
+
 class Arrange(Operator):
     """A delta made probeable by its first ``key_count`` columns.
 
     Attributes:
-        met_by_all: whether it is the side of a join without keys that each row of the other meets whole.
+        meeting: how its rows come to meet others.
     """
 
-    def __init__(self, types: Sequence[pa.DataType], key_count: int, *, met_by_all: bool = False) -> None:
+    def __init__(self, types: Sequence[pa.DataType], key_count: int, meeting: Meeting = Meeting.BY_KEY) -> None:
         super().__init__(types)
-        self.met_by_all = met_by_all
+        self.meeting = meeting
         self.arrangement = Arrangement(self.types, key_count)
         self.key_count = key_count
 

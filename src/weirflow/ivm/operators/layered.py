@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.layered import LayeredArrangement, LayeredSums
-from weirflow.ivm.operators.arrange import Arrange
+from weirflow.ivm.operators.arrange import Arrange, Meeting
 from weirflow.ivm.operators.distinct import Distinct
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class LayeredArrange(Arrange):
     """A delta made probeable, also by later steps of the same tick."""
 
-    def __init__(self, types: Sequence[pa.DataType], key_count: int, *, met_by_all: bool = False) -> None:
-        super().__init__(types, key_count, met_by_all=met_by_all)
+    def __init__(self, types: Sequence[pa.DataType], key_count: int, meeting: Meeting = Meeting.BY_KEY) -> None:
+        super().__init__(types, key_count, meeting)
         self.layer = LayeredArrangement(self.types, key_count)
         self.arrangement = self.layer
 

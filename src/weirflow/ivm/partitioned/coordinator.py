@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from weirflow.checkpoint.sealed import refused
 from weirflow.errors import LeaseLost, StorageError
 from weirflow.ivm.partitioned.commits import Commit, Commits, PendingTick
 from weirflow.ivm.partitioned.definition import Blueprint, Definition, Group, decode_definition
@@ -21,6 +22,7 @@ from weirflow.ivm.partitioned.relation_rows import relation_rows
 from weirflow.ivm.partitioned.trail import Trail
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -38,6 +40,7 @@ _KEPT_COMMITS = 16
 """How many commits back a reader may be that has not finished."""
 _SWEEP_EVERY = 64
 _TOKENS = 1000
+_OTHER_VERSION = "open it with the version of Weirflow that wrote it, or make it anew from its sources"
 
 
 @dataclass(frozen=True)
@@ -112,10 +115,15 @@ class Coordinator:
         blueprint = Blueprint(self.definition.without(name))
         self._redefine("drop", blueprint, _left(self.commit, blueprint))
 
-    def rescale(self, shards: int) -> None:
-        """Spread the flow over another number of shards: rows go to their new places and fill all views."""
-        definition = Definition(forced=self.definition.forced).with_group(self.definition.together())
-        blueprint = Blueprint(definition)
+    def rescale(self, shards: int, spread: Mapping[str, SourceSpread]) -> None:
+        """Spread the flow over another number of shards, and some sources in another way.
+
+        Rows go to their new places and fill all views.
+        """
+        known = {**self.definition.spread, **spread}
+        spread_otherwise = {name: how for name, how in known.items() if how is not SourceSpread.BY_USE}
+        group = msgspec.structs.replace(self.definition.together(), spread=spread_otherwise)
+        blueprint = Blueprint(Definition(forced=self.definition.forced).with_group(group))
         self._redefine("rescale", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, shards))
 
     def force(self, names: Collection[str], *, later: bool) -> Ticked | None:
@@ -258,6 +266,8 @@ class Coordinator:
         self.recent = recent_ticks(kept)
         self._trail = Trail(self.commits, kept)
         self.blueprint = Blueprint(definition)
+        if not self.blueprint.keys <= found.states.keys():
+            raise refused(self.uri, "its state is not that of the operators that it has now", _OTHER_VERSION)
         begun = self.commits.pending(found, before)
         if begun is not None:
             # Under our own token the one after us finds it too, if we do not come to commit it.

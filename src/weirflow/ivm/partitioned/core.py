@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.partitioned.recent import RecentTicks
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
+    from weirflow.types import SourceSpread
 
 _HISTORY_BYTES = 64 << 20
 
@@ -70,6 +72,7 @@ class PartitionedCore:
             replayed=self._replayed,
         )
         self._sources: dict[str, Source] = {}
+        self._spread: dict[str, SourceSpread] = {}
         self._views: dict[str, View] = {}
         self._closed = False
         self._metrics = FlowMetrics(name, registry)
@@ -94,6 +97,13 @@ class PartitionedCore:
     def epoch(self) -> int:
         """The number of the last tick."""
         return self._coordinator.commit.epoch
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
+        with self._lock:
+            self._require_open()
+            yield
 
     @property
     def closed(self) -> bool:
@@ -156,6 +166,7 @@ class PartitionedCore:
             return
         self._coordinator.define(group)
         self._sources.clear()
+        self._spread.clear()
         for view in group.views:
             del self._views[view.name]
 
@@ -172,6 +183,7 @@ class PartitionedCore:
         group = Group(
             tuple(source_entry(one) for one in self._sources.values()),
             tuple(view_entry(name, view) for name, view in ready.items()),
+            spread=dict(self._spread),
         )
         return chosen(self._coordinator.definition, group, self._executor)
 

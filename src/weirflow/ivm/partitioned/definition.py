@@ -13,6 +13,7 @@ from weirflow.ivm.durability.records import DefineSource, DefineView  # noqa: TC
 from weirflow.ivm.flow.persist import entry_source, entry_view
 from weirflow.ivm.partitioned.source_columns import source_columns
 from weirflow.ivm.partitioned.spread import Spread
+from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,11 +26,13 @@ class Group(msgspec.Struct, frozen=True):
 
     Attributes:
         recomputed: what the circuit sees of those views that are recomputed: rows come in as they do for a source.
+        spread: how the rows of sources are spread over the shards, where that is not by their use.
     """
 
     sources: tuple[DefineSource, ...]
     views: tuple[DefineView, ...]
     recomputed: tuple[DefineSource, ...] = ()
+    spread: dict[str, SourceSpread] = {}
 
 
 class Definition(msgspec.Struct, frozen=True, dict=True):
@@ -70,6 +73,15 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         """All whose rows come into the circuit: sources and views that are recomputed."""
         return {**self.sources, **self.recomputed}
 
+    @cached_property
+    def spread(self) -> dict[str, SourceSpread]:
+        """How the rows of sources are spread over the shards, where that is not by their use."""
+        return {name: how for group in self.groups for name, how in group.spread.items()}
+
+    def is_everywhere(self, name: str) -> bool:
+        """Whether every shard gets all rows of what comes into the circuit."""
+        return self.spread.get(name) is SourceSpread.EVERYWHERE
+
     @property
     def views(self) -> dict[str, DefineView]:
         """The views by name."""
@@ -86,7 +98,10 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         for entry in (*group.sources, *group.recomputed):
             source = wider.inputs[entry.name]
             key = [source.schema.names.index(column) for column in source.key]
-            columns[entry.name] = source_columns(program.circuit, entry.name, key)
+            if entry.name in group.spread:
+                columns[entry.name] = tuple(key or range(len(source.schema)))
+            else:
+                columns[entry.name] = source_columns(program.circuit, entry.name, key)
         return Definition(wider.groups, columns, self.forced)
 
     def without(self, name: str) -> Definition:
@@ -96,6 +111,7 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
                 tuple(one for one in group.sources if one.name != name),
                 tuple(one for one in group.views if one.name != name),
                 tuple(one for one in group.recomputed if one.name != name),
+                {source: how for source, how in group.spread.items() if source != name},
             )
             for group in self.groups
         ]
@@ -108,19 +124,20 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
             tuple(one for group in self.groups for one in group.sources),
             tuple(one for group in self.groups for one in group.views),
             tuple(one for group in self.groups for one in group.recomputed),
+            self.spread,
         )
 
     def add(self, group: Group, program: Program) -> None:
         """Compile a group."""
         for entry in (*group.sources, *group.recomputed):
-            add_input(self.inputs[entry.name], program)
+            add_input(self.inputs[entry.name], program, everywhere=self.is_everywhere(entry.name))
         recomputed = {entry.name for entry in group.recomputed}
         program.add_views({entry.name: entry_view(entry) for entry in group.views if entry.name not in recomputed})
 
 
-def add_input(source: Source, program: Program) -> None:
+def add_input(source: Source, program: Program, *, everywhere: bool = False) -> None:
     """Compile what comes into the circuit."""
-    program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps)
+    program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps, everywhere=everywhere)
 
 
 class Blueprint:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, did_you_mean
 from weirflow.ivm.compiler.program import Mode, View, in_order, no_engine, readers_of, with_read, with_readers
 from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.persist import view_entry
-from weirflow.ivm.flow.refusals import not_refreshed, require_free_name, require_unread, require_unsunk
+from weirflow.ivm.flow.refusals import no_source, not_refreshed, require_free_name, require_unread, require_unsunk
 from weirflow.ivm.flow.source import LATE, declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
+from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from weirflow.ivm.flow.source import Lateness
+    from weirflow.ivm.flow.source import Lateness, Source
 
 
 class PartitionedDefinitions(PartitionedCore):
@@ -29,15 +30,31 @@ class PartitionedDefinitions(PartitionedCore):
         key: str | Sequence[str] | None = None,
         dedup: bool | int = False,
         lateness: Lateness | None = None,
+        spread: SourceSpread | str | None = None,
     ) -> None:
-        """Declare an input; see ``IncrementalFlow.register_source``."""
+        """Declare an input; see ``IncrementalFlow.register_source``.
+
+        Its rows may be spread over the shards by their use, ``"evenly"`` for rows of which most have the same key, or
+        ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale`` changes it.
+        """
         source = declared(name, schema, key=key, dedup=dedup, lateness=lateness)
+        how = None if spread is None else _spread(spread)
         with self._lock:
             self._require_open()
             if self._known_sources().get(name) == source:
+                self._require_spread(name, how)
                 return
             require_free_name(name, (*self.sources, *self.views))
             self._sources[name] = source
+            if how not in (None, SourceSpread.BY_USE):
+                self._spread[name] = how
+
+    def source(self, name: str) -> Source:
+        """How a source was declared; ``ConfigError`` if there is none of this name."""
+        found = self._known_sources().get(name)
+        if found is None:
+            raise no_source(name, self.views, self.sources)
+        return found
 
     def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
         """Declare a query over sources and other views; see ``IncrementalFlow.register_view``.
@@ -116,6 +133,7 @@ class PartitionedDefinitions(PartitionedCore):
         with self._lock:
             self._require_settled()
             require_unread(name, readers_of(name, self._known_views()))
+            self._spread.pop(name, None)
             if self._sources.pop(name, None) is None and self._views.pop(name, None) is None:
                 self._relation(name)
                 self._coordinator.drop(name)
@@ -138,21 +156,39 @@ class PartitionedDefinitions(PartitionedCore):
         kept = tuple(one for one in self.views if one not in rebuilt)
         return EvolutionPlan(kept=kept, rebuilt=tuple(order))
 
-    def rescale(self, partitions: int) -> None:
+    def rescale(self, partitions: int, *, spread: Mapping[str, SourceSpread | str] | None = None) -> None:
         """Spread the flow over another number of shards, at the epoch it is at; results stay the same.
 
         All views are filled anew from the rows of the sources.
 
+        Args:
+            partitions: how many shards there are from now on.
+            spread: how the rows of some sources are spread over them from now on; others stay as they are.
+
         Raises:
-            ConfigError: a source does not keep them all.
+            ConfigError: a source does not keep its rows, or there is none of a name.
         """
         require_shards(partitions)
         with self._lock:
             self._require_settled()
             self._define()
-            if partitions != self.partitions:
+            wanted = {self.source(name).name: _spread(how) for name, how in (spread or {}).items()}
+            moved = {name: how for name, how in wanted.items() if how is not self._spread_of(name)}
+            if moved or partitions != self.partitions:
                 self._require_all_rows()
-                self._coordinator.rescale(partitions)
+                self._coordinator.rescale(partitions, moved)
+
+    def _require_spread(self, name: str, wanted: SourceSpread | None) -> None:
+        now = self._spread_of(name)
+        if wanted not in (None, now):
+            raise ConfigError(
+                f"The rows of {name!r} are spread {str(now)!r}, not {str(wanted)!r}.",
+                hint=f'use flow.rescale({self.partitions}, spread={{"{name}": "{wanted}"}})',
+            )
+
+    def _spread_of(self, name: str) -> SourceSpread:
+        known = {**self._coordinator.definition.spread, **self._spread}
+        return known.get(name, SourceSpread.BY_USE)
 
     def _require_all_rows(self) -> None:
         """Refuse to fill views anew from a source that has let go of rows they were made of."""
@@ -162,3 +198,13 @@ class PartitionedDefinitions(PartitionedCore):
                     f"All views would be filled anew, and {name!r} does not keep rows that are too old to change.",
                     hint="register that source with Lateness(..., keep=True)",
                 )
+
+
+def _spread(wanted: SourceSpread | str) -> SourceSpread:
+    try:
+        return SourceSpread(wanted)
+    except ValueError:
+        raise ConfigError(
+            f"Rows cannot be spread {wanted!r}; there are {', '.join(map(repr, map(str, SourceSpread)))}.",
+            hint=did_you_mean(str(wanted), SourceSpread),
+        ) from None

@@ -58,15 +58,17 @@ class SplitRows:
         definition = decode_definition(self.definition)
         source, columns = reader(definition.inputs[self.source]), definition.columns[self.source]
         files = flow_files(self.uri)
+        everywhere = definition.is_everywhere(self.source)
         waiting: dict[int, list[Batch]] = {}
 
         def written(shard: int) -> bytes:
             rows = Batch.concat(waiting.pop(shard))
             ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
-            return msgspec.msgpack.encode([(self.source, shard, ref)])
+            targets = range(self.shards) if everywhere else [shard]
+            return msgspec.msgpack.encode([(self.source, target, ref) for target in targets])
 
         for batch in batches:
-            for shard, rows in split(source.weighted(batch), columns, self.shards).items():
+            for shard, rows in split(source.weighted(batch), columns, 1 if everywhere else self.shards).items():
                 parts = waiting.setdefault(shard, [])
                 parts.append(rows)
                 if sum(map(len, parts)) >= _ROWS_IN_FILE:
@@ -98,9 +100,11 @@ class MoveRows:
         files = flow_files(self.uri)
         moved: Moved = []
         for name in self.names:
+            everywhere = new.is_everywhere(name)
             for batch in relation_rows(blueprint, self.uri, commit, name, shard):
-                for target, rows in split(batch, new.columns[name], self.shards).items():
-                    moved.append((name, target, files.write_rows(rows, commit.epoch + 1, 0)))
+                for target, rows in split(batch, new.columns[name], 1 if everywhere else self.shards).items():
+                    ref = files.write_rows(rows, commit.epoch + 1, 0)
+                    moved += [(name, one, ref) for one in (range(self.shards) if everywhere else [target])]
         return msgspec.msgpack.encode(moved)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.ivm.circuit.recursion import Recursion
 from weirflow.ivm.operators.aggregate.operator import Aggregate
-from weirflow.ivm.operators.arrange import Arrange
+from weirflow.ivm.operators.arrange import Arrange, Meeting
 from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
@@ -57,7 +57,8 @@ class Placement:
 def place(operator: Operator, given: Sequence[Partitioning]) -> Placement:
     """The placement of an operator whose inputs are partitioned as ``given``.
 
-    It depends on nothing else, so that it stays as it is when others come to read the operator.
+    It depends on nothing else, so that it stays as it is when others come to read the operator. If all inputs are
+    everywhere, each shard does the work for itself.
     """
     raise AssertionError(f"{type(operator).__name__} of {len(given)} inputs is not known here")
 
@@ -79,8 +80,11 @@ def _(operator: Project, given: Sequence[Partitioning]) -> Placement:
 
 @place.register(Union)
 def _(operator: Union, given: Sequence[Partitioning]) -> Placement:
-    del operator
-    return Placement((None,) * len(given), given[0] if len(set(given)) == 1 else Somewhere())
+    if len(set(given)) == 1:
+        return Placement((None,) * len(given), given[0])
+    whole = _all_columns(operator.types)
+    routes = [_to(whole, operator.types) if isinstance(one, Everywhere) else None for one in given]
+    return Placement(tuple(routes), Somewhere())
 
 
 @place.register(Constant)
@@ -91,9 +95,11 @@ def _(operator: Constant, given: Sequence[Partitioning]) -> Placement:
 
 @place.register(Arrange)
 def _(operator: Arrange, given: Sequence[Partitioning]) -> Placement:
-    """Both sides of a join have their keys first, and must be partitioned alike."""
-    if operator.met_by_all:
-        return Placement((ToAll(),), Everywhere())
+    """Both sides of a join have their keys first, and must be partitioned alike, or one of them is everywhere."""
+    if operator.meeting is Meeting.IN_PLACE:
+        return Placement((None,), given[0])
+    if operator.meeting is Meeting.WHOLE:
+        return Placement((None if isinstance(given[0], Everywhere) else ToAll(),), Everywhere())
     if not operator.key_count:
         return _whole_rows(operator.types, given)
     wanted = ByColumns(tuple(range(operator.key_count)))
@@ -102,12 +108,14 @@ def _(operator: Arrange, given: Sequence[Partitioning]) -> Placement:
 
 @place.register(Join)
 def _(operator: Join, given: Sequence[Partitioning]) -> Placement:
-    """Rows that meet are on the same shard; without keys the right side is on every one."""
+    """Rows that meet are on the same shard: that of the left ones, or of the right ones if the left are everywhere."""
+    keys = operator.left.key_count
     left, right = operator.left_columns, operator.right_columns
-    if operator.left.key_count == 0:
-        return Placement((None, None), _moved(given[0], [*left, *(None for _ in right)]))
     # A key may be read from either side: they are equal.
-    shown = _moved(given[0], [*left, *(column if column < operator.left.key_count else None for column in right)])
+    if isinstance(given[0], Everywhere):
+        shown = _moved(given[1], [*(column if column < keys else None for column in left), *right])
+    else:
+        shown = _moved(given[0], [*left, *(column if column < keys else None for column in right)])
     return Placement((None, None), shown)
 
 
@@ -144,7 +152,7 @@ def _(operator: Operator, given: Sequence[Partitioning]) -> Placement:
 
 @place.register(SetOperation)
 def _(operator: SetOperation, given: Sequence[Partitioning]) -> Placement:
-    if len(set(given)) == 1 and of_row(given[0]):
+    if len(set(given)) == 1 and (of_row(given[0]) or isinstance(given[0], Everywhere)):
         return Placement((None, None), given[0])
     whole = _all_columns(operator.types)
     return Placement(tuple(None if one == whole else _to(whole, operator.types) for one in given), whole)
@@ -155,12 +163,14 @@ def _(operator: SetOperation, given: Sequence[Partitioning]) -> Placement:
 def _(operator: Operator, given: Sequence[Partitioning]) -> Placement:
     """One place for all. ``spread`` puts the first rows of each shard before a TopK."""
     del operator
+    if all(isinstance(one, Everywhere) for one in given):
+        return Placement((None,) * len(given), Everywhere())
     return Placement(tuple(None if isinstance(one, Single) else ToOne() for one in given), Single())
 
 
 def whole_rows(types: Sequence[pa.DataType], given: Partitioning) -> tuple[Route | None, Partitioning]:
-    """How rows get to where equal ones are on the same shard, and how they are partitioned then."""
-    if of_row(given):
+    """How rows get to where equal ones are on the same shard, or all on each, and how they are partitioned then."""
+    if of_row(given) or isinstance(given, Everywhere):
         return None, given
     whole = _all_columns(types)
     return _to(whole, types), whole
@@ -185,7 +195,7 @@ def _kept_columns(keys: Sequence[Expr], given: Sequence[Partitioning]) -> Placem
 
 def _together(keys: Sequence[Expr], given: Partitioning) -> Route | None:
     """How rows of equal keys come to be on the same shard; None if they are."""
-    if isinstance(given, Single):
+    if isinstance(given, Single | Everywhere):
         return None
     if not keys:
         return ToOne()

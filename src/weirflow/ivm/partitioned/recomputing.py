@@ -11,18 +11,19 @@ from weirflow.ivm.compiler.program import Mode, Program, no_engine, read_whole
 from weirflow.ivm.flow.persist import entry_source, entry_view, source_entry
 from weirflow.ivm.flow.source import declared
 from weirflow.ivm.partitioned.commits import Commit
-from weirflow.ivm.partitioned.definition import Group, add_input, blueprint_of
+from weirflow.ivm.partitioned.definition import add_input, blueprint_of
 from weirflow.ivm.partitioned.files import flow_files
 from weirflow.ivm.partitioned.relation_rows import relation_rows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.refusal import NotIncremental
+from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from weirflow.ivm.durability.records import DefineSource, DefineView
-    from weirflow.ivm.partitioned.definition import Definition
+    from weirflow.ivm.partitioned.definition import Definition, Group
     from weirflow.ivm.partitioned.executor import StageExecutor
     from weirflow.ivm.partitioned.moving import Moved
     from weirflow.ivm.partitioned.reports import RowsRef
@@ -48,7 +49,8 @@ def chosen(definition: Definition, group: Group, executor: StageExecutor, forced
     for one in definition.groups:
         definition.add(one, program)
     for entry in group.sources:
-        add_input(entry_source(entry), program)
+        everywhere = group.spread.get(entry.name) is SourceSpread.EVERYWHERE
+        add_input(entry_source(entry), program, everywhere=everywhere)
     recomputed: list[DefineSource] = []
     for view in group.views:
         if not (definition.forced or view.name in forced or view.mode == Mode.DIFF):
@@ -60,7 +62,7 @@ def chosen(definition: Definition, group: Group, executor: StageExecutor, forced
             else:
                 continue
         recomputed.append(_as_input(view, program, executor))
-    return Group(group.sources, group.views, tuple(recomputed))
+    return msgspec.structs.replace(group, recomputed=tuple(recomputed))
 
 
 def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> DefineSource:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 def relation_rows(blueprint: Blueprint, uri: str, commit: Commit, name: str, shard: int) -> Iterator[Batch]:
     """The rows of a source or view that one shard keeps at a commit, in batches, columns in the relation's order.
 
-    The files are open when this returns.
+    Rows that are everywhere are those of the first shard. The files are open when this returns.
     """
     spread = blueprint.spread
     node, arranged = spread.store(name), blueprint.program.relations[name].store
     assert node is not None, f"{name} is not stored"
     assert arranged is not None
     refs = commit.states.get(spread.key(node), {}).get(shard)
-    if refs is None:
+    if refs is None or not spread.speaks(node, shard):
         return iter(())
     stored = blueprint.program.store(name)
     store = Arrange(stored.types, stored.key_count)

@@ -12,7 +12,7 @@ from weirflow.ivm.circuit.circuit import Input, stepped
 from weirflow.ivm.flow.source import LATE, SourceInput
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.partitioned.definition import Blueprint, decode_definition
-from weirflow.ivm.partitioned.routes import FIRST, Exchange
+from weirflow.ivm.partitioned.routes import FIRST, Everywhere, Exchange
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate, group_rows
@@ -116,7 +116,7 @@ class Shard:
                 self._run(first, done, starting=True, shards=task.shards)
         for name, number in self._views.items():
             rows = consolidate(done.rows[number]) if number in done.rows else None
-            if rows is not None and len(rows) and task.fill is None:
+            if rows is not None and len(rows) and task.fill is None and self._spread.speaks(number, self._shard):
                 done.outputs[name] = rows
         for number in self._kept:
             for state in self._operators[number].states:
@@ -158,12 +158,14 @@ class Shard:
             if source.source.key and not all(ref.ordered for ref in refs):
                 _require_keys_once(source.source, given)
             change = source.read(DeltaBatch.of_batch(source.source.schema, given))
-            done.rows_in += change.rows_in
             done.watermarks[name] = change.watermark
-            if len(change.late):
-                done.outputs[f"{name}{LATE}"] = change.late
+            number = self._spread.relations[name]
             if len(change.rows):
-                done.rows[self._spread.relations[name]] = change.rows
+                done.rows[number] = change.rows
+            if self._spread.speaks(number, self._shard):
+                done.rows_in += change.rows_in
+                if len(change.late):
+                    done.outputs[f"{name}{LATE}"] = change.late
 
     def _release(self, task: StageTask) -> None:
         """Let go of state that is too old to change: what comes from now on is not before the tick's watermarks."""
@@ -200,14 +202,15 @@ class Shard:
             node = self._spread.nodes[number]
             inputs = [done.rows[one] for one in node.inputs if one in done.rows]
             if isinstance(node.operator, Exchange):
-                parts = node.operator.split(_fewer(inputs[0]), shards) if inputs else {}
+                tells = bool(inputs) and self._spread.speaks(node.inputs[0], self._shard)
+                parts = node.operator.split(_fewer(inputs[0]), shards) if tells else {}
                 done.sent += [(shard, number, rows) for shard, rows in parts.items()]
                 continue
             if isinstance(node.operator, Input):
                 continue
             output = node.operator.start() if starting else node.operator.nothing
-            if self._shard != FIRST:
-                output = node.operator.nothing  # what is there over nothing is there once
+            if not self._has_start(number):
+                output = node.operator.nothing
             if inputs:
                 deltas = [done.rows.get(one, self._operators[one].nothing) for one in node.inputs]
                 made = stepped(node.operator, deltas)
@@ -216,6 +219,10 @@ class Shard:
                 done.rows[number] = output
         for number in self._nodes:
             self._operators[number].commit()
+
+    def _has_start(self, number: int) -> bool:
+        """Whether what a node gives over nothing is given here: it is there once, or everywhere."""
+        return self._shard == FIRST or isinstance(self._spread.partitionings[number], Everywhere)
 
     def _input(self, name: str) -> SourceInput:
         arranged = self._blueprint.program.relations[name].store

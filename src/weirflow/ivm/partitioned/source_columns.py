@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.aggregate.operator import Aggregate
-from weirflow.ivm.operators.arrange import Arrange
+from weirflow.ivm.operators.arrange import Arrange, Meeting
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.sql.expr import Column
 
@@ -39,7 +39,7 @@ def source_columns(circuit: Circuit, source: str, key: Sequence[int]) -> tuple[i
                 origins[number] = known
             case Project(expressions=expressions):
                 origins[number] = tuple(known[one.index] if isinstance(one, Column) else None for one in expressions)
-            case Arrange(key_count=count) if count:
+            case Arrange(key_count=count, meeting=Meeting.BY_KEY) if count:
                 joined = _all_known(known[:count])
                 if joined is not None:
                     return joined

@@ -13,13 +13,14 @@ from weirflow.ivm.operators.match import Match
 from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.partitioned.placing import place, whole_rows
 from weirflow.ivm.partitioned.routes import (
+    FIRST,
     ByColumns,
+    Everywhere,
     Exchange,
     Partitioning,
     Route,
     Single,
     Somewhere,
-    ToOne,
     after,
 )
 from weirflow.ivm.partitioned.two_steps import two_steps
@@ -45,7 +46,7 @@ class Spread:
         nodes: operators and exchanges in topological order.
         stages: of each node; an exchange is in the stage that sends, and is read in later ones.
         partitionings: of each node's output.
-        relations: the node that each source's and view's deltas come from; equal rows of it are on one shard.
+        relations: the node that each source's and view's deltas come from; equal rows of it are on one shard or on all.
     """
 
     program: Program
@@ -80,6 +81,10 @@ class Spread:
     def available(self, number: int) -> int:
         """The first stage in which a node's output can be read."""
         return self.stages[number] + isinstance(self.nodes[number].operator, Exchange)
+
+    def speaks(self, number: int, shard: int) -> bool:
+        """Whether a shard tells others of a node's rows: of rows that are everywhere the first shard does."""
+        return shard == FIRST or not isinstance(self.partitionings[number], Everywhere)
 
     def store(self, name: str) -> int | None:
         """The node that holds a relation's rows; None if they are not kept."""
@@ -128,16 +133,17 @@ class Spread:
         inputs = [self._at[one] for one in node.inputs]
         if isinstance(node.operator, Input):
             name = next(name for name, one in circuit.sources.items() if one == number)
-            self._at[number] = self._append(node, (), ByColumns(self.sources[name]))
+            where = Everywhere() if node.operator.everywhere else ByColumns(self.sources[name])
+            self._at[number] = self._append(node, (), where)
             return
-        if isinstance(node.operator, TopK) and not isinstance(self.partitionings[inputs[0]], Single):
+        if isinstance(node.operator, TopK) and not isinstance(self.partitionings[inputs[0]], Single | Everywhere):
             inputs = [self._first_of_each_shard(node, node.operator, inputs[0])]
-        if isinstance(node.operator, Aggregate) and not node.operator.keys:
-            steps = None if isinstance(self.partitionings[inputs[0]], Single) else two_steps(node.operator.calls)
-            if steps is not None:
-                self._at[number] = self._in_two_steps(node, steps, inputs[0])
-                return
         placement = place(node.operator, [self.partitionings[one] for one in inputs])
+        if isinstance(node.operator, Aggregate) and placement.routes[0] is not None:
+            steps = two_steps(node.operator)
+            if steps is not None:
+                self._at[number] = self._in_two_steps(node, steps, inputs[0], placement.output)
+                return
         moved = [
             one if route is None else self._exchange(one, route)
             for one, route in zip(inputs, placement.routes, strict=True)
@@ -148,11 +154,13 @@ class Spread:
         local = self._part(node, operator.local(), f"{node.label} of the shard")
         return self._append(local, [source], self.partitionings[source])
 
-    def _in_two_steps(self, node: Node, steps: TwoSteps, source: int) -> int:
+    def _in_two_steps(self, node: Node, steps: TwoSteps, source: int, output: Partitioning) -> int:
         local = self._append(self._part(node, steps.local, "aggregate of the shard"), [source], Somewhere())
-        together = self._exchange(local, ToOne())
-        final = self._append(self._part(node, steps.final, "aggregate"), [together], Single())
-        return self._append(self._part(node, steps.output, "project"), [final], Single())
+        together = self._exchange(local, steps.route)
+        final = self._append(self._part(node, steps.final, "aggregate"), [together], output)
+        if steps.output is None:
+            return final
+        return self._append(self._part(node, steps.output, "project"), [final], output)
 
     def _part(self, node: Node, operator: Operator, label: str) -> Node:
         """A node that does a part of another one's work."""

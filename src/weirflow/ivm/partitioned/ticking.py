@@ -142,9 +142,11 @@ class PartitionedTicking(PartitionedCore):
             if digest in coordinator.commit.digests.get(name, []):
                 return len(given)
             digests[name] = digest
-        for shard, own in split(given, definition.columns[name], self.partitions).items():
+        parts = 1 if definition.is_everywhere(name) else self.partitions
+        for shard, own in split(given, definition.columns[name], parts).items():
             ref = coordinator.files.write_rows(own, epoch, _INLINE)
-            rows.setdefault(name, {}).setdefault(shard, []).append(ref)
+            for target in range(self.partitions) if definition.is_everywhere(name) else [shard]:
+                rows.setdefault(name, {}).setdefault(target, []).append(ref)
         return 0
 
     def _run(self, started: float, dropped: int = 0) -> StepSummary:

@@ -1,4 +1,7 @@
-"""An aggregate without keys in two steps: one row of each shard, then of these one row on one shard."""
+"""Aggregates in two steps: each shard adds up its own rows, then those of equal keys meet.
+
+So a key with very many rows in a delta is work for all shards, and what travels is a row for each key.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.ivm.operators.aggregate.operator import Aggregate
+from weirflow.ivm.operators.aggregate.partial import FinalAggregate, PartialAggregate, has_parts
 from weirflow.ivm.operators.map import Project
+from weirflow.ivm.partitioned.routes import ToKeys, ToOne
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from weirflow.ivm.partitioned.routes import Route
 
 _BIGINT = pa.int64()
 _WIDE = pa.decimal128(20, 0)
@@ -25,24 +30,31 @@ _AGAIN = ("min", "max", "bool_and", "bool_or")
 
 @dataclass(frozen=True)
 class TwoSteps:
-    """What runs on each shard, on one of them, and what makes the result of that."""
+    """What runs on each shard, where its rows go, what runs there, and what makes the result of that, if it is not."""
 
     local: Aggregate
+    route: Route
     final: Aggregate
-    output: Project
+    output: Project | None = None
 
 
-def two_steps(calls: Sequence[AggregateCall]) -> TwoSteps | None:
-    """The steps; None if a call needs all rows together, as exact sums of doubles and DISTINCT do."""
+def two_steps(whole: Aggregate) -> TwoSteps | None:
+    """The steps; None if a call needs all rows of a group together, as DISTINCT does."""
+    keys = tuple(Column(place, "", key.type) for place, key in enumerate(whole.keys))
+    route = ToKeys(keys) if keys else ToOne()
+    if has_parts(whole.calls):
+        return TwoSteps(PartialAggregate(whole.keys, whole.calls), route, FinalAggregate(whole.keys, whole.calls))
+    # With a key, even if it is always the same, a shard without rows has no row.
+    local_keys = whole.keys or (Literal(0, pa.int32()),)
     parts = []
-    for place, call in enumerate(calls):
-        part = _parts(call, Column(1 + place, "", _partial_type(call)), Column(place, "", _final_type(call)))
+    for place, call in enumerate(whole.calls):
+        partial = Column(len(local_keys) + place, "", _partial_type(call))
+        part = _parts(call, partial, Column(len(keys) + place, "", _final_type(call)))
         if part is None:
             return None
         parts.append(part)
     local, final, output = zip(*parts, strict=True)
-    # With a key, even if it is always the same, a shard without rows has no row.
-    return TwoSteps(Aggregate((Literal(0, pa.int32()),), local), Aggregate((), final), Project(output))
+    return TwoSteps(Aggregate(local_keys, local), route, Aggregate(keys, final), Project((*keys, *output)))
 
 
 def _parts(call: AggregateCall, partial: Column, total: Column) -> tuple[AggregateCall, AggregateCall, Expr] | None:

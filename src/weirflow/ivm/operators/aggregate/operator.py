@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
+    from weirflow.ivm.operators.aggregate.doubles import Escapes
     from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
 
@@ -157,10 +158,7 @@ class Aggregate(Operator):
         (delta,) = deltas
         if not len(delta):
             return self.nothing
-        evaluated = self._evaluate(delta.columns, len(delta))
-        keys = [normalized(column) for column in evaluated[: self._key_count]]
-        groups = Groups(keys, len(delta))
-        partial = self._partial_totals(evaluated, delta.weights, groups)
+        groups, evaluated, partial = self._grouped(delta)
         old = self._totals.lookup(groups.keys, groups.codes)
         new = old.copy()
         new[:, : self._linear_width] += partial
@@ -176,6 +174,13 @@ class Aggregate(Operator):
             touched.append((done.before, done.after))
         self._stage(lambda: self._totals.add(groups.keys, new - old, groups.codes))
         return self._replaced(groups, (old, new), (self._alive(old), self._alive(new)), touched)
+
+    def _grouped(self, delta: Batch) -> tuple[Groups, Sequence[pa.Array], np.ndarray]:
+        """The groups that a delta touches, its keys and arguments, and what it adds to the groups' linear totals."""
+        evaluated = self._evaluate(delta.columns, len(delta))
+        keys = [normalized(column) for column in evaluated[: self._key_count]]
+        groups = Groups(keys, len(delta))
+        return groups, evaluated, self._partial_totals(evaluated, delta.weights, groups)
 
     def _partial_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> np.ndarray:
         """What the delta adds to the linear totals of the groups it touches."""
@@ -223,7 +228,11 @@ class Aggregate(Operator):
         if escaped is not None:
             if block is not None:
                 escaped = escaped._replace(rows=block[escaped.rows])
-            self._escapes.stage(groups, slot.number, escaped, self._stage)
+            self._escape(groups, slot.number, escaped)
+
+    def _escape(self, groups: Groups, number: int, escaped: Escapes) -> None:
+        """Take in what a slot of the totals cannot hold."""
+        self._escapes.stage(groups, number, escaped, self._stage)
 
     def _alive(self, totals: np.ndarray) -> np.ndarray:
         return totals[:, 0] > 0 if self._key_count else np.ones(len(totals), np.bool_)

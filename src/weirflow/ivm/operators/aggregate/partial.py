@@ -1,0 +1,93 @@
+"""Aggregates in two parts: what a delta adds to its groups is found where its rows are, and added up somewhere else.
+
+The first part keeps nothing. However many rows of a delta have the same key, one row of integers goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.ivm.operators.aggregate.doubles import Escapes
+from weirflow.ivm.operators.aggregate.functions import is_linear
+from weirflow.ivm.operators.aggregate.operator import Aggregate, Groups
+from weirflow.ivm.zset.batch import Batch, take_columns
+from weirflow.sql.expr import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from weirflow.ivm.kernel.state import State
+    from weirflow.sql.expr import AggregateCall, Expr
+
+_TOTALS = -1
+"""Takes the place of a slot's number in rows that hold totals; others hold an amount that has escaped from a slot."""
+_MARKS = 2
+
+
+def has_parts(calls: Sequence[AggregateCall]) -> bool:
+    """Whether what a delta adds to a group does not depend on what the group was."""
+    return all(is_linear(call) and not call.distinct for call in calls)
+
+
+class PartialAggregate(Aggregate):
+    """What a delta adds to the groups: their keys, two marks, and the integers of all calls."""
+
+    def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> None:
+        super().__init__(keys, calls)
+        marks = [pa.int32()] * _MARKS
+        self.types = (*self.types[: len(keys)], *marks, *[pa.int64()] * self._linear_width)
+        self.nothing = Batch.empty(self.types)
+        self._escaped: list[tuple[int, Escapes]] = []
+
+    @property
+    def states(self) -> Sequence[State]:
+        """None."""
+        return ()
+
+    def start(self) -> Batch:
+        """Nothing."""
+        return self.nothing
+
+    def step(self, deltas: Sequence[Batch]) -> Batch:
+        """See ``Operator``."""
+        (delta,) = deltas
+        if not len(delta):
+            return self.nothing
+        self._escaped = []
+        groups, _, totals = self._grouped(delta)
+        changed = np.flatnonzero(totals.any(axis=1))
+        parts = [self._rows(groups, changed, np.full(len(changed), _TOTALS), np.zeros(len(changed)), totals[changed])]
+        for number, (rows, slots, amounts) in self._escaped:
+            integers = np.zeros((len(rows), self._linear_width), np.int64)
+            integers[:, 0] = amounts
+            parts.append(self._rows(groups, groups.numbers[rows], np.full(len(rows), number), slots, integers))
+        return Batch.concat(parts)
+
+    def _escape(self, groups: Groups, number: int, escaped: Escapes) -> None:
+        del groups
+        self._escaped.append((number, escaped))
+
+    def _rows(self, groups: Groups, of: np.ndarray, call: np.ndarray, slot: np.ndarray, integers: np.ndarray) -> Batch:
+        marks = [pa.array(mark.astype(np.int32)) for mark in (call, slot)]
+        columns = [pa.array(np.ascontiguousarray(integers[:, place])) for place in range(self._linear_width)]
+        return Batch((*take_columns(groups.keys, of), *marks, *columns), np.ones(len(of), np.int64))
+
+
+class FinalAggregate(Aggregate):
+    """Adds up what a ``PartialAggregate`` of the same keys and calls has found."""
+
+    def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> None:
+        super().__init__([Column(place, "", key.type) for place, key in enumerate(keys)], calls)
+
+    def _grouped(self, delta: Batch) -> tuple[Groups, Sequence[pa.Array], np.ndarray]:
+        groups = Groups(delta.columns[: self._key_count], len(delta))
+        call, slot, *columns = (column.to_numpy() for column in delta.columns[self._key_count :])
+        integers = np.column_stack(columns) * delta.weights[:, None]
+        for number in np.unique(call[call != _TOTALS]).tolist():
+            rows = np.flatnonzero(call == number)
+            self._escape(groups, number, Escapes(rows, slot[rows], integers[rows, 0]))
+        integers[call != _TOTALS] = 0
+        return groups, (), groups.sums(integers)
