@@ -16,7 +16,7 @@ SOME_VIEWS = ("grouped", "joined", "crossed", "left_residual", "top_totals", "ra
 
 @pytest.fixture
 def flow(session, request):
-    flow = session.flow(request.node.name, partitions=2)
+    flow = session.flow(request.node.originalname, partitions=2)
     yield flow
     flow.close()
 
@@ -39,12 +39,14 @@ def next_delta(watch):
     return epoch, rows(delta.to_arrow())
 
 
-def test_every_delta_is_that_of_the_flow_in_one_piece(flow):
+@pytest.mark.parametrize("spread", [{}, {"t": "evenly", "u": "everywhere"}], ids=["by use", "otherwise"])
+def test_every_delta_is_that_of_the_flow_in_one_piece(flow, spread):
     central = IncrementalFlow()
     views = {name: VIEWS[name] for name in (*SOME_VIEWS, "extremes") if name in VIEWS}
+    for name, schema in SOURCES.items():
+        central.register_source(name, schema)
+        flow.register_source(name, schema, spread=spread.get(name))
     for one in (central, flow):
-        for name, schema in SOURCES.items():
-            one.register_source(name, schema)
         for name, sql in views.items():
             one.register_view(name, sql)
     watches = [{name: one.watch_output(name) for name in views} for one in (central, flow)]
@@ -86,6 +88,20 @@ def test_a_frame_is_a_delta_and_a_view_a_frame(session, flow):
     assert flow.frame("totals").schema["total"].dataType.simpleString() == "decimal(22,2)"
     flow.tick("orders", orders.withColumn("_weight", orders.id * 0 - 1))
     assert flow.frame("orders").count() == 0
+
+
+def test_a_frame_is_spread_as_its_source_says(session, flow):
+    flow.register_source("clicks", "page STRING, ms BIGINT", spread="evenly")
+    flow.register_source("pages", "name STRING, topic STRING", key="name", spread="everywhere")
+    flow.register_view("topics", "SELECT topic, SUM(ms) AS ms FROM clicks JOIN pages ON page = name GROUP BY topic")
+    clicks = session.sql("SELECT if(id % 10 = 0, 'about', 'home') AS page, id AS ms FROM range(10000)")
+    pages = session.sql("SELECT * FROM VALUES ('home', 'news'), ('about', 'us') AS pages (name, topic)")
+    assert flow.tick({"clicks": clicks, "pages": pages}).rows_in == 10_002
+    assert rows(flow.snapshot("topics")) == [("news", 45_000_000), ("us", 4_995_000)]
+    assert flow.frame("pages").count() == 2
+    flow.rescale(3, spread={"clicks": "by use", "pages": "by use"})
+    flow.tick("pages", [{"name": "about", "topic": "news"}])
+    assert rows(flow.snapshot("topics")) == [("news", 49_995_000)]
 
 
 def test_a_frame_of_a_view_stays_as_it_was(session, flow):
