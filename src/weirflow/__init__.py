@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow._version import __version__
 from weirflow.errors import WeirflowError
-from weirflow.types import ExplainMode, OperationState, OutputMode, Placement, Profile, SaveMode
+from weirflow.types import ExplainMode, OperationState, OutputMode, Placement, Profile, SaveMode, SourceSpread
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weirflow.session import Operation, Session
     from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
     from weirflow.spark.frame import DataFrame
+    from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.listeners import StreamingQueryListener
     from weirflow.streaming.query import StreamingQuery
@@ -28,6 +29,7 @@ __all__ = [
     "CheckpointStorage",
     "DataFrame",
     "DeltaBatch",
+    "DetachedQuery",
     "ExplainMode",
     "IncrementalFlow",
     "Lateness",
@@ -43,6 +45,7 @@ __all__ = [
     "Session",
     "Settings",
     "Sink",
+    "SourceSpread",
     "StepSummary",
     "StreamingDataFrame",
     "StreamingQuery",
@@ -58,6 +61,7 @@ _LATE = {
     "CheckpointStorage": "weirflow.checkpoint",
     "DataFrame": "weirflow.spark.frame",
     "DeltaBatch": "weirflow.ivm.zset",
+    "DetachedQuery": "weirflow.streaming.detached.query",
     "IncrementalFlow": "weirflow.ivm.flow",
     "Lateness": "weirflow.ivm.flow",
     "Operation": "weirflow.session",

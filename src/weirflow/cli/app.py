@@ -10,6 +10,7 @@ from weirflow.cli.doctor import doctor
 from weirflow.cli.explain import explain
 from weirflow.cli.options import spread
 from weirflow.cli.sql import sql
+from weirflow.cli.streams import streams
 from weirflow.cli.version import version
 
 app = typer.Typer(
@@ -35,7 +36,7 @@ def weirflow(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """SQL on Apache Spark from the shell.
+    """SQL and streaming queries on Apache Spark from the shell.
 
     [bold]Examples[/bold]
 
@@ -45,12 +46,15 @@ def weirflow(
 
       weirflow explain --mode stages -t orders=orders.csv "SELECT count(*) FROM orders"
 
+      weirflow streams start jobs.py:orders --path data
+
       weirflow doctor --start
     """
 
 
 for command in (sql, explain, doctor, version):
     app.command()(spread(command))
+app.add_typer(streams, name="streams")
 
 
 def main() -> None:

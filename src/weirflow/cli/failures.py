@@ -38,8 +38,13 @@ class Statement:
 
 
 @contextlib.contextmanager
-def reported(report: ReportOptions) -> Iterator[Statement]:
-    """Run a command's body. Whatever it raises is reported on stderr and becomes an exit code."""
+def reported(report: ReportOptions, *, interrupted: str = "Cancelled; nothing runs any more.") -> Iterator[Statement]:
+    """Run a command's body. Whatever it raises is reported on stderr and becomes an exit code.
+
+    Args:
+        report: how.
+        interrupted: what Ctrl-C has come to.
+    """
     statement = Statement()
     try:
         yield statement
@@ -49,7 +54,7 @@ def reported(report: ReportOptions) -> Iterator[Statement]:
         _discard_stdout()
         raise typer.Exit(NOBODY_READS) from None
     except KeyboardInterrupt:
-        _report(report, "OPERATION_CANCELLED", "Cancelled; nothing runs any more.")
+        _report(report, "OPERATION_CANCELLED", interrupted)
         raise typer.Exit(CANCELLED) from None
     except WeirflowError as error:
         position = error.position if isinstance(error, QueryError) else None

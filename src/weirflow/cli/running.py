@@ -14,9 +14,11 @@ from weirflow.cli.failures import CANCELLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from weirflow.cli.options import SessionOptions
     from weirflow.session import Session
+    from weirflow.streaming.detached.query import DetachedQuery
 
 T = TypeVar("T")
 
@@ -41,6 +43,12 @@ class Command:
             return self.session.operations.run_with_timeout(description, work, timeout)
         result: T = self.session.operations.submit(description, work).result()
         return result
+
+    def detach(self, function: str, name: str | None, at: Path | None) -> list[DetachedQuery]:
+        """Start queries in a process of their own; Ctrl-C ends that, too."""
+        with _starting_shown(self.session):
+            started = self.session.streams.detach(function, name=name, at=at)
+        return started if isinstance(started, list) else [started]
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from weirflow.config import Settings
     from weirflow.process.hosted import HostedFunction
     from weirflow.session.core import SessionCore
     from weirflow.session.operations import Operations
@@ -30,6 +31,18 @@ class SessionStreams:
     def spark(self) -> Any:
         """See ``StreamHost``."""
         return self._session.spark
+
+    @property
+    def spark_runs(self) -> bool:
+        """See ``StreamHost``."""
+        from weirflow.spark.local import has_driver  # noqa: PLC0415 - imports pyspark
+
+        return self.connect or has_driver()
+
+    @property
+    def settings(self) -> Settings:
+        """See ``StreamHost``."""
+        return self._session.settings
 
     @property
     def runner(self) -> Operations:

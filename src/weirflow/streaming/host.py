@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from weirflow.config import Settings
     from weirflow.types import Profile
 
 T = TypeVar("T")
@@ -19,6 +20,14 @@ class StreamHost(Protocol):
     @property
     def spark(self) -> Any:
         """The native session."""
+
+    @property
+    def spark_runs(self) -> bool:
+        """Whether there is a Spark that may have queries: a server, or one that was started."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, secrets included."""
 
     @property
     def connect(self) -> bool:

@@ -6,18 +6,20 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
+from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.events import EventBus
 from weirflow.streaming.saving import savepoints_of
 from weirflow.streaming.starting import adopt_query, start_query
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from weirflow.errors import WeirflowError
+    from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.launch import Launch
@@ -58,29 +60,94 @@ class StreamingQueryManager:
         handles = [self._handles.get(query_id) for query_id in list(self._runs)]
         return [query for query in handles if query is not None]
 
-    def get(self, name: str) -> StreamingQuery:
+    def get(self, name: str, at: str | os.PathLike[str] | None = None) -> StreamingQuery | DetachedQuery:
         """The running query of this name or id, also one that another client of the same server session has started.
 
-        The handle of such a query does not stop it when it is dropped.
+        The handle of such a query does not stop it when it is dropped. A detached query is found by its name, its id
+        or its job's name, also after its end.
+
+        Args:
+            name: the query's name or id.
+            at: the folder of detached jobs; by default the one under the Session's path.
 
         Raises:
             StreamNotFound: none is.
         """
-        running = self.active
-        for query in running:
+        for query in self.active:
             if name in (query.name, query.id):
                 return query
-        natives = self._host.run("list streams", lambda: list(self._host.spark.streams.active))
+        jobs = self._jobs(at) if at is not None or self._host.settings.path is not None else None
+        if jobs is not None and (detached := jobs.named(name)):
+            if len({one.name for one in detached}) > 1:
+                raise StreamNotFound(
+                    f"The job {name!r} has several queries.",
+                    hint=f"get one of {', '.join(one.name for one in detached)}",
+                )
+            return detached[0]
+        natives = self._natives()
         for native in natives:
             if name in (native.name, str(native.id)):
                 query = adopt_query(native, self._began, self._over)
                 self._handles[query.id] = query
                 return query
         known = [native.name for native in natives if native.name is not None]
+        known += [one.name for one in jobs.queries()] if jobs is not None else []
+        none = "none runs" if jobs is not None else "none runs here; at= says where detached ones are"
         raise StreamNotFound(
             f"No streaming query that runs has the name or id {name!r}.",
-            hint=did_you_mean(name, known) or (f"there are {', '.join(known)}" if known else "none runs"),
+            hint=did_you_mean(name, known) or (f"there are {', '.join(known)}" if known else none),
         )
+
+    @overload
+    def detach(
+        self,
+        function: Callable[[Any], StreamingQuery],
+        name: str | None = None,
+        at: str | os.PathLike[str] | None = None,
+    ) -> DetachedQuery: ...
+
+    @overload
+    def detach(
+        self,
+        function: Callable[[Any], Sequence[StreamingQuery]],
+        name: str | None = None,
+        at: str | os.PathLike[str] | None = None,
+    ) -> list[DetachedQuery]: ...
+
+    @overload
+    def detach(
+        self, function: str, name: str | None = None, at: str | os.PathLike[str] | None = None
+    ) -> DetachedQuery | list[DetachedQuery]: ...
+
+    def detach(
+        self,
+        function: Callable[[Any], StreamingQuery | Sequence[StreamingQuery]] | str,
+        name: str | None = None,
+        at: str | os.PathLike[str] | None = None,
+    ) -> DetachedQuery | list[DetachedQuery]:
+        """Run queries in a process of their own, a *job*, which outlives this one and is found again by name.
+
+        The function is called there, with a Session of the same settings, and returns the queries it has started: one,
+        or several in a list. This waits until it has. The job ends when all its queries have; what has ended is
+        started again by another ``detach`` under its name, and goes on from its checkpoint.
+
+        Args:
+            function: takes a Session; one of a script or notebook is sent as a copy, one of a module by name. Or where
+                it is: ``file.py:function`` or ``module:function``.
+            name: the job's name; by default the function's.
+            at: the folder of jobs, on this machine; by default ``jobs`` under the Session's path.
+
+        Raises:
+            AlreadyExists: a job of this name runs.
+            ConfigError: there is no place for jobs, the name cannot be one, or the function cannot be sent or
+                returns no query; nothing runs.
+            UserCodeError: the function raised; nothing runs. Errors of Weirflow's and Spark's are raised as such.
+        """
+        return self._jobs(at).start(function, name, self._host.settings)
+
+    def detached(self, at: str | os.PathLike[str] | None = None) -> list[DetachedQuery]:
+        """The queries of all jobs at a place, running and ended, by the names of their jobs; see ``detach``."""
+        return self._jobs(at).queries()
 
     def await_any(self, timeout: float | None = None) -> StreamingQuery | None:
         """Wait until one of the queries that run now has ended, and return it; None after ``timeout`` seconds.
@@ -149,6 +216,15 @@ class StreamingQueryManager:
             self._changed.wait_for(lambda: self._owner(run_id) is not None or not self._starting, _STOP_SECONDS)
             run = self._owner(run_id)
         return run.outcome(run_id) if run is not None else None
+
+    def _jobs(self, at: str | os.PathLike[str] | None) -> DetachedJobs:
+        return DetachedJobs(place_of_jobs(self._host.settings, at))
+
+    def _natives(self) -> list[Any]:
+        """The queries that Spark knows; none if there is no Spark, and none is started to look."""
+        if not self._host.spark_runs:
+            return []
+        return self._host.run("list streams", lambda: list(self._host.spark.streams.active))
 
     def _owner(self, run_id: str) -> QueryRun | None:
         return next((run for run in (*self._runs.values(), *self._ended) if run.had(run_id)), None)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.errors import ConfigError, UnsupportedError
+from weirflow.streaming.shown import as_html, as_text
+from weirflow.types import Delivery, OutputMode  # noqa: TC001 - records of jobs are read by these types
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.run import QueryRun
     from weirflow.streaming.savepoints import QuerySavepoint
     from weirflow.streaming.saving import QuerySaver
-    from weirflow.types import Delivery, OutputMode, QueryState
+    from weirflow.types import QueryState
 
 _STOP_SECONDS = 5.0
 
@@ -212,25 +213,11 @@ class StreamingQuery:
         return f"<StreamingQuery {self.name} {self._run.state()[0]}>"
 
     def __str__(self) -> str:
-        state, message = self._run.state()
-        last = self._run.last()
-        return "\n".join(
-            [f"{self.name}: {state}", *([f"  {message}"] if message else []), *([f"  {last}"] if last else [])]
-        )
+        return as_text(self.name, *self._run.state(), self._run.last())
 
     def _repr_html_(self) -> str:
         """The query and its last batches as an HTML table, for notebooks."""
-        rows = "".join(
-            f"<tr><td>{one.batch}</td><td>{one.input_rows}</td>"
-            f"<td>{'' if one.output_rows is None else one.output_rows}</td>"
-            f"<td>{one.processed_rows_per_second:.0f}</td><td>{one.watermark or ''}</td>"
-            f"<td>{one.state_rows}</td><td>{one.duration_ms}</td></tr>"
-            for one in self.recent_progress[-10:]
-        )
-        names = ("batch", "rows in", "rows out", "rows/s", "watermark", "state rows", "ms")
-        head = "".join(f"<th>{name}</th>" for name in names)
-        title = f"<p><b>{escape(self.name)}</b> {self._run.state()[0]}</p>"
-        return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return as_html(self.name, self._run.state()[0], self.recent_progress)
 
 
 def _abandon(run: QueryRun, forget: Any) -> None:

@@ -80,14 +80,17 @@ class QueryRun:
 
     def recent(self) -> list[QueryProgress]:
         """The last hundred batches, oldest first."""
-        now = [QueryProgress.from_json(one.json) for one in self.native.recentProgress]
+        now: list[QueryProgress] = []
+        with contextlib.suppress(Exception):  # Spark may be gone
+            now = [QueryProgress.from_json(one.json) for one in self.native.recentProgress]
         return [*(one for one in self._earlier if one.run_id != self.run_id), *now][-_KEPT:]
 
     def last(self) -> QueryProgress | None:
         """The last batch; None before the first."""
-        found = self.native.lastProgress
-        if found is not None:
-            return QueryProgress.from_json(found.json)
+        with contextlib.suppress(Exception):  # as above
+            found = self.native.lastProgress
+            if found is not None:
+                return QueryProgress.from_json(found.json)
         return self._earlier[-1] if self._earlier else None
 
     def wait(self, timeout: float | None = None) -> bool:

@@ -33,7 +33,7 @@ def test_help_names_the_commands_and_loads_neither_spark_nor_arrow():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert all(f" {command} " in done.stdout for command in ("sql", "explain", "doctor", "version"))
+    assert all(f" {command} " in done.stdout for command in ("sql", "explain", "streams", "doctor", "version"))
 
 
 @pytest.mark.parametrize("command", ["sql", "explain", "doctor"])

@@ -1,0 +1,92 @@
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from weirflow.config import load_settings
+from weirflow.errors import ConfigError, StorageError, StreamNotFound
+from weirflow.streaming.detached.folder import JobFolder
+from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from weirflow.streaming.detached.folder import JobFolder
+assert JobFolder(Path(sys.argv[1]), "job").lock() is not None
+print("locked", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("name", ["orders", "a", "1", "_x", "orders-2.v1", "café", "x" * 100])
+def test_a_name_is_a_folder(tmp_path, name):
+    folder = JobFolder(tmp_path, name)
+    folder.create()
+    assert (tmp_path / name / "log").is_file()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", ".x", "-x", "a/b", "../a", "a b", "a\n", "a\0", "x" * 101, "<lambda>"])
+def test_other_names_are_refused(tmp_path, name):
+    with pytest.raises(ConfigError, match="cannot be the name of a job"):
+        JobFolder(tmp_path, name)
+
+
+def test_the_folder_is_its_owners_alone(tmp_path):
+    folder = JobFolder(tmp_path / "new" / "jobs", "job")
+    folder.create()
+    folder.write_key(b"secret")
+    assert folder.key() == b"secret"
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.path.iterdir()} == {0o600}
+
+
+def test_a_job_runs_as_long_as_its_process(tmp_path):
+    folder = JobFolder(tmp_path, "job")
+    assert not folder.running
+    folder.create()
+    assert not folder.running
+    with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "locked\n"
+        assert folder.running
+        assert folder.lock() is None
+        holder.kill()
+    assert not folder.running
+    lock = folder.lock()
+    assert folder.running
+    os.close(lock)
+
+
+def test_a_damaged_record_is_named(tmp_path):
+    folder = JobFolder(tmp_path, "job")
+    folder.create()
+    assert folder.record() is None
+    (folder.path / "record.json").write_text('{"job": "job"')
+    with pytest.raises(StorageError, match="record of the job 'job' cannot be read"):
+        DetachedJobs(tmp_path).queries()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    folder = JobFolder(tmp_path / "file", "job")
+    assert not folder.running
+    with pytest.raises(ConfigError, match=r"'job' cannot have its folder in .*file"):
+        folder.create()
+
+
+def test_jobs_are_under_the_path_of_the_session_unless_it_is_said_where(tmp_path):
+    assert place_of_jobs(load_settings(path=tmp_path), None) == tmp_path / "jobs"
+    assert place_of_jobs(load_settings(), tmp_path / "there") == tmp_path / "there"
+    with pytest.raises(ConfigError, match="a Session without a path has none"):
+        place_of_jobs(load_settings(), None)
+    with pytest.raises(ConfigError, match="a folder of this machine, not at s3://bucket"):
+        place_of_jobs(load_settings(), "s3://bucket")
+
+
+def test_where_there_are_no_jobs_none_is_found(tmp_path):
+    jobs = DetachedJobs(tmp_path / "nowhere")
+    assert jobs.queries() == []
+    with pytest.raises(StreamNotFound, match="is called 'orders'") as raised:
+        jobs.required("orders")
+    assert raised.value.hint == "there are no jobs"
