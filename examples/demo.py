@@ -18,7 +18,7 @@ from weirflow import Session
 if TYPE_CHECKING:
     from weirflow import DeltaBatch
     from weirflow.session.attachment import Attachment
-    from weirflow.session.flows import SessionFlow
+    from weirflow.session.session_flow import SessionFlow
 
 # What happens in the shop; each list arrives as one file.
 DAY = [

@@ -14,8 +14,8 @@ from weirflow.sql.literals import duration_micros
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weirflow.session.flows import SessionFlow
     from weirflow.session.session import Session
+    from weirflow.session.session_flow import SessionFlow
 
 _NAME = re.compile(r"\w[\w .-]*")
 

@@ -1,155 +1,131 @@
-"""MERGE into a source: which rows match, which clause each is for, and what that does, as a delta."""
+"""MERGE into a source: one query that finds, for each row, the clause it is for and the values it is to have."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from weirflow.errors import DataError, SqlTypeError
-from weirflow.session.flow_changes import ROW, TARGET, Edit, assigned_columns, listed, numbers, quoted, with_numbers
-from weirflow.session.stored_values import column_named, columns_named, stored
+from weirflow.errors import SqlTypeError
+from weirflow.session.change_plan import CLAUSE, ROW, ChangePlan, Clause
+from weirflow.session.flow_changes import TARGET, assigned_columns, expression, listed, old_row, quoted
+from weirflow.session.stored_values import column_named, columns_named
 from weirflow.sql.change_statements import MergeClause, MergeDelete, MergeInsert, MergeUpdate, When
 from weirflow.sql.composed import ComposedSql, Fragment
 from weirflow.sql.parse import parse_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from weirflow.session.flow_changes import Changed, Incoming
+    from weirflow.session.flow_queries import Rows
+    from weirflow.sql.change_statements import Merge, Target
 
-    from weirflow.session.flow_changes import SourceRows
-    from weirflow.sql.change_statements import Merge
-
-_SOURCE = "_weirflow_source"
-_SOURCE_ROW = "_weirflow_source_row"
-_PAIRS = "_weirflow_pairs"
-_PAIR_ROW, _PAIR_SOURCE_ROW = "_weirflow_pair_row", "_weirflow_pair_source_row"
+_GIVEN = "_weirflow_given"
+_Value = Fragment | str | None
 
 
-def merge(statement: Merge, rows: SourceRows) -> Edit:
-    """MERGE: each clause does its part to the rows that are for it and for none before it.
-
-    Raises:
-        DataError: several rows of the source match one of the target.
-    """
-    return _Merging(statement, rows).edit()
-
-
-class _Merging:
-    def __init__(self, statement: Merge, rows: SourceRows) -> None:
-        self._statement = statement
-        self._rows = rows
-        self._target = quoted(statement.target.alias)
-        self._source = quoted(_alias(statement.source))
-        self._incoming = with_numbers(_distinct(rows.query(["SELECT * FROM ", statement.source], {})), _SOURCE_ROW)
-        self._removed: list[NDArray[np.int64]] = []
-        self._added: list[pa.Table] = []
-        self._moves_keys = False
-
-    def edit(self) -> Edit:
-        both = f" FROM {TARGET} AS {self._target} JOIN {_SOURCE} AS {self._source} ON ("
-        tables = {TARGET: self._rows.numbered, _SOURCE: self._incoming}
-        pairs = self._rows.query(
-            [f"SELECT {ROW}, {_SOURCE_ROW}", both, self._statement.on, "\n)"], tables
-        ).rename_columns([_PAIR_ROW, _PAIR_SOURCE_ROW])
-        matched = numbers(pairs.column(0))
-        self._require_one_match(matched)
-        joined = (
-            f" FROM {_PAIRS} JOIN {TARGET} AS {self._target} ON {ROW} = {_PAIR_ROW}"
-            f" JOIN {_SOURCE} AS {self._source} ON {_SOURCE_ROW} = {_PAIR_SOURCE_ROW}"
-        )
-        self._run(When.MATCHED, joined, {_PAIRS: pairs, **tables})
-        rest = _without(self._incoming, numbers(pairs.column(1)))
-        self._run(When.NOT_MATCHED, f" FROM {_SOURCE} AS {self._source}", {_SOURCE: rest})
-        left = _without(self._rows.numbered, matched)
-        self._run(When.NOT_MATCHED_BY_SOURCE, f" FROM {TARGET} AS {self._target}", {TARGET: left})
-        removed = np.unique(np.concatenate([np.zeros(0, np.int64), *self._removed]))
-        added = pa.concat_tables([self._rows.schema.empty_table(), *self._added])
-        return Edit(removed, added, self._moves_keys)
-
-    def _clauses(self, when: When) -> list[MergeClause]:
-        return [clause for clause in self._statement.clauses if clause.when is when]
-
-    def _require_one_match(self, matched: NDArray[np.int64]) -> None:
-        """As Spark: unless nothing is done to matching rows, or all of them are deleted."""
-        clauses = self._clauses(When.MATCHED)
-        if not clauses or clauses == [MergeClause(When.MATCHED, None, MergeDelete())]:
-            return
-        if len(np.unique(matched)) < len(matched):
-            raise DataError(
-                f"Several rows of the MERGE's source match one row of {self._rows.source.name!r}.",
-                hint="make the source's rows unique, by GROUP BY for instance",
-                condition="MERGE_CARDINALITY_VIOLATION",
-            )
-
-    def _run(self, when: When, tables_text: str, tables: Mapping[str, pa.Table]) -> None:
-        clauses = self._clauses(when)
-        for number, clause in enumerate(clauses):
-            chosen = [tables_text, *_choice(clauses, number)]
-            match clause.action:
-                case MergeDelete():
-                    self._removed.append(numbers(self._rows.query([f"SELECT {ROW}", *chosen], tables).column(0)))
-                case MergeUpdate() as action:
-                    self._update(action, chosen, tables)
-                case MergeInsert() as action:
-                    self._insert(action, chosen, tables)
-
-    def _update(self, action: MergeUpdate, chosen: list[str | Fragment], tables: Mapping[str, pa.Table]) -> None:
-        values: Sequence[Fragment | str | None]
-        if action.assignments is None:
-            columns, values = self._rows.schema.names, self._of_source()
-        else:
-            columns = assigned_columns(action.assignments, self._statement.target, self._rows.schema)
-            values = [assignment.value for assignment in action.assignments]
-        found = self._rows.query([f"SELECT {ROW}, ", *listed(values), *chosen], tables)
-        self._removed.append(numbers(found.column(0)))
-        self._added.append(self._rows.updated(found, columns))
-        # SET * leaves keys as they are where rows are matched by them, but nothing says that they are.
-        self._moves_keys |= bool({*columns} & {*self._rows.source.key})
-
-    def _insert(self, action: MergeInsert, chosen: list[str | Fragment], tables: Mapping[str, pa.Table]) -> None:
-        schema = self._rows.schema
-        values: Sequence[Fragment | str | None] = self._of_source() if action.values is None else action.values
-        columns = schema.names if action.columns is None else columns_named(schema, action.columns)
-        if len(values) != len(columns):
-            raise SqlTypeError(f"{len(values)} values for the {len(columns)} columns {', '.join(columns)}.")
-        found = self._rows.query(["SELECT ", *listed(values), *chosen], tables)
-        self._added.append(stored(schema, dict(zip(columns, found.columns, strict=True)), found.num_rows))
-
-    def _of_source(self) -> list[str]:
-        """For each column of the target, that of the source."""
-        known = self._incoming.schema
-        return [f"{self._source}.{quoted(column_named(known, name))}" for name in self._rows.schema.names]
+def merge(statement: Merge, changed: Changed) -> tuple[ChangePlan, Rows]:
+    """MERGE: each clause does its part to the rows that are for it and for none before it."""
+    incoming = changed.incoming(statement.source)
+    source_alias = quoted(source_name(statement.source))
+    schema = changed.source.schema
+    clauses, values = [], []
+    for number, clause in enumerate(statement.clauses):
+        action, given = _action(clause, statement.target, changed, incoming, source_alias)
+        clauses.append(action)
+        # Values are computed only for the rows of their clause: what others have may not fit them.
+        values += [[f"CASE WHEN {CLAUSE} = {number} THEN ", *expression(one), " END"] for one in given]
+    matching = [clause for clause in statement.clauses if clause.when is When.MATCHED]
+    plan = ChangePlan(
+        changed.source,
+        tuple(clauses),
+        is_merge=True,
+        matches=bool(matching),
+        # As Spark: several rows may match if nothing is done to matching rows, or all of them are deleted.
+        one_match=bool(matching) and matching != [MergeClause(When.MATCHED, None, MergeDelete())],
+    )
+    wanted = f"{CLAUSE} IS NOT NULL" + (f" OR ({ROW} IS NOT NULL AND {_GIVEN} IS NOT NULL)" if plan.one_match else "")
+    columns = [old_row(statement.target, schema), *([", "] if values else []), *listed(values)]
+    joined = f" FROM {TARGET} AS {quoted(statement.target.alias)} {_join(statement.clauses)} "
+    pieces = [
+        "SELECT * FROM (SELECT ",
+        f"{ROW}, ",
+        *_chosen(statement.clauses),
+        f" AS {CLAUSE}, ",
+        *columns,
+        f", {_GIVEN}{joined}",
+        *("(SELECT *, TRUE AS ", _GIVEN, " FROM "),
+        *incoming.pieces,
+        f"\n) AS {source_alias} ON (",
+        statement.on,
+        f"\n)) WHERE {wanted}",
+    ]
+    return plan, changed.query(pieces, {TARGET: changed.target(numbered=True), **incoming.tables})
 
 
-def _choice(clauses: Sequence[MergeClause], number: int) -> list[str | Fragment]:
-    """The condition that a row is for this clause: the first whose condition is true."""
-    if number == 0 and clauses[0].condition is None:
-        return []
-    pieces: list[str | Fragment] = [" WHERE CASE"]
-    for at, clause in enumerate(clauses[: number + 1]):
-        condition: list[str | Fragment] = ["TRUE"] if clause.condition is None else ["(", clause.condition, "\n)"]
-        pieces += [" WHEN ", *condition, f" THEN {at}"]
-    return [*pieces, f" END = {number}"]
-
-
-def _alias(source: Fragment) -> str:
+def source_name(source: Fragment) -> str:
     """What a MERGE calls its source."""
     query = ComposedSql(["SELECT * FROM ", source])
     return str(parse_query(query.text).args["from_"].this.alias_or_name)
 
 
-def _distinct(table: pa.Table) -> pa.Table:
-    for name in table.schema.names:
-        if table.schema.names.count(name) > 1:
+def require_distinct(columns: Sequence[str]) -> None:
+    """``SqlTypeError`` if the source of a MERGE has a column twice."""
+    for name in columns:
+        if columns.count(name) > 1:
             raise SqlTypeError(f"The MERGE's source has several columns {name!r}.", hint="rename them with AS")
-    return table
 
 
-def _without(table: pa.Table, taken: NDArray[np.int64]) -> pa.Table:
-    """The rows whose numbers are not taken."""
-    stays = np.ones(table.num_rows, np.bool_)
-    stays[taken] = False
-    return table.filter(pa.array(stays))
+def _action(
+    clause: MergeClause, target: Target, changed: Changed, incoming: Incoming, source_alias: str
+) -> tuple[Clause, Sequence[_Value]]:
+    """What a clause does, and the values that it gives."""
+    schema = changed.source.schema
+
+    def of_source() -> list[str]:
+        """For each column of the target, that of the source."""
+        return [f"{source_alias}.{quoted(column_named(incoming.columns, name))}" for name in schema.names]
+
+    match clause.action:
+        case MergeDelete():
+            return Clause(removes=True), ()
+        case MergeUpdate(assignments=None):
+            return Clause(removes=True, columns=tuple(schema.names)), of_source()
+        case MergeUpdate(assignments=assignments):
+            columns = assigned_columns(assignments or (), target, schema)
+            return Clause(removes=True, columns=tuple(columns)), [one.value for one in assignments or ()]
+        case MergeInsert() as action:
+            values: Sequence[_Value] = of_source() if action.values is None else action.values
+            columns = schema.names if action.columns is None else columns_named(schema.names, action.columns)
+            if len(values) != len(columns):
+                raise SqlTypeError(f"{len(values)} values for the {len(columns)} columns {', '.join(columns)}.")
+            return Clause(removes=False, columns=tuple(columns)), values
+
+
+def _join(clauses: Sequence[MergeClause]) -> str:
+    """The join that keeps the rows that clauses are for."""
+    kinds = {clause.when for clause in clauses}
+    if When.NOT_MATCHED in kinds:
+        return "FULL JOIN" if When.NOT_MATCHED_BY_SOURCE in kinds else "RIGHT JOIN"
+    return "LEFT JOIN" if When.NOT_MATCHED_BY_SOURCE in kinds else "JOIN"
+
+
+def _chosen(clauses: Sequence[MergeClause]) -> list[str | Fragment]:
+    """The number of the clause that a row is for: of those of its kind the first whose condition is true."""
+    return [
+        f"CASE WHEN {ROW} IS NULL THEN ",
+        *_first(clauses, When.NOT_MATCHED),
+        f" WHEN {_GIVEN} IS NULL THEN ",
+        *_first(clauses, When.NOT_MATCHED_BY_SOURCE),
+        " ELSE ",
+        *_first(clauses, When.MATCHED),
+        " END",
+    ]
+
+
+def _first(clauses: Sequence[MergeClause], when: When) -> list[str | Fragment]:
+    pieces: list[str | Fragment] = []
+    for number, clause in enumerate(clauses):
+        if clause.when is when:
+            condition = ["TRUE"] if clause.condition is None else expression(clause.condition)
+            pieces += [" WHEN ", *condition, f" THEN {number}"]
+    return ["CASE", *pieces, " END"] if pieces else ["CAST(NULL AS INT)"]

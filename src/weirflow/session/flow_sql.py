@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weirflow.errors import QueryError, TableNotFound
 from weirflow.session.flow_statements import FlowStatements
 from weirflow.session.flows import Flows
-from weirflow.session.shown_relations import ShownRelations
+from weirflow.session.shown_relations import ShownRelations, words
 from weirflow.sql.parameters import with_literals
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class FlowSql:
         try:
             return run(self._shown.show(query))
         except TableNotFound as error:
-            if not self.flows.open_kept():
+            if not self.flows.open_kept(words(query)):
                 error.hint = error.hint or self.flows.unopened
                 raise
         return run(self._shown.show(query))

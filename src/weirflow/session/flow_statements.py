@@ -11,12 +11,17 @@ from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.source import Lateness
 from weirflow.ivm.flow.state import FlowState
-from weirflow.session.flow_changes import SourceRows, delete, insert, update
+from weirflow.session.flow_changes import delete, insert, update
+from weirflow.session.flow_listings import description, explanation, listing
 from weirflow.session.flow_merge import merge
 from weirflow.session.flow_queries import FlowQueries, placed
+from weirflow.session.local_change import LocalChange
+from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
+from weirflow.session.spread_change import SpreadChange
 from weirflow.sql.composed import ComposedSql, Fragment
 from weirflow.sql.flow_statements import (
     Change,
+    CreateFlow,
     CreateSource,
     CreateView,
     Delete,
@@ -35,11 +40,10 @@ from weirflow.sql.flow_statements import (
 from weirflow.sql.relation_name import RelationName
 from weirflow.sql.statements import is_about_flows
 from weirflow.sql.table_references import table_references
-from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow.summary import StepSummary
-    from weirflow.session.flows import Flows, SessionFlow
+    from weirflow.session.flows import Flow, Flows
     from weirflow.session.session import Session
     from weirflow.session.shown_relations import ShownRelations
 
@@ -66,6 +70,8 @@ class FlowStatements:
         match read_statement(sql):
             case None:
                 return None
+            case CreateFlow() as statement:
+                return self._create_flow(statement)
             case CreateSource() as statement:
                 return self._create_source(statement)
             case CreateView() as statement:
@@ -87,6 +93,16 @@ class FlowStatements:
 
     # What flows are made of
 
+    def _create_flow(self, statement: CreateFlow) -> pa.Table:
+        known = self._flows.named(statement.name)
+        if known is None:
+            self._flows.open(statement.name, partitions=statement.partitions or None)
+        elif not statement.if_not_exists:
+            raise AlreadyExists(
+                f"There is a flow {known.name!r} already.", hint="choose another name, or say IF NOT EXISTS"
+            )
+        return _nothing()
+
     def _create_source(self, statement: CreateSource) -> pa.Table:
         flow = self._flow_for(statement.name)
         name = statement.name.name
@@ -96,6 +112,7 @@ class FlowStatements:
             self._refuse_taken(flow, statement.name)
             lateness = Lateness(*statement.lateness) if statement.lateness else None
             flow.register_source(name, statement.schema, key=statement.key, dedup=statement.dedup, lateness=lateness)
+            _settle(flow, name)
         return _nothing()
 
     def _create_view(self, statement: CreateView, sql: str) -> pa.Table:
@@ -116,6 +133,7 @@ class FlowStatements:
             except TableNotFound as error:
                 raise self._not_in_flow(error, flow, query) from None
             flow.register_view(statement.name.name, query.text, mode=mode, materialized=materialized)
+            _settle(flow, statement.name.name)
         return _nothing()
 
     def _drop(self, statement: Drop) -> pa.Table:
@@ -141,47 +159,15 @@ class FlowStatements:
                 hint = did_you_mean(statement.flow, known) or f"there is {', '.join(known) or 'none'}"
                 raise ConfigError(f"No flow is called {statement.flow!r}.", hint=hint)
             flows = (named,)
-        wants_sources = statement.kind is Kind.SOURCE
-        found = [
-            (flow, one)
-            for flow in sorted(flows, key=lambda flow: flow.name)
-            for one in sorted(flow.describe().relations, key=lambda one: one.name)
-            if (one.kind == "source") == wants_sources
-        ]
-        table = pa.table(
-            {
-                "flow": pa.array([flow.name for flow, _ in found], pa.string()),
-                "name": pa.array([one.name for _, one in found], pa.string()),
-                "rows": pa.array([one.rows for _, one in found], pa.int64()),
-            }
-        )
-        if wants_sources:
-            keys = [", ".join(flow.source(one.name).key) or None for flow, one in found]
-            return table.append_column("key", pa.array(keys, pa.string()))
-        table = table.append_column("mode", pa.array([one.kind for _, one in found], pa.string()))
-        return table.append_column("reads", pa.array([", ".join(one.reads) for _, one in found], pa.string()))
+        return listing(flows, statement.kind)
 
     def _describe(self, statement: Describe) -> pa.Table:
-        flow, name = self._found(statement.name, statement.kind)
-        with flow.exclusive():
-            info = next(one for one in flow.describe().relations if one.name == name)
-            rows = [(field.name, type_name(field.type)) for field in flow.schema(name)]
-            about = {
-                "Flow": flow.name,
-                "Mode": info.kind,
-                "Rows": "not kept" if info.rows is None else str(info.rows),
-                "Epoch": str(flow.epoch),
-            }
-            if name in flow.sources and flow.source(name).key:
-                about["Key"] = ", ".join(flow.source(name).key)
-        rows += [("", ""), ("# Incremental", ""), *about.items()]
-        titles = ("col_name", "data_type")
-        return pa.table({title: pa.array([row[at] for row in rows], pa.string()) for at, title in enumerate(titles)})
+        return description(*self._found(statement.name, statement.kind))
 
     def _explain(self, statement: Explain, sql: str) -> pa.Table:
         if isinstance(statement.what, RelationName):
             flow, name = self._found(statement.what, None)
-            return _plan(flow.explain(name))
+            return _plan(explanation(flow, name))
         read = self._flow_read(statement.what)
         query = ComposedSql([statement.what])
         if read is None:
@@ -197,33 +183,36 @@ class FlowStatements:
         """One statement is one tick: if it fails, in a view for instance, nothing has happened and nothing waits."""
         named = change.target if isinstance(change, Insert) else change.target.name
         flow, name = self._found(named, Kind.SOURCE)
-        queries = FlowQueries(self._session, self._flows, self._shown, flow, sql)
-        with flow.exclusive():
+        with FlowQueries(self._session, self._flows, self._shown, flow, sql) as queries, flow.exclusive():
             waits = flow.pending
-            rows = SourceRows(flow, name, queries)
+            changed = (
+                SpreadChange(flow, name, queries)
+                if isinstance(flow, PartitionedIncrementalFlow)
+                else LocalChange(flow, name, queries)
+            )
             match change:
                 case Insert():
-                    edit = insert(change, rows)
+                    plan, found = insert(change, changed)
                 case Delete():
-                    edit = delete(change, rows)
+                    plan, found = delete(change, changed)
                 case Update():
-                    edit = update(change, rows)
+                    plan, found = update(change, changed)
                 case Merge():
-                    edit = merge(change, rows)
+                    plan, found = merge(change, changed)
             try:
-                return _summary(flow.tick(name, rows.delta(edit)))
+                return _summary(changed.tick(plan, found))
             finally:
                 if not waits:
                     flow.discard()
 
     # Inner workings
 
-    def _flow_for(self, name: RelationName) -> SessionFlow:
+    def _flow_for(self, name: RelationName) -> Flow:
         """The flow that something new belongs to."""
         wanted = name.flow or _DEFAULT_FLOW
-        return self._flows.named(wanted) or self._flows.open(wanted, options={})
+        return self._flows.named(wanted) or self._flows.open(wanted)
 
-    def _found(self, name: RelationName, kind: Kind | None) -> tuple[SessionFlow, str]:
+    def _found(self, name: RelationName, kind: Kind | None) -> tuple[Flow, str]:
         """The flow of a source or view and its name there; an error if there is none, or of the other kind."""
         found = self._flows.find(name)
         if found is None:
@@ -240,7 +229,7 @@ class FlowStatements:
             )
         return found
 
-    def _flow_read(self, query: Fragment) -> SessionFlow | None:
+    def _flow_read(self, query: Fragment) -> Flow | None:
         """The flow whose sources and views a query reads; None if it reads none."""
         for reference in table_references(query.text):
             name = reference.relation
@@ -249,7 +238,7 @@ class FlowStatements:
                 return found[0]
         return None
 
-    def _refuse_taken(self, flow: SessionFlow, name: RelationName) -> None:
+    def _refuse_taken(self, flow: Flow, name: RelationName) -> None:
         if _has((*flow.sources, *flow.views), name.name):
             raise AlreadyExists(
                 f"The flow {flow.name!r} already has a source or view {name.name!r}.",
@@ -261,7 +250,7 @@ class FlowStatements:
                 hint=f"choose another name, or name the flow too, as in shop.{name.name}",
             )
 
-    def _not_in_flow(self, error: TableNotFound, flow: SessionFlow, query: ComposedSql) -> TableNotFound:
+    def _not_in_flow(self, error: TableNotFound, flow: Flow, query: ComposedSql) -> TableNotFound:
         """The error for a view that reads what its flow does not have, with a word on who has it."""
         for reference in table_references(query.text):
             name = reference.relation
@@ -278,7 +267,17 @@ class FlowStatements:
         return error
 
 
-def _without_own_flow(query: ComposedSql, flow: SessionFlow) -> ComposedSql:
+def _settle(flow: Flow, name: str) -> None:
+    """Have what was registered compiled, filled and written down; if that fails it is gone again."""
+    try:
+        flow.schema(name)
+    except BaseException:
+        if name in (*flow.sources, *flow.views):
+            flow.drop(name)
+        raise
+
+
+def _without_own_flow(query: ComposedSql, flow: Flow) -> ComposedSql:
     """The query with the names of the flow's own sources and views alone, as views have them."""
     known = {one.casefold(): one for one in (*flow.sources, *flow.views)}
     edits = []

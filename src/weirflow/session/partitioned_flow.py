@@ -9,8 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.program import Mode
+from weirflow.ivm.flow.query import explain_query
+from weirflow.ivm.flow.source import declared
+from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.session.feeds import Feeds, check_name
+from weirflow.session.kept_flows import KeptFlows
+from weirflow.session.late_rows import CountLate
 from weirflow.session.leadership import Leadership
 from weirflow.session.spark_stages import SparkStages
 from weirflow.session.table_sink import TableTarget
@@ -62,18 +68,18 @@ class PartitionedIncrementalFlow(PartitionedFlow):
     ) -> None:
         self._session = session
         self._temporary: str | None = None
-        uri = self._place(name, path)
-        stages = SparkStages(session)
-        shards = partitions if partitions is not None else stages.parallelism
-        store = self._metadata(metadata)
-        self._leadership = None if store is None else Leadership(store, uri, name, lease_seconds, wait)
-        lease = None if self._leadership is None else self._leadership.lease
+        self._leadership: Leadership | None = None
+        self._stages = SparkStages(session)
         try:
-            super().__init__(uri, shards, stages, name=name, lease=lease, **options)
+            uri = self._place(name, path)
+            shards = partitions if partitions is not None else self._stages.parallelism
+            store = self._metadata(metadata)
+            self._leadership = None if store is None else Leadership(store, uri, name, lease_seconds, wait)
+            lease = None if self._leadership is None else self._leadership.lease
+            super().__init__(uri, shards, self._stages, name=name, lease=lease, **options)
         except BaseException:
             self._let_go()
             raise
-        self._stages = stages
         self._feeds = Feeds(session, self)
 
     def frame(self, view: str) -> DataFrame:
@@ -111,6 +117,21 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         folder = local / "streams" / chosen if checkpoint is None and local is not None else checkpoint
         return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=None)
 
+    def too_late(self, source: str, rows: DataFrame) -> int:
+        """How many of these rows of a source would go to the late side output; they are counted where they are."""
+        with self._lock:
+            work = CountLate(self.source(source), self._coordinator.commit.watermarks.get(source))
+            return sum(map(int, self._stages.over(rows, work)))
+
+    def explain_query(self, query: str, *, mode: Mode | str = Mode.AUTO) -> str:
+        """How a query would be maintained if it were a view; raises what ``register_view`` would."""
+        with self._lock:
+            self._define()
+            state = FlowState(self._stages.engine)
+            for name in self.readable:
+                state.add_source(declared(name, self._schema(name), key=None, dedup=False, lateness=None))
+            return explain_query(state, query, Mode(mode))
+
     def alive_nodes(self) -> tuple[Node, ...]:
         """The processes that coordinate flows of the metadata store and were heard of lately; none without a store."""
         return () if self._leadership is None else self._leadership.store.alive_nodes()
@@ -126,15 +147,13 @@ class PartitionedIncrementalFlow(PartitionedFlow):
     # Inner workings
 
     def _place(self, name: str, path: str | Path | None) -> str:
-        settings, profile = self._session.settings, self._session.describe().profile
         if path is not None:
             return str(path if "://" in str(path) else Path(path).expanduser().absolute())
         check_name(name)
-        if profile is Profile.SINGLE_NODE_DURABLE and settings.path is not None:
-            return str(settings.path / "partitioned" / name)
-        if profile is Profile.DISTRIBUTED_DURABLE and settings.checkpoint_uri is not None:
-            return f"{settings.checkpoint_uri.rstrip('/')}/flows/{name}"
-        if settings.placement is Placement.DISTRIBUTED:
+        root = KeptFlows(self._session).root
+        if root is not None:
+            return f"{root}/{name}"
+        if self._session.settings.placement is Placement.DISTRIBUTED:
             raise ConfigError(
                 "A partitioned flow needs a place that this process and all executors reach.",
                 hint="pass path= with a shared folder or an object store, or use the profile distributed-durable",
@@ -154,6 +173,7 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         return None
 
     def _let_go(self) -> None:
+        self._stages.close()
         if self._leadership is not None:
             self._leadership.end()
         if self._temporary is not None:

@@ -39,12 +39,12 @@ class SparkRecompute:
         return result.cast(as_views_have_it(result.schema))
 
     def _frame(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
-        from weirflow.spark.arrow import spark_table  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
 
         if self._native is None:
             self._native = self._open_session()
         for name, table in tables.items():
-            self._native.createDataFrame(spark_table(table)).createOrReplaceTempView(f"`{name}`")
+            arrow_frame(self._native, table).createOrReplaceTempView(f"`{name}`")
         return self._native.sql(sql)
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.session.flow_sql import FlowSql
-    from weirflow.session.flows import SessionFlow
     from weirflow.session.operation import Submitted
     from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
     from weirflow.session.profiles import Stores
+    from weirflow.session.session_flow import SessionFlow
     from weirflow.spark.frame import DataFrame
     from weirflow.spark.stages import Stage
     from weirflow.state import StateDescriptor
@@ -186,10 +186,7 @@ class Session(Tables):
                 Session, over as many as Spark runs at a time.
             options: those of ``IncrementalFlow``, or of ``PartitionedIncrementalFlow``.
         """
-        flows = self._flows_sql().flows
-        if partitions is None and self._settings.placement is not Placement.DISTRIBUTED:
-            return flows.open(name, options=options)
-        return flows.open_partitioned(name, partitions=partitions, options=options)
+        return self._flows_sql().flows.open(name, partitions=partitions, options=options)
 
     def metrics(self) -> str:
         """What the flows of this process have done and hold, in Prometheus' text format; starts nothing.
@@ -265,8 +262,10 @@ class Session(Tables):
 
     def _has_flows(self) -> bool:
         """Whether flows are open, or kept and not open yet."""
+        if self._flow_sql is not None or self._stores.profile is Profile.DISTRIBUTED_DURABLE:
+            return True
         path = self._settings.path
-        return self._flow_sql is not None or (path is not None and (path / "flows").is_dir())
+        return path is not None and any((path / folder).is_dir() for folder in ("flows", "partitioned"))
 
     def _flows_sql(self) -> FlowSql:
         with self._lock:

@@ -13,12 +13,9 @@ from weirflow.sql.relation_name import RelationName
 from weirflow.sql.table_references import table_references
 
 if TYPE_CHECKING:
-    from weirflow.session.flows import Flows, SessionFlow
-    from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
+    from weirflow.session.flows import Flow, Flows
     from weirflow.session.session import Session
     from weirflow.spark.frame import DataFrame
-
-    ShownFlow = SessionFlow | PartitionedIncrementalFlow
 
 _WORD = re.compile(r"\w+")
 
@@ -29,7 +26,7 @@ class ShownRelations:
     def __init__(self, session: Session, flows: Flows) -> None:
         self._session = session
         self._flows = flows
-        self._shown: dict[str, tuple[ShownFlow, str, int]] = {}
+        self._shown: dict[str, tuple[Flow, str, int]] = {}
         self._frames: dict[str, DataFrame] = {}
 
     def show(self, query: str) -> str:
@@ -42,15 +39,15 @@ class ShownRelations:
             ConfigError: the query reads a name that several flows have.
         """
         self._forget_gone()
-        words = {word.casefold() for word in _WORD.findall(query)}
-        wanted: dict[str, list[tuple[ShownFlow, str]]] = {}
-        for flow in self._flows.shown:
+        used = words(query)
+        wanted: dict[str, list[tuple[Flow, str]]] = {}
+        for flow in self._flows.opened:
             for name in flow.readable:
-                if name.casefold() in words:
+                if name.casefold() in used:
                     wanted.setdefault(name.casefold(), []).append((flow, name))
         if not wanted:
             return query
-        chosen: dict[ShownFlow, dict[str, str]] = {}
+        chosen: dict[Flow, dict[str, str]] = {}
         edits = []
         for table, flow, name, span in self._qualified(query):
             chosen.setdefault(flow, {})[table] = name
@@ -74,7 +71,7 @@ class ShownRelations:
         spark = self._session.spark
         return bool(self._session.operations.run("look up", lambda: spark.catalog.tableExists(quoted)))
 
-    def forget(self, flow: ShownFlow, name: str) -> None:
+    def forget(self, flow: Flow, name: str) -> None:
         """Remove what was registered for a source or view."""
         for table in [table for table, (one, shown, _) in self._shown.items() if (one, shown) == (flow, name)]:
             with suppress(TableNotFound):  # its user may have dropped it
@@ -88,10 +85,10 @@ class ShownRelations:
             if flow.closed or name not in flow.readable:
                 self.forget(flow, name)
 
-    def _qualified(self, query: str) -> list[tuple[str, ShownFlow, str, tuple[int, int, str]]]:
+    def _qualified(self, query: str) -> list[tuple[str, Flow, str, tuple[int, int, str]]]:
         """For each ``flow.name`` in the query: its table, flow and name, and what to write instead."""
         folded = query.casefold()
-        flows = {flow.name.casefold(): (number, flow) for number, flow in enumerate(self._flows.shown)}
+        flows = {flow.name.casefold(): (number, flow) for number, flow in enumerate(self._flows.opened)}
         if "." not in query or not any(name in folded for name in flows):
             return []
         found = []
@@ -108,13 +105,13 @@ class ShownRelations:
             found.append((table, flow, name, (reference.start, reference.end, f"`{table}`{alias}")))
         return found
 
-    def _refuse_ambiguous(self, query: str, having: list[tuple[ShownFlow, str]]) -> None:
+    def _refuse_ambiguous(self, query: str, having: list[tuple[Flow, str]]) -> None:
         name = having[0][1]
         read = {reference.parts[0].casefold() for reference in table_references(query) if len(reference.parts) == 1}
         if name.casefold() in read and not self.is_own_table(RelationName(None, name)):
             raise ambiguous(name, [flow for flow, _ in having])
 
-    def _register(self, flow: ShownFlow, names: dict[str, str]) -> None:
+    def _register(self, flow: Flow, names: dict[str, str]) -> None:
         """Register sources and views of a flow, by the names of their tables, at one epoch."""
         stale = {table: name for table, name in names.items() if self._shown.get(table) != (flow, name, flow.epoch)}
         if not stale:
@@ -126,3 +123,8 @@ class ShownRelations:
             frames[name].createOrReplaceTempView(f"`{table}`")
             self._shown[table] = (flow, name, epoch)
             self._frames[table] = frames[name]  # which keeps the files that it reads
+
+
+def words(query: str) -> set[str]:
+    """All words of a query, one of which may be a source or view."""
+    return {word.casefold() for word in _WORD.findall(query)}

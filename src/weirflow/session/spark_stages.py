@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.compiler.program import Engine
     from weirflow.ivm.partitioned.moving import ReadRows, SplitRows
     from weirflow.ivm.partitioned.reports import ShardReport, StageTask
     from weirflow.session.session import Session
@@ -27,8 +28,9 @@ class SparkStages:
         from weirflow.spark.shard_jobs import ShardJobs  # noqa: PLC0415 - imports pyspark
 
         self._session = session
-        self._jobs: ShardJobs = ShardJobs(lambda: _own_session(session), session.operations.run)
-        self._recompute = SparkRecompute(lambda: _own_session(session), session.operations.run)
+        self._own: list[Any] = []
+        self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run)
+        self._recompute = SparkRecompute(self._open, session.operations.run)
 
     @property
     def runs(self) -> str:
@@ -48,6 +50,10 @@ class SparkStages:
 
     def split(self, frame: Any, work: SplitRows) -> list[bytes]:
         """See ``StageExecutor``: the frame's tasks write files; what comes here are their names."""
+        return self.over(frame, work)
+
+    def over(self, frame: Any, work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]) -> list[bytes]:
+        """Run ``work`` on the partitions of a frame, where they are; returns what it says."""
         return self._jobs.over(frame, work)
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
@@ -72,11 +78,33 @@ class SparkStages:
         result = self._session.operations.run("run a query", frame.toArrow)
         return result.cast(as_views_have_it(result.schema))
 
+    @property
+    def engine(self) -> Engine:
+        """What plans queries that have no delta rule."""
+        return self._recompute
+
     def rows(self, schema: pa.Schema, shards: int, work: ReadRows) -> Any:
         """A native frame of the Session's, of the rows that ``work`` reads."""
         from weirflow.spark.shard_jobs import rows_of_shards  # noqa: PLC0415 - imports pyspark
 
         return rows_of_shards(self._session.spark, schema, shards, work)
+
+    def close(self) -> None:
+        """Let go of the native sessions that were opened for this."""
+        while self._own:
+            from weirflow.spark.connect import close_connect  # noqa: PLC0415 - needs the extra connect
+
+            close_connect(self._own.pop())
+
+    def _open(self) -> Any:
+        """A native session beside the Session's own, whose settings can be changed."""
+        native = self._session.spark
+        if hasattr(native, "newSession"):
+            return native.newSession()
+        from weirflow.spark.connect import clone_connect  # noqa: PLC0415 - needs the extra connect
+
+        self._own.append(clone_connect(native))
+        return self._own[-1]
 
 
 @dataclass(frozen=True)
@@ -89,9 +117,3 @@ class StageOnShard:
         """Parcels in, parcels out."""
         sent = run_stage(decode_task(self.task), shard, (decode_parcel(data) for data in parcels), where)
         return ((target, encode_parcel(parcel)) for target, parcel in sent)
-
-
-def _own_session(session: Session) -> Any:
-    """A native session beside the Session's own, whose settings can be changed."""
-    native = session.spark
-    return native.newSession() if hasattr(native, "newSession") else native.cloneSession()

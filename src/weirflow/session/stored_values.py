@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-def column_named(schema: pa.Schema, name: str) -> str:
-    """The column of this name in any case, as the schema spells it; ``ColumnNotFound`` if there is none."""
-    for known in schema.names:
-        if known.casefold() == name.casefold():
-            return str(known)
-    hint = did_you_mean(name, schema.names) or f"the columns are {', '.join(schema.names)}"
+def column_named(known: Sequence[str], name: str) -> str:
+    """The column of this name in any case, as it is spelled among the known ones; ``ColumnNotFound`` if it is not."""
+    for one in known:
+        if one.casefold() == name.casefold():
+            return str(one)
+    hint = did_you_mean(name, known) or f"the columns are {', '.join(known)}"
     raise ColumnNotFound(f"The source has no column {name!r}.", hint=hint)
 
 
-def columns_named(schema: pa.Schema, names: Sequence[str]) -> list[str]:
+def columns_named(known: Sequence[str], names: Sequence[str]) -> list[str]:
     """``column_named`` for several, none of them twice."""
-    found = [column_named(schema, name) for name in names]
+    found = [column_named(known, name) for name in names]
     for name in found:
         if found.count(name) > 1:
             raise SqlTypeError(f"The column {name!r} is given twice.")

@@ -17,8 +17,8 @@ from weirflow.sql.types import nullable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.session.flows import SessionFlow
     from weirflow.session.session import Session
+    from weirflow.session.session_flow import SessionFlow
     from weirflow.session.table_changes import TableChanges
 
 

@@ -99,10 +99,9 @@ class Tables(SessionCore):
         """Tabular Python data as a frame, without giving it a name; see ``register`` for what is taken."""
         if self._is_frame(data):
             return self._frame("frame", lambda _: data)
-        from weirflow.spark.arrow import spark_table  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
 
-        table = spark_table(data)
-        return self._frame("from_arrow", lambda spark: spark.createDataFrame(table))
+        return self._frame("from_arrow", lambda spark: arrow_frame(spark, data))
 
     def tables(self) -> list[str]:
         """The names SQL can use without qualification: registered ones and tables of the current schema."""

@@ -59,6 +59,16 @@ def spark_table(data: Any) -> pa.Table:
     )
 
 
+def arrow_frame(session: Any, data: Any) -> Any:
+    """A native frame of a session's, of what ``spark_table`` takes."""
+    table = spark_table(data)
+    if table.num_rows:
+        return session.createDataFrame(table)
+    # Over Spark Connect, a table without rows has no columns but those that are given.
+    ntz = session.conf.get("spark.sql.timestampType") == "TIMESTAMP_NTZ"
+    return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=ntz))
+
+
 def _spark_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return to_spark_type(column)

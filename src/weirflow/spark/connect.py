@@ -85,8 +85,16 @@ def connect(endpoint: str, token: str | None, timeout: float = CONNECT_SECONDS) 
     return session
 
 
+def clone_connect(session: SparkSession) -> SparkSession:
+    """Another session beside one of ``connect``, with its settings and tables; ``close_connect`` is for it, too."""
+    clone = session.cloneSession()
+    clone.client.set_retry_policies([_Patience()])
+    _opened(clone)
+    return clone
+
+
 def close_connect(session: SparkSession) -> None:
-    """Release a session of ``connect`` on the server and close its channel; does nothing the second time.
+    """Release a session of these two on the server and close its channel; does nothing the second time.
 
     Takes seconds even when the server is gone or silent: then the server's own idle timeout is left to
     release what it holds. Operations still running in other threads fail.

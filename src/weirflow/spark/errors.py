@@ -32,6 +32,7 @@ from weirflow.errors import (
     WeirflowError,
     did_you_mean,
 )
+from weirflow.spark.relayed_errors import relayed_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -131,7 +132,7 @@ def _from_pyspark(error: PySparkException, table_names: TableNames | None) -> We
     if type(error).__name__ in {"SparkConnectGrpcException", "RetriesExceeded"}:
         return _from_connect(text)
     if isinstance(error, PythonException):
-        return UserCodeError(_python_traceback(text))
+        return _from_python(text)
     if isinstance(error, StreamingQueryException):
         return _from_stream(text)
     condition = error.getCondition()
@@ -146,12 +147,17 @@ def _from_pyspark(error: PySparkException, table_names: TableNames | None) -> We
     )
 
 
+def _from_python(text: str) -> QueryError:
+    """From what a Python function on an executor raised: ours as it was, others with their traceback."""
+    return relayed_error(text) or UserCodeError(_python_traceback(text))
+
+
 def _from_stream(text: str) -> WeirflowError:
     """Of a streaming query's end what caused it, without the query's id, offsets and plan around it."""
     before, found, after = text.partition(_STREAM_ENDED)
     cause = (after if found else before).partition(_STREAM_DETAILS)[0]
     if _TRACEBACK in cause:
-        return UserCodeError(_python_traceback(cause))
+        return _from_python(cause)
     if match := _JAVA_MESSAGE.search(cause):
         kind = _kind(match.group(1), match.group(3))
         return kind(match.group(2).strip(), condition=match.group(1), position=_position(cause, ""))
@@ -182,7 +188,7 @@ def _from_java(error: Py4JError, table_names: TableNames | None) -> WeirflowErro
             messages.append(str(thrown.getMessage() or thrown.toString()))
     for message in messages:
         if _TRACEBACK in message:
-            return UserCodeError(_python_traceback(message))
+            return _from_python(message)
         match = _JAVA_MESSAGE.search(message)
         if match and match.group(1) not in _TELLING_NOTHING:
             return _kind(match.group(1), match.group(3))(match.group(2).strip(), condition=match.group(1))

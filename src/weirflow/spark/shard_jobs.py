@@ -168,8 +168,9 @@ class _RowsFunction:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = to_arrow_schema(self.columns)
-        for _ in batches:
-            for batch in self.work(_partition()):
+        # The shards are the numbers in the rows: in a union, say, a frame's partitions are not the first ones.
+        for shard in (shard for numbers in batches for shard in numbers.column(0).to_pylist()):
+            for batch in self.work(shard):
                 yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
 
 

@@ -59,11 +59,15 @@ class ComposedSql:
         return None
 
     def position_in(self, statement: str, position: SqlPosition | None) -> SqlPosition | None:
-        """The place in the statement that a position in this text stands for; None if it stands for none."""
+        """The place in the statement that a position in this text stands for; None if it stands for none.
+
+        A position in some other text, which has something else there, stands for none.
+        """
         if position is None:
             return None
         lines = self.text.splitlines(keepends=True)
-        start = self.origin(sum(len(line) for line in lines[: position.line - 1]) + position.column - 1)
+        offset = sum(len(line) for line in lines[: position.line - 1]) + position.column - 1
+        start = self.origin(offset) if self.text.startswith(position.fragment, offset) else None
         return None if start is None else position_at(statement, start, position.fragment)
 
     def _cut(self, start: int, end: int) -> list[str | Fragment]:

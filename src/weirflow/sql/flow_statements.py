@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
+    "CreateFlow",
     "CreateSource",
     "CreateView",
     "Delete",
@@ -66,6 +67,15 @@ class Kind(StrEnum):
 
     SOURCE = "source"
     VIEW = "incremental view"
+
+
+@dataclass(frozen=True)
+class CreateFlow:
+    """``CREATE FLOW``; ``partitions`` is 0 for what a Session makes if nothing is said."""
+
+    name: str
+    partitions: int = 0
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,7 +142,7 @@ class Explain:
     what: RelationName | Fragment
 
 
-Statement = CreateSource | CreateView | Drop | Show | Describe | Refresh | Explain | Change
+Statement = CreateFlow | CreateSource | CreateView | Drop | Show | Describe | Refresh | Explain | Change
 
 
 def read_statement(sql: str) -> Statement | None:
@@ -199,7 +209,16 @@ def _create(cursor: Cursor) -> Statement | None:
                 hint="DROP SOURCE it first, or use CREATE SOURCE IF NOT EXISTS",
             )
         return _create_source(cursor)
+    if not replace and cursor.accept("FLOW"):
+        return _create_flow(cursor)
     return _create_view(cursor, replace=replace) if cursor.accept("INCREMENTAL", "VIEW") else None
+
+
+def _create_flow(cursor: Cursor) -> CreateFlow:
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = cursor.name()
+    options = read_options(cursor, ("partitions",))
+    return CreateFlow(name, options.count("partitions"), if_not_exists)
 
 
 def _create_source(cursor: Cursor) -> CreateSource:

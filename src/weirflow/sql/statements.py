@@ -10,13 +10,14 @@ _NOT_CODE = re.compile(
     r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL
 )
 _QUERY = re.compile(r"[\s(]*(SELECT|VALUES|TABLE|WITH|FROM)\b", re.IGNORECASE)
+_VALUES = re.compile(r"[\s(]*VALUES\b", re.IGNORECASE)
 _READS = re.compile(
     r"[\s(]*(SELECT|VALUES|TABLE|WITH|FROM|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|CACHE|EXPLAIN|DESC|DESCRIBE)\b",
     re.IGNORECASE,
 )
 _ABOUT_FLOWS = re.compile(
-    r"\s*(CREATE\s+(OR\s+REPLACE\s+)?(SOURCE|INCREMENTAL)|DROP\s+(SOURCE|INCREMENTAL)|SHOW\s+(SOURCES|INCREMENTAL)"
-    r"|(DESC|DESCRIBE|REFRESH|EXPLAIN)\s+INCREMENTAL|(DESC|DESCRIBE)\s+SOURCE)\b",
+    r"\s*(CREATE\s+FLOW|CREATE\s+(OR\s+REPLACE\s+)?(SOURCE|INCREMENTAL)|DROP\s+(SOURCE|INCREMENTAL)"
+    r"|SHOW\s+(SOURCES|INCREMENTAL)|(DESC|DESCRIBE|REFRESH|EXPLAIN)\s+INCREMENTAL|(DESC|DESCRIBE)\s+SOURCE)\b",
     re.IGNORECASE,
 )
 _MAY_BE_ABOUT_FLOWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|MERGE|DESC|DESCRIBE|REFRESH)\b", re.IGNORECASE)
@@ -28,6 +29,11 @@ def is_query(sql: str) -> bool:
     """Whether the statement can only read; False when in doubt."""
     code = _NOT_CODE.sub(" ", sql)
     return _QUERY.match(code) is not None and _CHANGES.search(code) is None
+
+
+def is_values(sql: str) -> bool:
+    """Whether the query is a list of values."""
+    return _VALUES.match(_NOT_CODE.sub(" ", sql)) is not None
 
 
 def reads_tables(sql: str) -> bool:

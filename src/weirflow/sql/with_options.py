@@ -32,6 +32,13 @@ class Options:
             self.refuse(name, f"The option {name!r} is true, false or a number")
         return int(value)
 
+    def count(self, name: str) -> int:
+        """A whole number above 0; 0 without the option."""
+        value = self._found.get(name, (0,))[0]
+        if name in self._found and (isinstance(value, str | bool) or value < 1):
+            self.refuse(name, f"The option {name!r} is a whole number above 0")
+        return int(value)
+
     def flag(self, name: str, *, default: bool) -> bool:
         """True or false."""
         value = self._found.get(name, (default,))[0]

@@ -19,6 +19,7 @@ from weirflow.sql.change_statements import (
 from weirflow.sql.composed import ComposedSql, Fragment
 from weirflow.sql.flow_statements import (
     MODES,
+    CreateFlow,
     CreateSource,
     CreateView,
     Delete,
@@ -49,6 +50,8 @@ def part(sql, text):
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
+        ("CREATE FLOW shop", CreateFlow("shop")),
+        ("create flow if not exists `my shop` with (partitions = 8)", CreateFlow("my shop", 8, if_not_exists=True)),
         ("CREATE SOURCE t (a INT)", CreateSource(T, parse_ddl("a INT"))),
         (
             "create source if not exists f.`t` (a INT NOT NULL, b MAP<STRING, INT>, primary key (A)) with (dedup=3);",
@@ -188,6 +191,9 @@ def test_what_a_statement_is_about_is_known_before_it_is_read(sql, name):
 @pytest.mark.parametrize(
     ("sql", "message", "position"),
     [
+        ("CREATE FLOW a.b", "Expected the end", SqlPosition(1, 14, ".")),
+        ("CREATE FLOW t WITH (partitions = 0)", "a whole number above 0", SqlPosition(1, 34, "0")),
+        ("CREATE FLOW t WITH (partitions = true)", "a whole number above 0", SqlPosition(1, 34, "true")),
         ("CREATE SOURCE t", "Expected (, the statement ends", SqlPosition(1, 16, "")),
         ("CREATE SOURCE t (a STRNG)", "not a Spark type", SqlPosition(1, 20, "STRNG")),
         ("CREATE SOURCE t (a INT, A INT)", "Two columns are called 'A'", SqlPosition(1, 25, "A")),
@@ -240,6 +246,7 @@ def test_composed_sql_knows_where_its_parts_were():
     assert made.text == "WITH x AS (TABLE y)\nSELECT 1,\n(wrong)"
     assert made.position_in(statement, SqlPosition(3, 2, "wrong")) == SqlPosition(2, 9, "wrong")
     assert made.position_in(statement, SqlPosition(1, 1, "WITH")) is None
+    assert made.position_in(statement, SqlPosition(3, 2, "of another text")) is None
     edited = made.replaced([(0, 4, "with"), (made.text.index("1,"), made.text.index("1,") + 1, "12345")])
     assert edited.text == "with x AS (TABLE y)\nSELECT 12345,\n(wrong)"
     assert edited.position_in(statement, SqlPosition(3, 2, "wrong")) == SqlPosition(2, 9, "wrong")
