@@ -5,7 +5,15 @@ from collections import Counter
 import pytest
 
 from weirflow import PartitionedIncrementalFlow, Session
-from weirflow.errors import AlreadyExists, ConfigError, DataError, LeaseHeld, TableNotFound, UnsupportedError
+from weirflow.errors import (
+    AlreadyExists,
+    ConfigError,
+    DataError,
+    LeaseHeld,
+    SqlSyntaxError,
+    TableNotFound,
+    UnsupportedError,
+)
 from weirflow.session import spread_change
 
 MANY = 1_000_000
@@ -140,3 +148,21 @@ def test_what_was_made_is_there_before_the_first_row(session, shop):
     assert rows(session.sql("SELECT * FROM items")) == Counter()
     session.sql("CREATE INCREMENTAL VIEW shop.sums AS SELECT SUM(x) AS s FROM items")
     assert rows(session.sql("SELECT * FROM shop.sums")) == Counter([(None,)])
+
+
+def test_how_rows_are_spread_is_decided_by_what_reads_them_or_said(session, shop):
+    session.sql("CREATE SOURCE shop.clicks (page STRING, ms BIGINT)")
+    session.sql("CREATE SOURCE shop.pages (name STRING, topic STRING, PRIMARY KEY (name)) WITH (spread = 'everywhere')")
+    assert "source clicks, by columns 0, 1" in shop.explain()
+    session.sql("CREATE INCREMENTAL VIEW shop.totals AS SELECT page, SUM(ms) AS ms FROM clicks GROUP BY page")
+    assert "source clicks, by columns 0 " in shop.explain()
+    assert "source pages, on every shard" in shop.explain()
+    session.sql("CREATE INCREMENTAL VIEW shop.topics AS SELECT topic, ms FROM totals JOIN pages ON page = name")
+    session.sql("INSERT INTO pages VALUES ('home', 'news'), ('about', 'us')")
+    session.sql("INSERT INTO clicks VALUES ('home', 1), ('home', 2), ('about', 5)")
+    assert rows(session.sql("SELECT * FROM topics")) == Counter([("news", 3), ("us", 5)])
+    with pytest.raises(SqlSyntaxError, match="cannot be spread 'evenli'") as caught:
+        session.sql("CREATE SOURCE shop.more (x INT) WITH (spread = 'evenli')")
+    assert "evenly" in caught.value.hint
+    with pytest.raises(ConfigError, match="has no shards"):
+        session.sql("CREATE SOURCE here.more (x INT) WITH (spread = 'evenly')")

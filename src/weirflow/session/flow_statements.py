@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -111,7 +111,16 @@ class FlowStatements:
                 return _nothing()
             self._refuse_taken(flow, statement.name)
             lateness = Lateness(*statement.lateness) if statement.lateness else None
-            flow.register_source(name, statement.schema, key=statement.key, dedup=statement.dedup, lateness=lateness)
+            given: dict[str, Any] = {"key": statement.key, "dedup": statement.dedup, "lateness": lateness}
+            if isinstance(flow, PartitionedIncrementalFlow):
+                flow.register_source(name, statement.schema, **given, spread=statement.spread)
+            elif statement.spread is not None:
+                raise ConfigError(
+                    f"The flow {flow.name!r} runs in this process, and has no shards to spread rows over.",
+                    hint="leave out spread, or make a flow with CREATE FLOW ... WITH (partitions = N)",
+                )
+            else:
+                flow.register_source(name, statement.schema, **given)
             _settle(flow, name)
         return _nothing()
 

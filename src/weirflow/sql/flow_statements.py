@@ -27,6 +27,7 @@ from weirflow.sql.cursor import Cursor
 from weirflow.sql.relation_name import RelationName
 from weirflow.sql.source_columns import read_columns
 from weirflow.sql.with_options import read_options
+from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ __all__ = [
 
 MODES = ("auto", "incremental", "diff")
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
-_SOURCE_OPTIONS = ("dedup", "event_time", "lateness")
+_SOURCE_OPTIONS = ("dedup", "event_time", "lateness", "spread")
 _VIEW_OPTIONS = ("mode", "materialized")
 
 
@@ -87,6 +88,7 @@ class CreateSource:
     key: tuple[str, ...] = ()
     dedup: int = 0
     lateness: tuple[str, str] | None = None
+    spread: str | None = None
     if_not_exists: bool = False
 
 
@@ -236,7 +238,11 @@ def _create_source(cursor: Cursor) -> CreateSource:
             hint="WITH (event_time = 'at', lateness = '10 minutes')",
         )
     lateness = None if event_time is None or delay is None else (event_time, delay)
-    return CreateSource(name, schema, key, dedup, lateness, if_not_exists)
+    spread = options.text("spread", f"one of {', '.join(SourceSpread)}, in quotes")
+    if spread is not None and spread not in tuple(SourceSpread):
+        hint = did_you_mean(spread, SourceSpread) or f"there are {', '.join(SourceSpread)}"
+        options.refuse("spread", f"Rows cannot be spread {spread!r}", hint=hint)
+    return CreateSource(name, schema, key, dedup, lateness, spread, if_not_exists)
 
 
 def _create_view(cursor: Cursor, *, replace: bool) -> CreateView:

@@ -53,6 +53,7 @@ def part(sql, text):
         ("CREATE FLOW shop", CreateFlow("shop")),
         ("create flow if not exists `my shop` with (partitions = 8)", CreateFlow("my shop", 8, if_not_exists=True)),
         ("CREATE SOURCE t (a INT)", CreateSource(T, parse_ddl("a INT"))),
+        ("CREATE SOURCE t (a INT) WITH (spread = 'evenly')", CreateSource(T, parse_ddl("a INT"), spread="evenly")),
         (
             "create source if not exists f.`t` (a INT NOT NULL, b MAP<STRING, INT>, primary key (A)) with (dedup=3);",
             CreateSource(

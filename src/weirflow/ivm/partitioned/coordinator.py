@@ -105,9 +105,13 @@ class Coordinator:
 
     def define(self, group: Group) -> None:
         """Add sources and views, and fill the views from the rows that are there."""
-        definition = self.definition.with_group(group)
-        blueprint = Blueprint(definition)
-        filled = self._jobs.fill(blueprint, self.commit, len(definition.groups) - 1)
+        before, commit = self.definition, self.commit
+        if not commit.epoch:  # no row has come yet: where rows go is for all that reads them to decide
+            group = before.together().with_others(group)
+            before = Definition(forced=before.forced)
+            commit = msgspec.structs.replace(commit, states={}, versions={}, packs={}, released={})
+        blueprint = Blueprint(before.with_group(group))
+        filled = self._jobs.fill(blueprint, commit, len(blueprint.definition.groups) - 1)
         self._redefine("define", blueprint, filled)
 
     def drop(self, name: str) -> None:

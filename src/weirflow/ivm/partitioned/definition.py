@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,6 +33,15 @@ class Group(msgspec.Struct, frozen=True):
     views: tuple[DefineView, ...]
     recomputed: tuple[DefineSource, ...] = ()
     spread: dict[str, SourceSpread] = {}
+
+    def with_others(self, other: Group) -> Group:
+        """This group and another one, which may read it, as one."""
+        return Group(
+            (*self.sources, *other.sources),
+            (*self.views, *other.views),
+            (*self.recomputed, *other.recomputed),
+            {**self.spread, **other.spread},
+        )
 
 
 class Definition(msgspec.Struct, frozen=True, dict=True):
@@ -120,12 +129,7 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
 
     def together(self) -> Group:
         """All that there is as one group."""
-        return Group(
-            tuple(one for group in self.groups for one in group.sources),
-            tuple(one for group in self.groups for one in group.views),
-            tuple(one for group in self.groups for one in group.recomputed),
-            self.spread,
-        )
+        return reduce(Group.with_others, self.groups, Group((), ()))
 
     def add(self, group: Group, program: Program) -> None:
         """Compile a group."""
