@@ -200,11 +200,12 @@ def test_a_key_that_does_not_identify_rows_is_an_error(session, make, tmp_path):
 # Tables that feed a flow
 
 
+@pytest.mark.parametrize("options", [{}, {"partitions": 2}], ids=["here", "in shards"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_versions_of_a_table_are_ticks(session, make, tmp_path, kind):
+def test_versions_of_a_table_are_ticks(session, make, tmp_path, kind, options):
     table = make(kind, "incoming", "customer STRING, amount BIGINT")
     session.spark.sql(f"INSERT INTO {table} VALUES ('ann', 5), ('ann', 5), ('bob', 1)")
-    with session.flow("fed", path=tmp_path / "flow") as flow, flow.attach_table(table, "orders") as feed:
+    with session.flow("fed", path=tmp_path / "flow", **options) as flow, flow.attach_table(table, "orders") as feed:
         flow.register_view("totals", TOTALS)
         assert (feed.poll(), flow.epoch) == (1, 1)
         assert feed.poll() == 0
@@ -215,7 +216,7 @@ def test_versions_of_a_table_are_ticks(session, make, tmp_path, kind):
         assert flow.snapshot("totals", epoch=2).num_rows == 3
         assert same(flow.snapshot("orders"), session.table(table).to_arrow())
     session.spark.sql(f"INSERT INTO {table} VALUES ('dan', 2)")
-    with session.flow("fed", path=tmp_path / "flow") as flow, flow.attach_table(table, "orders") as feed:
+    with session.flow("fed", path=tmp_path / "flow", **options) as flow, flow.attach_table(table, "orders") as feed:
         assert (feed.poll(), flow.epoch) == (1, 5)
         assert same(flow.snapshot("orders"), session.table(table).to_arrow())
 

@@ -231,6 +231,45 @@ def test_a_stream_ticks_the_flow_batch_by_batch(session, flow, tmp_path):
         assert rows(flow.snapshot("counts")) == [(f"k{at}", 10 * (number + 1)) for at in range(3)]
 
 
+def test_a_stream_of_changes_retracts_rows(session, flow, tmp_path):
+    flow.register_source("events", "id BIGINT, k STRING", key="id")
+    flow.register_view("counts", "SELECT k, COUNT(*) AS n FROM events GROUP BY k")
+    changes = [
+        "SELECT id, 'a' AS k, 'insert' AS op FROM range(10)",
+        "SELECT id, if(n = 0, 'a', 'b') AS k, if(n = 0, '-U', '+U') AS op FROM range(3) JOIN VALUES (0), (1) AS t (n)",
+        "SELECT 9L AS id, 'a' AS k, 'delete' AS op",
+        "SELECT 1L AS id, 'a' AS k, 'perhaps' AS op",
+    ]
+    for number, query in enumerate(changes):
+        session.sql(query).write.parquet(str(tmp_path / "in" / str(number)))
+        stream = session.spark.readStream.schema("id BIGINT, k STRING, op STRING").parquet(str(tmp_path / "in" / "*"))
+        place = {"checkpoint": tmp_path / "checkpoint", "trigger": "available now"}
+        with flow.attach(stream, "events", changes="op", **place) as attached:
+            if number < len(changes) - 1:
+                attached.await_termination()
+            else:
+                with pytest.raises(DataError, match="perhaps"):
+                    attached.await_termination()
+    assert rows(flow.snapshot("counts")) == [("a", 6), ("b", 3)]
+
+
+def test_it_is_read_as_a_flow_in_one_process_is(session, flow):
+    declare(flow)
+    flow.register_source("names", "customer STRING, name STRING")
+    flow.tick("orders", session.sql(ORDERS.format(20)))
+    flow.tick("orders", session.sql(ORDERS.format(10)))
+    epoch, tables = flow.snapshots(["orders", "totals"])
+    assert (epoch, tables["orders"].num_rows, tables["totals"].num_rows) == (2, 30, 10)
+    assert {row.n for row in flow.frame("totals", epoch=1).collect()} == {2}
+    assert {one.name: one.rows for one in flow.describe().relations} == {"orders": 30, "names": 0, "totals": 10}
+    given = pa.table({"customer": ["c1", "c2"], "name": ["ann", "bob"]})
+    query = "SELECT name, n FROM totals JOIN names USING (customer)"
+    assert rows(flow.sql(query, tables={"names": given})) == [("ann", 3), ("bob", 3)]
+    assert flow.sql(query).num_rows == 0
+    assert "names" not in flow.explain("totals")
+    assert "names" in flow.explain()
+
+
 def test_what_cannot_be_done_in_shards_is_refused(flow):
     flow.register_source("numbers", "n INT")
     with pytest.raises(NotIncremental):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from weirflow.errors import ConfigError, FlowError, StreamConflict, UnsupportedError
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.session.change_frames import weighted_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,8 +173,12 @@ class Attachment:
                 f"The stream {self.name!r} brings batch {number}, and batch {reached + 1} is the next for the flow.",
                 hint="attach it under another name= and with another checkpoint, so that it begins anew",
             )
-        delta = rows if self._changes is None else DeltaBatch.from_changes(rows, op=self._changes)
-        self._flow.feed(self.source, delta, position=position)
+        self._flow.feed(self.source, self._delta(rows), position=position)
+
+    def _delta(self, rows: Any) -> Any:
+        if self._changes is None:
+            return rows
+        return (weighted_frame if self._flow.takes_frames else DeltaBatch.from_changes)(rows, op=self._changes)
 
     def _waited(self, wait: Callable[[], Any]) -> Any:
         try:

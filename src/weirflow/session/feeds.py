@@ -14,8 +14,8 @@ from weirflow.sql.literals import duration_micros
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from weirflow.session.flows import Flow
     from weirflow.session.session import Session
-    from weirflow.session.session_flow import SessionFlow
 
 _NAME = re.compile(r"\w[\w .-]*")
 
@@ -54,7 +54,7 @@ class Feeds:
 
     def attach_table(
         self,
-        flow: SessionFlow,
+        flow: Flow,
         table: str,
         source: str | None,
         *,

@@ -64,4 +64,4 @@ def explanation(flow: Flow, name: str) -> str:
     if not isinstance(flow, PartitionedIncrementalFlow):
         return flow.explain(name)
     kind = next(one.kind for one in flow.describe().relations if one.name == name)
-    return f"{name}: {_MODES.get(kind, kind)}\n{flow.explain()}"
+    return f"{name}: {_MODES.get(kind, kind)}\n{flow.explain(name)}"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from weirflow.metadata import Node
     from weirflow.session.attachment import Attachment
     from weirflow.session.session import Session
+    from weirflow.session.table_feed import TableFeed
     from weirflow.spark.frame import DataFrame
 
 LEASE_SECONDS = 10.0
@@ -82,9 +83,14 @@ class PartitionedIncrementalFlow(PartitionedFlow):
             raise
         self._feeds = Feeds(session, self)
 
-    def frame(self, view: str) -> DataFrame:
-        """All rows of a view or source, at the epoch of now, as a Spark frame; its rows stay on the executors."""
+    def frame(self, view: str, *, epoch: int | None = None) -> DataFrame:
+        """All rows of a view or source as a Spark frame; its rows stay on the executors.
+
+        With ``epoch``, those of an earlier tick, which come by this process; see ``snapshot``.
+        """
         with self._lock:
+            if epoch not in (None, self.epoch):
+                return self._session.from_arrow(self.snapshot(view, epoch=epoch))
             schema = self.schema(view)
             work = self._read_task(view)
             number = self._coordinator.commit.number
@@ -107,6 +113,7 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         name: str | None = None,
         checkpoint: str | Path | None = None,
         trigger: str | None = None,
+        changes: str | None = None,
     ) -> Attachment:
         """Tick a source with every batch of a Structured Streaming frame, each exactly once, on the executors.
 
@@ -115,7 +122,22 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         chosen = check_name(name or source)
         local = self._local_folder()
         folder = local / "streams" / chosen if checkpoint is None and local is not None else checkpoint
-        return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=None)
+        return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=changes)
+
+    def attach_table(
+        self,
+        table: str,
+        source: str | None = None,
+        *,
+        name: str | None = None,
+        start: int | str | None = None,
+        every: str | None = None,
+    ) -> TableFeed:
+        """Tick a source with every version of a Delta or Iceberg table; its rows stay on the executors.
+
+        See ``SessionFlow.attach_table``.
+        """
+        return self._feeds.attach_table(self, table, source, name=name, start=start, every=every)
 
     def too_late(self, source: str, rows: DataFrame) -> int:
         """How many of these rows of a source would go to the late side output; they are counted where they are."""

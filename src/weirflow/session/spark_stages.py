@@ -69,9 +69,12 @@ class SparkStages:
         """See ``StageExecutor``."""
         return self._recompute.schema(sql, tables)
 
-    def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> Any:
+    def query(
+        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+    ) -> Any:
         """See ``StageExecutor``: executors read the rows where the query needs them."""
-        return self._jobs.query(sql, {name: (work.schema, work) for name, work in tables.items()}, shards)
+        works = {name: (work.schema, work) for name, work in tables.items()}
+        return self._jobs.query(sql, works, shards, given or {})
 
     def table(self, frame: Any) -> pa.Table:
         """See ``StageExecutor``."""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from weirflow.errors import ConfigError, StreamConflict
 
 if TYPE_CHECKING:
@@ -26,8 +23,8 @@ class TableChanges(Protocol):
     def latest(self) -> str | None:
         """The version of now; None if the table never had rows."""
 
-    def snapshot(self, version: str) -> pa.Table:
-        """All rows of a version."""
+    def snapshot(self, version: str) -> Any:
+        """A native frame of all rows of a version."""
 
     def versions(self, after: str, upto: str) -> list[str]:
         """Those after one version up to another, in order, or the first of them if they are many.
@@ -36,12 +33,21 @@ class TableChanges(Protocol):
             StreamConflict: ``after`` is not a version that leads to ``upto``.
         """
 
-    def read(self, after: str, versions: Sequence[str]) -> dict[str, pa.Table]:
-        """The changes of these versions, which follow ``after``, each row with its kind in the column ``OP``."""
+    def read(self, after: str, versions: Sequence[str]) -> Any:
+        """A native frame of the changes of these versions, which follow ``after``.
+
+        Each row has its kind in the column ``OP``, and its version in the column ``version``.
+        """
+
+    @property
+    def version(self) -> str:
+        """The column with the version of a change."""
 
 
 class DeltaChanges:
     """The change data feed of a Delta table."""
+
+    version = "_commit_version"
 
     def __init__(self, native: Any, table: str) -> None:
         self._native = native
@@ -61,9 +67,9 @@ class DeltaChanges:
         """See ``TableChanges``."""
         return str(self._native.sql(f"DESCRIBE HISTORY {self._table} LIMIT 1").first()["version"])
 
-    def snapshot(self, version: str) -> pa.Table:
+    def snapshot(self, version: str) -> Any:
         """See ``TableChanges``."""
-        return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}").toArrow()  # noqa: S608
+        return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}")  # noqa: S608
 
     def versions(self, after: str, upto: str) -> list[str]:
         """See ``TableChanges``."""
@@ -71,16 +77,17 @@ class DeltaChanges:
             raise _gone_back(self._table, after)
         return [str(version) for version in range(int(after) + 1, int(upto) + 1)[:_TOGETHER]]
 
-    def read(self, after: str, versions: Sequence[str]) -> dict[str, pa.Table]:  # noqa: ARG002 - versions say it all
+    def read(self, after: str, versions: Sequence[str]) -> Any:  # noqa: ARG002 - versions say it all
         """See ``TableChanges``."""
         reader = self._native.read.option("readChangeFeed", "true")
         reader = reader.option("startingVersion", versions[0]).option("endingVersion", versions[-1])
-        rows = reader.table(self._table).drop("_commit_timestamp").toArrow()
-        return _by_version(rows, "_commit_version")
+        return reader.table(self._table).drop("_commit_timestamp")
 
 
 class IcebergChanges:
     """The changelog that Iceberg works out from the files of its snapshots."""
+
+    version = "_commit_snapshot_id"
 
     def __init__(self, native: Any, table: str) -> None:
         self._native = native
@@ -97,9 +104,9 @@ class IcebergChanges:
         found = self._ancestors()
         return found[-1] if found else None
 
-    def snapshot(self, version: str) -> pa.Table:
+    def snapshot(self, version: str) -> Any:
         """See ``TableChanges``."""
-        return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}").toArrow()  # noqa: S608
+        return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}")  # noqa: S608
 
     def versions(self, after: str, upto: str) -> list[str]:
         """See ``TableChanges``."""
@@ -108,7 +115,7 @@ class IcebergChanges:
             raise _gone_back(self._table, after)
         return line[line.index(after) + 1 : line.index(upto) + 1][:_TOGETHER]
 
-    def read(self, after: str, versions: Sequence[str]) -> dict[str, pa.Table]:
+    def read(self, after: str, versions: Sequence[str]) -> Any:
         """See ``TableChanges``."""
         catalog = self._catalog()
         options = f"map('start-snapshot-id', '{int(after)}', 'end-snapshot-id', '{int(versions[-1])}')"
@@ -117,10 +124,9 @@ class IcebergChanges:
             f"table => '{self._table}', changelog_view => '{_CHANGELOG}', options => {options})"
         )
         try:
-            rows = self._native.table(_CHANGELOG).drop("_change_ordinal").toArrow()
+            return self._native.table(_CHANGELOG).drop("_change_ordinal")
         finally:
             self._native.catalog.dropTempView(_CHANGELOG)
-        return _by_version(rows, "_commit_snapshot_id")
 
     def _ancestors(self) -> list[str]:
         query = f"SELECT snapshot_id FROM {self._table}.history WHERE is_current_ancestor ORDER BY made_current_at"  # noqa: S608
@@ -134,13 +140,6 @@ class IcebergChanges:
 
 CHANGES: dict[str, Callable[[Any, str], TableChanges]] = {"delta": DeltaChanges, "iceberg": IcebergChanges}
 """By the provider that Spark names."""
-
-
-def _by_version(rows: pa.Table, column: str) -> dict[str, pa.Table]:
-    found = {}
-    for version in pc.unique(rows[column]).to_pylist():
-        found[str(version)] = rows.filter(pc.equal(rows[column], version)).drop_columns([column])
-    return found
 
 
 def _gone_back(table: str, version: str) -> StreamConflict:

@@ -6,10 +6,12 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weirflow.errors import FlowError, StreamConflict, UnsupportedError
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.session.change_frames import weighted_frame
 from weirflow.session.own_session import own_session, provider
 from weirflow.session.table_changes import CHANGES, OP
 from weirflow.sql.types import nullable
@@ -17,8 +19,8 @@ from weirflow.sql.types import nullable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from weirflow.session.flows import Flow
     from weirflow.session.session import Session
-    from weirflow.session.session_flow import SessionFlow
     from weirflow.session.table_changes import TableChanges
 
 
@@ -33,7 +35,7 @@ class TableFeed:
 
     def __init__(
         self,
-        flow: SessionFlow,
+        flow: Flow,
         session: Session,
         table: str,
         source: str,
@@ -110,23 +112,39 @@ class TableFeed:
         ticks = 0
         if self.version is None:
             first = self._start or latest
-            self._feed(self._run("read", lambda: self._changes.snapshot(first)), first)
+            self._feed(self._run("read", lambda: self._rows(self._changes.snapshot(first))), first)
             ticks += 1
         reached = self.version
         assert reached is not None
         while reached != latest and not self._stop.is_set():
-            for version, change in self._changes_between(reached, latest):
-                if change is not None:
-                    self._feed(DeltaBatch.from_changes(change, op=OP), version)
+            for version, delta in self._changes_between(reached, latest):
+                if delta is not None:
+                    self._feed(delta, version)
                     ticks += 1
                 reached = version
         return ticks
 
-    def _changes_between(self, after: str, upto: str) -> list[tuple[str, pa.Table | None]]:
+    def _rows(self, native: Any) -> Any:
+        """The rows as the flow takes them: as the frame that they are, or here."""
+        return native if self._flow.takes_frames else native.toArrow()
+
+    def _changes_between(self, after: str, upto: str) -> list[tuple[str, Any]]:
         """The next versions, each with what it changed; None for one that changed no rows."""
         versions = self._run("list the versions of", lambda: self._changes.versions(after, upto))
-        rows = self._run("read the changes of", lambda: self._changes.read(after, versions))
-        return [(version, rows.get(version)) for version in versions]
+        deltas: dict[str, Any] = self._run("read the changes of", lambda: self._deltas(after, versions))
+        return [(version, deltas.get(version)) for version in versions]
+
+    def _deltas(self, after: str, versions: list[str]) -> dict[str, Any]:
+        """The deltas of those versions that changed rows."""
+        column = self._changes.version
+        changes = self._changes.read(after, versions)
+        if self._flow.takes_frames:
+            changed = [row[0] for row in changes.select(column).distinct().collect()]
+            own = {one: changes.where(f"{column} = {int(one)}").drop(column) for one in changed}
+            return {str(one): weighted_frame(rows, OP) for one, rows in own.items()}
+        rows = changes.toArrow()
+        of = {one: rows.filter(pc.equal(rows[column], one)) for one in pc.unique(rows[column]).to_pylist()}
+        return {str(one): DeltaBatch.from_changes(part.drop_columns([column]), op=OP) for one, part in of.items()}
 
     def _same_origin(self) -> str:
         found: str = self._run("look at", self._changes.origin)

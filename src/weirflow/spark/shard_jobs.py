@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from weirflow.errors import QueryError
-from weirflow.spark.arrow import spark_table
+from weirflow.spark.arrow import arrow_frame, spark_table
 from weirflow.spark.frame import unwrap
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class ShardJobs:
         self._run = run
         self._native: Any = None
         self._queries: Any = None  # another session: its plans may change on their way
+        self._given: list[str] = []
 
     @property
     def parallelism(self) -> int:
@@ -91,12 +92,22 @@ class ShardJobs:
         sql: str,
         tables: Mapping[str, tuple[pa.Schema, Callable[[int], Iterable[pa.RecordBatch]]]],
         shards: int,
+        given: Mapping[str, pa.Table],
     ) -> Any:
-        """A query over the batches that work gives for each shard of each table, when the frame is run."""
+        """A query over the batches that work gives for each shard of each table, when the frame is run.
+
+        It may also read the tables that are given.
+        """
         if self._queries is None:
             self._queries = self._open_session()
+        # Not dropped at once: over Spark Connect, a query looks for its tables when it is run.
+        while self._given:
+            self._queries.catalog.dropTempView(self._given.pop())
         for name, (schema, work) in tables.items():
             rows_of_shards(self._queries, schema, shards, work).createOrReplaceTempView(f"`{name}`")
+        for name, table in given.items():
+            arrow_frame(self._queries, table).createOrReplaceTempView(f"`{name}`")
+            self._given.append(name)
         return self._run("plan a view", lambda: self._queries.sql(sql))
 
     def _surely(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:

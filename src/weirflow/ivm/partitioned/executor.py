@@ -43,8 +43,13 @@ class StageExecutor(Protocol):
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
         """The columns of a query's result over such tables; runs nothing."""
 
-    def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> Any:
-        """The result of a query over tables in so many shards, as a distributed frame for ``split`` or ``table``."""
+    def query(
+        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+    ) -> Any:
+        """The result of a query over tables in so many shards, as a distributed frame for ``split`` or ``table``.
+
+        It may also read tables that are ``given`` here.
+        """
 
     def table(self, frame: Any) -> pa.Table:
         """The rows of a distributed frame, here."""
@@ -93,13 +98,15 @@ class InThisProcess:
         """See ``StageExecutor``."""
         return self._given_engine().schema(sql, tables)
 
-    def query(self, sql: str, tables: Mapping[str, ReadRows], shards: int) -> pa.Table:
+    def query(
+        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+    ) -> pa.Table:
         """See ``StageExecutor``."""
         read = {
             name: pa.Table.from_batches((batch for shard in range(shards) for batch in work(shard)), work.schema)
             for name, work in tables.items()
         }
-        return self._given_engine().run(sql, read)
+        return self._given_engine().run(sql, {**read, **(given or {})})
 
     def table(self, frame: pa.Table) -> pa.Table:
         """See ``StageExecutor``."""

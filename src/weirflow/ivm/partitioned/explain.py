@@ -13,19 +13,23 @@ if TYPE_CHECKING:
     from weirflow.ivm.partitioned.spread import Spread
 
 
-def explain_stages(spread: Spread, reports: Sequence[ShardReport], recomputed: Collection[str] = ()) -> str:
+def explain_stages(
+    spread: Spread, reports: Sequence[ShardReport], recomputed: Collection[str] = (), only: str | None = None
+) -> str:
     """Each stage with its operators; below, the shards of the last job: where they ran, and for how long.
 
-    Views that are ``recomputed`` come into the circuit as sources do.
+    Views that are ``recomputed`` come into the circuit as sources do. With ``only``, the operators that one relation
+    rests on.
     """
+    wanted = spread.beneath(only) if only is not None else set(range(len(spread.nodes)))
     lines: list[str] = []
     names: dict[int, list[str]] = {}
     for name, number in spread.relations.items():
         names.setdefault(number, []).append(name)
-    for stage in range(spread.depth):
+    for stage in sorted({spread.stages[number] for number in wanted}):
         lines.append(f"stage {stage}")
         for number, node in enumerate(spread.nodes):
-            if spread.stages[number] != stage:
+            if spread.stages[number] != stage or number not in wanted:
                 continue
             reads = f" of {', '.join(f'#{one}' for one in node.inputs)}" if node.inputs else ""
             made = f" -> {', '.join(names[number])}" if number in names else ""

@@ -119,15 +119,30 @@ class ReadRows:
 
     def __call__(self, shard: int) -> Iterator[pa.RecordBatch]:
         """The rows, as often as each is there."""
-        blueprint = blueprint_of(self.definition)
+        for batch in self.weighted(shard):
+            yield from DeltaBatch.of_batch(self.schema, batch).inserts().to_batches()
+
+    def weighted(self, shard: int) -> Iterator[Batch]:
+        """The rows, each with its weight."""
         commit = msgspec.json.decode(self.commit, type=Commit)
-        for batch in relation_rows(blueprint, self.uri, commit, self.name, shard):
-            yield from DeltaBatch.of_batch(blueprint.schema(self.name), batch).inserts().to_batches()
+        return relation_rows(blueprint_of(self.definition), self.uri, commit, self.name, shard)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the rows."""
         return blueprint_of(self.definition).schema(self.name)
+
+
+@dataclass(frozen=True)
+class CountRows:
+    """Counts the rows of sources and views on a shard; runs where somebody reads them."""
+
+    relations: tuple[ReadRows, ...]
+
+    def __call__(self, shard: int) -> bytes:
+        """How many rows each has."""
+        counts = {one.name: sum(int(rows.weights.sum()) for rows in one.weighted(shard)) for one in self.relations}
+        return msgspec.msgpack.encode(counts)
 
 
 def decode_moved(data: bytes) -> Moved:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.compiler.program import in_order, tables
+from weirflow.ivm.compiler.program import in_order
+from weirflow.ivm.compiler.program import tables as read_tables
 from weirflow.ivm.flow.describe import FlowInfo, RelationInfo
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.refusals import not_kept, require_past
@@ -18,13 +20,13 @@ from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.watch import OverflowPolicy, require_watchable
 from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.explain import explain_stages
-from weirflow.ivm.partitioned.moving import ReadRows
+from weirflow.ivm.partitioned.moving import CountRows, ReadRows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from weirflow.checkpoint.storage import CheckpointStorage
     from weirflow.ivm.flow.watch import Watch
@@ -49,6 +51,11 @@ class PartitionedReading(PartitionedCore, Sinking):
             undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, view)]
             return self._delta(view, consolidate(Batch.concat([rows.batch, *undone]))).inserts()
 
+    def snapshots(self, names: Sequence[str]) -> tuple[int, dict[str, pa.Table]]:
+        """All rows of several views or sources, here, at the same epoch."""
+        with self._lock:
+            return self.epoch, {name: self.snapshot(name) for name in names}
+
     def stream(self, view: str) -> pa.RecordBatchReader:
         """All rows of a view or source as they are now, in batches, shard by shard."""
         with self._lock:
@@ -72,15 +79,19 @@ class PartitionedReading(PartitionedCore, Sinking):
             filled = [name for name in (*self.sources, *self.views) if name in spread.relations]
             return tuple(name for name in filled if spread.store(name) is not None)
 
-    def sql(self, query: str) -> pa.Table:
-        """The rows that a query returns for the sources and views as they are now, computed by Spark."""
+    def sql(self, query: str, *, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The rows that a query returns for the sources and views as they are now, computed by Spark.
+
+        It may also read ``tables``, by their names, which go before those of sources and views.
+        """
+        given = tables or {}
         with self._lock:
             self._require_open()
             self._define()
             known = {name.casefold(): name for name in (*self.sources, *self.views)}
-            read = [known[one] for one in sorted(tables(query)) if one in known]
-            works = {name: self._read_task(name) for name in read}
-            frame = self._executor.query(query, works, self.partitions)
+            own = read_tables(query) - {name.casefold() for name in given}
+            works = {known[one]: self._read_task(known[one]) for one in sorted(own) if one in known}
+            frame = self._executor.query(query, works, self.partitions, given)
             number = self._coordinator.commit.number
             self._coordinator.pin(number)  # later ticks do not take its files away
         try:
@@ -136,11 +147,13 @@ class PartitionedReading(PartitionedCore, Sinking):
             self._define()
             views = self._known_views()
             known = {one.casefold(): one for one in (*self.sources, *views)}
-            relations = [RelationInfo(name, "source", self._count(name)) for name in self.sources]
+            counts = self._counts()
+            relations = [RelationInfo(name, "source", counts.get(name)) for name in self.sources]
             for name in in_order({one: view.sql for one, view in views.items()}):
-                reads = sorted(known[one] for one in tables(views[name].sql) if one in known and known[one] != name)
+                read = read_tables(views[name].sql)
+                reads = sorted(known[one] for one in read if one in known and known[one] != name)
                 kind = "diff" if name in self._coordinator.definition.recomputed else "incremental"
-                relations.append(RelationInfo(name, kind, self._count(name), tuple(reads)))
+                relations.append(RelationInfo(name, kind, counts.get(name), tuple(reads)))
             return FlowInfo(
                 name=self.name,
                 runs=f"{self._executor.runs}, on {self.partitions} shards",
@@ -158,12 +171,16 @@ class PartitionedReading(PartitionedCore, Sinking):
         """What the flow has done and holds, shard by shard, in Prometheus' text format."""
         return self._metrics.text()
 
-    def explain(self) -> str:
-        """The stages: their operators, how rows are partitioned, and what the last job did where."""
+    def explain(self, view: str | None = None) -> str:
+        """The stages: their operators, how rows are partitioned, and what the last job did where.
+
+        Of one view or source, just the operators that it rests on.
+        """
         with self._lock:
             self._define()
             recomputed = self._coordinator.definition.recomputed
-            return explain_stages(self._coordinator.blueprint.spread, self._coordinator.reports, recomputed)
+            name = None if view is None else self._relation(view)
+            return explain_stages(self._coordinator.blueprint.spread, self._coordinator.reports, recomputed, name)
 
     # Inner workings
 
@@ -205,8 +222,10 @@ class PartitionedReading(PartitionedCore, Sinking):
         if self._coordinator.blueprint.spread.store(self._relation(name)) is None:
             raise not_kept(name)
 
-    def _count(self, name: str) -> int | None:
-        if self._coordinator.blueprint.spread.store(name) is None:
-            return None
-        shards = [self._stored(name, shard) for shard in range(self.partitions)]
-        return sum(int(batch.weights.sum()) for shard in shards for batch in shard)
+    def _counts(self) -> dict[str, int]:
+        """How many rows those sources and views have whose rows are kept; counted where they are."""
+        work = CountRows(tuple(self._read_task(name) for name in self.readable))
+        counts: Counter[str] = Counter()
+        for data in self._executor.each(self.partitions, work):
+            counts.update(msgspec.msgpack.decode(data, type=dict[str, int]))
+        return {one.name: counts[one.name] for one in work.relations}

@@ -116,6 +116,17 @@ class Spread:
         readers = [at for at, node in enumerate(self.nodes) if at >= first and number in node.inputs]
         return max((self.stages[one] for one in readers), default=self.stages[number])
 
+    def beneath(self, name: str) -> set[int]:
+        """The nodes that a relation and its store are made of."""
+        store = self.store(name)
+        ahead, found = [self.relations[name], *([] if store is None else [store])], set[int]()
+        while ahead:
+            number = ahead.pop()
+            if number not in found:
+                found.add(number)
+                ahead += self.nodes[number].inputs
+        return found
+
     def advance(self, sources: Mapping[str, Frontier]) -> None:
         """Between ticks: time has come so far at the sources; state that cannot change any more goes."""
         at = {self.relations[name]: frontier for name, frontier in sources.items()}
