@@ -35,6 +35,8 @@ def has_parts(calls: Sequence[AggregateCall]) -> bool:
 class PartialAggregate(Aggregate):
     """What a delta adds to the groups: their keys, two marks, and the integers of all calls."""
 
+    consolidated = False
+
     def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> None:
         super().__init__(keys, calls)
         marks = [pa.int32()] * _MARKS
