@@ -39,9 +39,8 @@ with Session.single_node(Path(sys.argv[1]) / "session", cores=2, driver_memory="
 
 
 @pytest.fixture
-def folder(tmp_path, shared_session, monkeypatch):
+def folder(tmp_path, monkeypatch):
     """A place for a Session; what jobs leave in the temporary folder is seen, and no job is left running."""
-    shared_session.close()  # there is room for one Spark
     with tempfile.TemporaryDirectory(prefix="wj-") as scratch:
         monkeypatch.setenv("TMPDIR", scratch)
         monkeypatch.setattr(tempfile, "tempdir", scratch)
