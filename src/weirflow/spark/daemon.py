@@ -12,7 +12,9 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
+import os
 import sys
+from typing import Any
 
 # What a worker imports for its first Arrow task.
 _PRELOADED = ("pyarrow", "pyspark.worker", "pyspark.sql.pandas.serializers", "pyspark.sql.pandas.types")
@@ -47,7 +49,22 @@ def preload() -> None:
     gc.freeze()
 
 
+def leave_quietly() -> None:
+    """Have a worker that Spark has hung up on, because its task was stopped, end without a traceback."""
+    daemon: Any = importlib.import_module("pyspark.daemon")
+    worker = daemon.worker
+
+    def quiet(*args: Any) -> Any:
+        try:
+            return worker(*args)
+        except BrokenPipeError:
+            os._exit(1)  # as PySpark does after printing it
+
+    daemon.worker = quiet
+
+
 if __name__ == "__main__":
     drop_archives()
     preload()
+    leave_quietly()
     importlib.import_module("pyspark.daemon").manager()
