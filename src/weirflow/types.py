@@ -3,6 +3,30 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeVar
+
+from weirflow.errors import ConfigError, did_you_mean
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def one_of(kind: type[Choice], wanted: str, said: str) -> Choice:
+    """The choice of this name.
+
+    Args:
+        kind: the choices.
+        wanted: one of them, or its name.
+        said: how the error begins if it is neither, such as "No write mode is called".
+
+    Raises:
+        ConfigError: there is none of this name.
+    """
+    try:
+        return kind(wanted)
+    except ValueError:
+        raise ConfigError(
+            f"{said} {wanted!r}; there are {', '.join(kind)}.", hint=did_you_mean(str(wanted), kind)
+        ) from None
 
 
 class Placement(StrEnum):

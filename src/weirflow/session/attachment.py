@@ -31,6 +31,9 @@ class Fed(Protocol):
     def sources(self) -> tuple[str, ...]:
         """The names of its sources."""
 
+    def register_source(self, name: str, schema: Any) -> None:
+        """Declare a source."""
+
     def position(self, stream: str) -> Position | None:
         """How far it has taken a stream in."""
 

@@ -14,7 +14,6 @@ from weirflow.sql.literals import duration_micros
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weirflow.session.flows import Flow
     from weirflow.session.session import Session
 
 _NAME = re.compile(r"\w[\w .-]*")
@@ -54,7 +53,6 @@ class Feeds:
 
     def attach_table(
         self,
-        flow: Flow,
         table: str,
         source: str | None,
         *,
@@ -67,7 +65,7 @@ class Feeds:
         chosen = source or table.rpartition(".")[2].strip("`")
         self._take(name or table)
         try:
-            feed = TableFeed(flow, self._session, table, chosen, name or table, start=start, detach=self._detach)
+            feed = TableFeed(self._flow, self._session, table, chosen, name or table, start=start, detach=self._detach)
         except BaseException:
             self._feeds.pop(name or table)
             raise

@@ -14,29 +14,26 @@ from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.source import declared
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.session.fed_flow import STREAMS, FedFlow
 from weirflow.session.feeds import Feeds, check_name
 from weirflow.session.kept_flows import KeptFlows
 from weirflow.session.late_rows import CountLate
 from weirflow.session.leadership import Leadership
 from weirflow.session.spark_stages import SparkStages
-from weirflow.session.table_sink import TableTarget
-from weirflow.types import Placement, Profile
+from weirflow.types import Placement, Profile, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weirflow.checkpoint.storage import CheckpointStorage
-    from weirflow.ivm.flow.sink import Target
     from weirflow.metadata import Node
-    from weirflow.session.attachment import Attachment
     from weirflow.session.session import Session
-    from weirflow.session.table_feed import TableFeed
     from weirflow.spark.frame import DataFrame
 
 LEASE_SECONDS = 10.0
 
 
-class PartitionedIncrementalFlow(PartitionedFlow):
+class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
     """A flow in shards; ``session.flow(name, partitions=N)`` opens one. See docs/partitioned-flows.md for what differs.
 
     Each tick is one Spark job. Deltas may be Spark frames of any size: their rows go from executor to executor. Views
@@ -105,40 +102,6 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         with self._lock:
             return self.epoch, {name: self.frame(name) for name in names}
 
-    def attach(
-        self,
-        stream: Any,
-        source: str,
-        *,
-        name: str | None = None,
-        checkpoint: str | Path | None = None,
-        trigger: str | None = None,
-        changes: str | None = None,
-    ) -> Attachment:
-        """Tick a source with every batch of a Structured Streaming frame, each exactly once, on the executors.
-
-        See ``SessionFlow.attach``. A column ``_weight`` holds weights: -1 retracts a row.
-        """
-        chosen = check_name(name or source)
-        local = self._local_folder()
-        folder = local / "streams" / chosen if checkpoint is None and local is not None else checkpoint
-        return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=changes)
-
-    def attach_table(
-        self,
-        table: str,
-        source: str | None = None,
-        *,
-        name: str | None = None,
-        start: int | str | None = None,
-        every: str | None = None,
-    ) -> TableFeed:
-        """Tick a source with every version of a Delta or Iceberg table; its rows stay on the executors.
-
-        See ``SessionFlow.attach_table``.
-        """
-        return self._feeds.attach_table(self, table, source, name=name, start=start, every=every)
-
     def too_late(self, source: str, rows: DataFrame) -> int:
         """How many of these rows of a source would go to the late side output; they are counted where they are."""
         with self._lock:
@@ -152,7 +115,7 @@ class PartitionedIncrementalFlow(PartitionedFlow):
             state = FlowState(self._stages.engine)
             for name in self.readable:
                 state.add_source(declared(name, self._schema(name), key=None, dedup=False, lateness=None))
-            return explain_query(state, query, Mode(mode))
+            return explain_query(state, query, one_of(Mode, mode, "No mode of a view is called"))
 
     def alive_nodes(self) -> tuple[Node, ...]:
         """The processes that coordinate flows of the metadata store and were heard of lately; none without a store."""
@@ -201,12 +164,10 @@ class PartitionedIncrementalFlow(PartitionedFlow):
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
-    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:
-        return TableTarget(self._session, table, mode, key)
-
     def _kept_in(self) -> CheckpointStorage | None:
         return super()._kept_in() if self._temporary is None else None
 
-    def _local_folder(self) -> Path | None:
+    @property
+    def _stream_folder(self) -> Path | None:
         uri = self._coordinator.uri
-        return Path(uri) if "://" not in uri else None
+        return Path(uri) / STREAMS if "://" not in uri else None

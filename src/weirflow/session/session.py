@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from weirflow.errors import ConfigError, SessionClosed, did_you_mean
+from weirflow.errors import ConfigError, SessionClosed
 from weirflow.session.tables import Tables
 from weirflow.spark.endpoint import parse_endpoint
 from weirflow.sql.statements import is_about_flows, is_query, may_be_about_flows, reads_tables, refuse_commands
-from weirflow.types import ExplainMode, Placement, Profile
+from weirflow.types import ExplainMode, Placement, Profile, one_of
 
 if TYPE_CHECKING:
     import os
@@ -142,13 +142,7 @@ class Session(Tables):
 
         Nothing runs; a statement that is not a query is refused, because Spark runs commands as it reads them.
         """
-        try:
-            chosen = ExplainMode(mode)
-        except ValueError:
-            raise ConfigError(
-                f"No explain mode is called {mode!r}; there are {', '.join(ExplainMode)}.",
-                hint=did_you_mean(str(mode), ExplainMode),
-            ) from None
+        chosen = one_of(ExplainMode, mode, "No explain mode is called")
         from weirflow.spark.explain import explain_text  # noqa: PLC0415 - imports pyspark
 
         frame = self._planned(query, params)

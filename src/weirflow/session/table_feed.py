@@ -19,7 +19,7 @@ from weirflow.sql.types import nullable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.session.flows import Flow
+    from weirflow.session.attachment import Fed
     from weirflow.session.session import Session
     from weirflow.session.table_changes import TableChanges
 
@@ -35,7 +35,7 @@ class TableFeed:
 
     def __init__(
         self,
-        flow: Flow,
+        flow: Fed,
         session: Session,
         table: str,
         source: str,

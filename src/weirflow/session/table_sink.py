@@ -13,7 +13,7 @@ from weirflow.ivm.flow.sink import Guarantee
 from weirflow.ivm.zset.rows import group_rows
 from weirflow.session.own_session import own_session, provider
 from weirflow.session.table_positions import POSITIONS, PropertyPosition
-from weirflow.types import SinkMode
+from weirflow.types import SinkMode, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -181,13 +181,7 @@ def merge_rows(delta: DeltaBatch, key: Sequence[str]) -> pa.Table:
 
 
 def _mode(mode: str) -> SinkMode:
-    try:
-        return SinkMode(mode)
-    except ValueError:
-        raise ConfigError(
-            f"No mode of a sink is called {mode!r}; there are {', '.join(SinkMode)}.",
-            hint=did_you_mean(str(mode), SinkMode),
-        ) from None
+    return one_of(SinkMode, mode, "No mode of a sink is called")
 
 
 def _quoted(name: str) -> str:

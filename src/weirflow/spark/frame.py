@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame as NativeFrame
 
-from weirflow.errors import ConfigError, did_you_mean
+from weirflow.errors import did_you_mean
 from weirflow.spark.arrow import frame_schema, stream_batches
 from weirflow.spark.local_iterator import ending_quietly
 from weirflow.spark.streaming_read import as_stream
-from weirflow.types import SaveMode
+from weirflow.types import SaveMode, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -149,13 +149,7 @@ class DataFrame:
         self._write(f"table {name}", mode, partition_by, lambda writer: writer.format(format).saveAsTable(name))
 
     def _write(self, what: str, mode: SaveMode | str, partition_by: Sequence[str], save: Callable[[Any], None]) -> None:
-        try:
-            chosen = SaveMode(mode)
-        except ValueError:
-            known = ", ".join(SaveMode)
-            raise ConfigError(
-                f"No write mode is called {mode!r}; there are {known}.", hint=did_you_mean(str(mode), SaveMode)
-            ) from None
+        chosen = one_of(SaveMode, mode, "No write mode is called")
 
         def write() -> None:
             writer = self.spark.write.mode(chosen)

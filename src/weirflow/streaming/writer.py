@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from weirflow.errors import ConfigError, did_you_mean
+from weirflow.errors import ConfigError
 from weirflow.streaming.launch import Launch
 from weirflow.streaming.restart import RestartPolicy
 from weirflow.streaming.sinks import FLOW, FOREACH, FOREACH_BATCH
 from weirflow.streaming.trigger import Trigger
-from weirflow.types import OutputMode
+from weirflow.types import OutputMode, one_of
 
 if TYPE_CHECKING:
     import os
@@ -36,13 +36,7 @@ class DataStreamWriter:
 
     def output_mode(self, mode: OutputMode | str) -> Self:
         """Which rows are written after each batch; by default those that are final."""
-        try:
-            self._launch.mode = OutputMode(str(mode).casefold())
-        except ValueError:
-            raise ConfigError(
-                f"No output mode is called {mode!r}; there are {', '.join(OutputMode)}.",
-                hint=did_you_mean(str(mode), OutputMode),
-            ) from None
+        self._launch.mode = one_of(OutputMode, str(mode).casefold(), "No output mode is called")
         return self
 
     def trigger(self, trigger: Trigger) -> Self:

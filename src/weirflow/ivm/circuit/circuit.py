@@ -126,13 +126,7 @@ class Circuit:
 
     def ancestors(self, numbers: Iterable[int]) -> set[int]:
         """These nodes and all that they read, directly or not."""
-        ahead, seen = list(numbers), set[int]()
-        while ahead:
-            number = ahead.pop()
-            if number not in seen:
-                seen.add(number)
-                ahead += self.nodes[number].inputs
-        return seen
+        return ancestors(self.nodes, numbers)
 
     def is_everywhere(self, number: int) -> bool:
         """Whether every shard has all rows of a node: it is made of nothing but sources that are everywhere."""
@@ -189,15 +183,31 @@ class Circuit:
 
     def advance(self, sources: Mapping[str, Frontier]) -> None:
         """Between ticks: time has come so far at the sources; state that cannot change any more goes."""
-        at: dict[int, Frontier] = {self.sources[name]: frontier for name, frontier in sources.items()}
-        for number, node in enumerate(self.nodes):
-            if any(at.get(one) for one in node.inputs):
-                at[number] = node.operator.advance([at.get(one, {}) for one in node.inputs])
+        advance(self.nodes, {self.sources[name]: frontier for name, frontier in sources.items()})
 
     def discard(self) -> None:
         """Forget the tick: the circuit is as it was before ``step``."""
         for node in self.nodes:
             node.operator.discard()
+
+
+def ancestors(nodes: Sequence[Node], numbers: Iterable[int]) -> set[int]:
+    """Some of the nodes and all that they read, directly or not."""
+    ahead, seen = list(numbers), set[int]()
+    while ahead:
+        number = ahead.pop()
+        if number not in seen:
+            seen.add(number)
+            ahead += nodes[number].inputs
+    return seen
+
+
+def advance(nodes: Sequence[Node], sources: Mapping[int, Frontier]) -> None:
+    """Between ticks: time has come so far at the nodes of the sources; state that cannot change any more goes."""
+    at = dict(sources)
+    for number, node in enumerate(nodes):
+        if any(at.get(one) for one in node.inputs):
+            at[number] = node.operator.advance([at.get(one, {}) for one in node.inputs])
 
 
 def stepped(operator: Operator, inputs: Sequence[Batch]) -> Batch:

@@ -5,28 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
-from sqlglot import exp
 
 from weirflow.errors import ConfigError, EngineMissing
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Lowering
+from weirflow.ivm.compiler.reads import in_order, names_in, tables
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.optimize import logical_plan
-from weirflow.sql.parse import parse_query
 from weirflow.sql.plan import Field, Plan, Scan
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from weirflow.ivm.compiler.building import Arranged
     from weirflow.ivm.kernel.run import Run
@@ -187,7 +185,7 @@ class Program:
 
     def plan(self, sql: str) -> Plan:
         """The plan of a query over the relations."""
-        read, ctes = _names(sql)
+        read, ctes = names_in(sql)
         known = {name: relation.fields for name, relation in self.relations.items() if name.casefold() in read}
         if read - ctes - {name.casefold() for name in known}:
             # Something is not there: then all names count, to suggest one.
@@ -360,64 +358,7 @@ def no_engine() -> EngineMissing:
     )
 
 
-def in_order(views: Mapping[str, str]) -> Sequence[str]:
-    """The names of the views, each behind those it reads."""
-    known = {name.casefold(): name for name in views}
-    reads = {name: [known[table] for table in _others(name, sql) if table in known] for name, sql in views.items()}
-    try:
-        return list(TopologicalSorter(reads).static_order())
-    except CycleError as error:
-        circle = " reads ".join(reversed(error.args[1]))
-        raise ConfigError(f"Views read each other in a circle: {circle}.", hint="break the circle") from None
-
-
-def readers_of(name: str, views: Mapping[str, View]) -> list[str]:
-    """The views that read a source or view directly."""
-    return [one for one, view in views.items() if one != name and name.casefold() in tables(view.sql)]
-
-
-def with_readers(name: str, views: Mapping[str, View]) -> set[str]:
-    """A view and all that read it, directly or not."""
-    return _reached(name, lambda one: readers_of(one, views))
-
-
-def with_read(name: str, views: Mapping[str, View]) -> set[str]:
-    """A view and all views that it reads, directly or not."""
-    known = {one.casefold(): one for one in views}
-    return _reached(name, lambda one: [known[table] for table in tables(views[one].sql) if table in known])
-
-
-def _reached(name: str, following: Callable[[str], Iterable[str]]) -> set[str]:
-    found: set[str] = set()
-    ahead = [name]
-    while ahead:
-        one = ahead.pop()
-        if one not in found:
-            found.add(one)
-            ahead += following(one)
-    return found
-
-
-def _others(name: str, sql: str) -> frozenset[str]:
-    """``tables``, without the view's own name where that is the name of a CTE in it, as recursive views often have."""
-    found, ctes = _names(sql)
-    return found - ({name.casefold()} & ctes)
-
-
-def tables(sql: str) -> frozenset[str]:
-    """All names that the query may read, in lower case; names of its own CTEs do no harm."""
-    return _names(sql)[0]
-
-
 @lru_cache(maxsize=256)
 def _plan(sql: str, catalog: tuple[tuple[str, tuple[Field, ...]], ...]) -> Plan:
     """A query's plan; each shard of a partitioned flow asks for the same ones."""
     return logical_plan(sql, dict(catalog))
-
-
-@lru_cache(maxsize=1024)
-def _names(sql: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that the query may read and those of its CTEs, in lower case."""
-    query = parse_query(sql)
-    found = frozenset(table.name.casefold() for table in query.find_all(exp.Table))
-    return found, frozenset(cte.alias.casefold() for cte in query.find_all(exp.CTE))

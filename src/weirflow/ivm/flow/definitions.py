@@ -15,6 +15,7 @@ from weirflow.ivm.flow.persist import replace_entry, source_entry, view_entry
 from weirflow.ivm.flow.rebuild import Rebuilt, rebuild
 from weirflow.ivm.flow.refusals import not_refreshed, require_unsunk
 from weirflow.ivm.flow.source import LATE, declared
+from weirflow.types import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,7 +64,7 @@ class Definitions(FlowCore):
                 chooses.
             materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
         """
-        view = View(sql, Mode(mode), stored=materialized)
+        view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
         with self._lock:
             self._require_open()
             if self._state.has_view(name, view):
@@ -80,7 +81,7 @@ class Definitions(FlowCore):
         error nothing has changed.
         """
         with self._lock:
-            view = View(sql, Mode(mode), stored=materialized)
+            view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
             if self._view(name) == view:
                 return EvolutionPlan(kept=self.views)
             return self._rebuild(name, view)

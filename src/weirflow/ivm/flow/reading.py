@@ -16,6 +16,7 @@ from weirflow.ivm.flow.sinks import SunkViews, require_no_late
 from weirflow.ivm.flow.watch import OverflowPolicy, require_watchable
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.types import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -96,7 +97,13 @@ class Reading(FlowCore, Sinking):
                 first = [(self.epoch, self._state.rows(name))]
             elif from_epoch is not None:
                 first = self._outputs.history.since(from_epoch, name)
-            return self._outputs.watch(name, self.epoch, first, capacity=capacity, policy=OverflowPolicy(policy))
+            return self._outputs.watch(
+                name,
+                self.epoch,
+                first,
+                capacity=capacity,
+                policy=one_of(OverflowPolicy, policy, "No policy for full watches is called"),
+            )
 
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with ``(epoch, delta)`` after each tick that changes the view, in the tick's thread.
@@ -132,7 +139,7 @@ class Reading(FlowCore, Sinking):
         """How a query would be maintained if it were a view; raises what ``register_view`` would."""
         with self._lock:
             self._state.ready()
-            return explain_query(self._state, query, Mode(mode))
+            return explain_query(self._state, query, one_of(Mode, mode, "No mode of a view is called"))
 
     def metrics(self) -> str:
         """What the flow has done and holds, in Prometheus' text format."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.compiler.program import with_readers
+from weirflow.ivm.compiler.reads import with_readers
 from weirflow.ivm.flow.evolution import EvolutionPlan, restore
 from weirflow.ivm.flow.persist import manifest_of
 

@@ -7,14 +7,14 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed, WeirflowError, did_you_mean
-from weirflow.ivm.compiler.program import with_read
+from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed, WeirflowError
+from weirflow.ivm.compiler.reads import with_read
 from weirflow.ivm.flow.sink import FailurePolicy, Rhythm, Sink, Surroundings, Target, sink_failure
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.literals import duration_micros
-from weirflow.types import SinkMode
+from weirflow.types import SinkMode, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -259,10 +259,4 @@ def _rhythm(every: int | str) -> Rhythm:
 
 
 def _policy(policy: str) -> FailurePolicy:
-    try:
-        return FailurePolicy(policy)
-    except ValueError:
-        raise ConfigError(
-            f"No policy for failures is called {policy!r}; there are {', '.join(FailurePolicy)}.",
-            hint=did_you_mean(str(policy), FailurePolicy),
-        ) from None
+    return one_of(FailurePolicy, policy, "No policy for failures is called")

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound
-from weirflow.ivm.compiler.program import Engine, Program, View, in_order, readers_of, tables
+from weirflow.ivm.compiler.program import Engine, Program, View
+from weirflow.ivm.compiler.reads import in_order, readers_of, tables
 from weirflow.ivm.flow.describe import RelationInfo
 from weirflow.ivm.flow.refusals import (
     no_relation,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone
-from weirflow.ivm.compiler.program import View, in_order, tables
+from weirflow.ivm.compiler.reads import in_order, tables
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, tick_pending
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
+    from weirflow.ivm.compiler.program import View
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.partitioned.executor import StageExecutor
     from weirflow.ivm.partitioned.recent import RecentTicks

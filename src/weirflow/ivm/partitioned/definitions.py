@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError, did_you_mean
-from weirflow.ivm.compiler.program import Mode, View, in_order, no_engine, readers_of, with_read, with_readers
+from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.program import Mode, View, no_engine
+from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_readers
 from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.persist import view_entry
 from weirflow.ivm.flow.refusals import no_source, not_refreshed, require_free_name, require_unread, require_unsunk
 from weirflow.ivm.flow.source import LATE, declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
-from weirflow.types import SourceSpread
+from weirflow.types import SourceSpread, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +62,7 @@ class PartitionedDefinitions(PartitionedCore):
 
         A view that has no delta rule is recomputed by Spark and compared, shard by shard.
         """
-        view = View(sql, Mode(mode), stored=materialized)
+        view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
         with self._lock:
             self._require_open()
             if self._known_views().get(name) == view:
@@ -85,7 +86,7 @@ class PartitionedDefinitions(PartitionedCore):
 
         They are filled anew from the rows that are there; see ``IncrementalFlow.replace_view`` for what watches get.
         """
-        view = View(sql, Mode(mode), stored=materialized)
+        view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
         with self._lock:
             if self._view(name) == view:
                 return EvolutionPlan(kept=self.views)
@@ -201,10 +202,4 @@ class PartitionedDefinitions(PartitionedCore):
 
 
 def _spread(wanted: SourceSpread | str) -> SourceSpread:
-    try:
-        return SourceSpread(wanted)
-    except ValueError:
-        raise ConfigError(
-            f"Rows cannot be spread {wanted!r}; there are {', '.join(map(repr, map(str, SourceSpread)))}.",
-            hint=did_you_mean(str(wanted), SourceSpread),
-        ) from None
+    return one_of(SourceSpread, wanted, "Rows cannot be spread")

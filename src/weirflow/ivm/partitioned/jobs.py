@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.failpoints import failpoint
-from weirflow.ivm.compiler.program import tables
+from weirflow.ivm.compiler.reads import tables
 from weirflow.ivm.partitioned.moving import MoveRows, ReadRows, SplitRows, decode_moved
 from weirflow.ivm.partitioned.recomputing import AddRows, CompareRows, SubtractRows
 from weirflow.ivm.partitioned.reports import StageTask

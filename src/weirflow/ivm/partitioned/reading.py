@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.compiler.program import in_order
-from weirflow.ivm.compiler.program import tables as read_tables
+from weirflow.ivm.compiler.reads import in_order
+from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.flow.describe import FlowInfo, RelationInfo
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.refusals import not_kept, require_past
@@ -24,6 +24,7 @@ from weirflow.ivm.partitioned.moving import CountRows, ReadRows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.types import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -129,7 +130,13 @@ class PartitionedReading(PartitionedCore, Sinking):
                 first = [(self.epoch, rows.batch)]
             elif from_epoch is not None:
                 first = self._outputs.history.since(from_epoch, view)
-            return self._outputs.watch(view, self.epoch, first, capacity=capacity, policy=OverflowPolicy(policy))
+            return self._outputs.watch(
+                view,
+                self.epoch,
+                first,
+                capacity=capacity,
+                policy=one_of(OverflowPolicy, policy, "No policy for full watches is called"),
+            )
 
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with ``(epoch, delta)`` after each tick that changes a view, in the tick's thread.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.circuit.circuit import Circuit, Input, Node
+from weirflow.ivm.circuit.circuit import Circuit, Input, Node, advance, ancestors
 from weirflow.ivm.circuit.fingerprint import fingerprint
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.join import Join
@@ -119,20 +119,11 @@ class Spread:
     def beneath(self, name: str) -> set[int]:
         """The nodes that a relation and its store are made of."""
         store = self.store(name)
-        ahead, found = [self.relations[name], *([] if store is None else [store])], set[int]()
-        while ahead:
-            number = ahead.pop()
-            if number not in found:
-                found.add(number)
-                ahead += self.nodes[number].inputs
-        return found
+        return ancestors(self.nodes, [self.relations[name], *([] if store is None else [store])])
 
     def advance(self, sources: Mapping[str, Frontier]) -> None:
         """Between ticks: time has come so far at the sources; state that cannot change any more goes."""
-        at = {self.relations[name]: frontier for name, frontier in sources.items()}
-        for number, node in enumerate(self.nodes):
-            if any(at.get(one) for one in node.inputs):
-                at[number] = node.operator.advance([at.get(one, {}) for one in node.inputs])
+        advance(self.nodes, {self.relations[name]: frontier for name, frontier in sources.items()})
 
     # Inner workings
 

@@ -36,6 +36,18 @@ def test_bad_sql_is_refused_when_it_is_registered(flow):
     assert flow.tick("orders", [order(1)]).views == {"totals": 1}
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_a_choice_that_there_is_not_is_named(flow, here):
+    one = IncrementalFlow() if here else flow
+    one.register_source("orders", ORDERS)
+    with pytest.raises(ConfigError, match="No mode of a view is called 'dif'") as caught:
+        one.register_view("totals", TOTALS, mode="dif")
+    assert "'diff'" in caught.value.hint
+    one.register_view("totals", TOTALS)
+    with pytest.raises(ConfigError, match="No policy for full watches is called 'wait'"):
+        one.watch_output("totals", policy="wait")
+
+
 def test_a_source_without_rows_can_be_dropped(flow):
     flow.register_source("orders", ORDERS)
     flow.drop("orders")

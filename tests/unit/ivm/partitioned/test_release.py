@@ -1,10 +1,12 @@
 """Lateness in shards: state that is final is let go on each of them, and the views never notice."""
 
 import datetime as dt
-import random
 import uuid
 
 import pytest
+from support.late_ticks import COLUMNS, START
+from support.late_ticks import VIEWS as LATE_VIEWS
+from support.late_ticks import ticks as late_ticks
 
 from weirflow import IncrementalFlow, Lateness
 from weirflow.errors import ConfigError
@@ -13,17 +15,7 @@ from weirflow.ivm.partitioned import stage
 from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 
-START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
-COLUMNS = "at TIMESTAMP, name STRING, x BIGINT"
-VIEWS = {
-    "by_window": "SELECT window(at, '10 minutes') AS w, SUM(x) AS s, COUNT(DISTINCT name) AS n FROM t GROUP BY 1",
-    "by_hour": "SELECT date_trunc('HOUR', at) AS h, name, MIN(x) AS m FROM t GROUP BY 1, 2",
-    "by_day": "SELECT CAST(at AS DATE) AS d, COUNT(*) AS n FROM t GROUP BY CAST(at AS DATE)",
-    "seen": "SELECT DISTINCT at, name FROM t",
-    "over": "SELECT year(w.start) AS y, SUM(s) AS s FROM by_window GROUP BY year(w.start)",
-    "named": "SELECT date_trunc('DAY', at) AS d, SUM(x * v) AS s FROM t JOIN names ON t.name = names.name GROUP BY 1",
-    "last": "SELECT at, name, x FROM t ORDER BY at DESC, name, x LIMIT 3",
-}
+VIEWS = {**LATE_VIEWS, "last": "SELECT at, name, x FROM t ORDER BY at DESC, name, x LIMIT 3"}
 
 
 def partitioned(shards: int) -> PartitionedFlow:
@@ -39,26 +31,9 @@ def made(flow, lateness: Lateness | None, views: dict[str, str] = VIEWS):
 
 
 def ticks(count: int, rows: int):
-    """Rows around a time that goes on, some of them late, with some retractions of rows of the tick before."""
-    rng = random.Random(1)
-    last: list[dict] = []
-    for number in range(count):
-        now = START + dt.timedelta(hours=number)
-        minutes = [rng.randrange(-120, 120) for _ in range(rows)] + [-1000] * (number % 5 == 0)
-        added = [
-            {
-                "at": now + dt.timedelta(minutes=one),
-                "name": rng.choice("abc"),
-                "x": rng.randrange(10),
-                "_weight": 1,
-            }
-            for one in minutes
-        ]
-        yield {
-            "t": added + [row | {"_weight": -1} for row in last[:rows:7]],
-            "names": [{"name": "abc"[number % 3], "v": number}],
-        }
-        last = added
+    """What both sources get."""
+    for number, delta in enumerate(late_ticks(count, rows, late=True)):
+        yield {"t": delta, "names": [{"name": "abc"[number % 3], "v": number}]}
 
 
 def rows_of(flow, view: str) -> list[str]:
@@ -81,12 +56,12 @@ def test_views_and_late_rows_are_those_of_a_flow_in_one_process(shards, warm, ke
     lateness = Lateness("at", "5 hours", keep=keep)
     flow, other = made(partitioned(shards), lateness), made(IncrementalFlow(), lateness)
     watches = [one.watch_output("t.late") for one in (flow, other)]
-    for delta in ticks(40, 12):
+    for delta in ticks(25, 12):
         if not warm:
             stage._warm.clear()
         ours, theirs = flow.tick(delta), other.tick(delta)
         assert (ours.late, ours.views) == (theirs.late, theirs.views)
-    assert theirs.epoch == 40
+    assert theirs.epoch == 25
     for name in VIEWS:
         assert rows_of(flow, name) == rows_of(other, name), name
     late, expected = ([(epoch, delta.checksum()) for epoch, delta in _all(watch)] for watch in watches)

@@ -1,0 +1,74 @@
+"""What views read: the names in their SQL, and the order that follows from them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import ConfigError
+from weirflow.sql.parse import parse_query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from weirflow.ivm.compiler.program import View
+
+
+def in_order(views: Mapping[str, str]) -> Sequence[str]:
+    """The names of the views, each behind those it reads."""
+    known = {name.casefold(): name for name in views}
+    reads = {name: [known[table] for table in _others(name, sql) if table in known] for name, sql in views.items()}
+    try:
+        return list(TopologicalSorter(reads).static_order())
+    except CycleError as error:
+        circle = " reads ".join(reversed(error.args[1]))
+        raise ConfigError(f"Views read each other in a circle: {circle}.", hint="break the circle") from None
+
+
+def readers_of(name: str, views: Mapping[str, View]) -> list[str]:
+    """The views that read a source or view directly."""
+    return [one for one, view in views.items() if one != name and name.casefold() in tables(view.sql)]
+
+
+def with_readers(name: str, views: Mapping[str, View]) -> set[str]:
+    """A view and all that read it, directly or not."""
+    return _reached(name, lambda one: readers_of(one, views))
+
+
+def with_read(name: str, views: Mapping[str, View]) -> set[str]:
+    """A view and all views that it reads, directly or not."""
+    known = {one.casefold(): one for one in views}
+    return _reached(name, lambda one: [known[table] for table in tables(views[one].sql) if table in known])
+
+
+def _reached(name: str, following: Callable[[str], Iterable[str]]) -> set[str]:
+    found: set[str] = set()
+    ahead = [name]
+    while ahead:
+        one = ahead.pop()
+        if one not in found:
+            found.add(one)
+            ahead += following(one)
+    return found
+
+
+def _others(name: str, sql: str) -> frozenset[str]:
+    """``tables``, without the view's own name where that is the name of a CTE in it, as recursive views often have."""
+    found, ctes = names_in(sql)
+    return found - ({name.casefold()} & ctes)
+
+
+def tables(sql: str) -> frozenset[str]:
+    """All names that the query may read, in lower case; names of its own CTEs do no harm."""
+    return names_in(sql)[0]
+
+
+@lru_cache(maxsize=1024)
+def names_in(sql: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that the query may read and those of its CTEs, in lower case."""
+    query = parse_query(sql)
+    found = frozenset(table.name.casefold() for table in query.find_all(exp.Table))
+    return found, frozenset(cte.alias.casefold() for cte in query.find_all(exp.CTE))

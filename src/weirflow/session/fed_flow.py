@@ -1,0 +1,87 @@
+"""``FedFlow``: what feeds a flow of a Session, and the tables it writes to, wherever it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from weirflow.session.feeds import check_name
+from weirflow.session.table_sink import TableTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from weirflow.ivm.flow.sink import Target
+    from weirflow.session.attachment import Attachment
+    from weirflow.session.feeds import Feeds
+    from weirflow.session.session import Session
+    from weirflow.session.table_feed import TableFeed
+
+STREAMS = "streams"
+"""The folder of a flow that has the checkpoints of its streams."""
+
+
+class FedFlow(ABC):
+    """A flow that streams and tables of its Session can be attached to."""
+
+    _session: Session
+    _feeds: Feeds
+
+    @property
+    @abstractmethod
+    def _stream_folder(self) -> Path | None:
+        """The folder for the checkpoints of streams; None if the flow has none on this machine."""
+
+    def attach(
+        self,
+        stream: Any,
+        source: str,
+        *,
+        name: str | None = None,
+        checkpoint: str | Path | None = None,
+        trigger: str | None = None,
+        changes: str | None = None,
+    ) -> Attachment:
+        """Tick a source with every batch of a Structured Streaming frame, each exactly once.
+
+        The flow remembers the stream's last batch in one step with its rows. A durable flow and the stream so go on
+        together when the process is killed. A tick that fails ends the stream; restarted, it brings the batch again. If
+        the flow is in shards, rows stay on the executors.
+
+        Args:
+            stream: a streaming frame, PySpark's or ours. A column ``_weight`` holds weights: -1 retracts a row.
+            source: a source of the flow with the stream's columns.
+            name: under which the flow remembers the stream; the source's name if None.
+            checkpoint: the folder of Spark's checkpoint. None keeps it in the flow's folder, or for a flow without one
+                in a temporary folder that goes with the attachment.
+            trigger: the pause between batches, such as ``"1 second"``, or ``"available now"`` to end when all is read;
+                None runs a batch as soon as there are rows.
+            changes: a column with the kind of each change (insert, delete, ...); see ``DeltaBatch.from_changes``.
+        """
+        chosen = check_name(name or source)
+        folder = self._stream_folder / chosen if checkpoint is None and self._stream_folder else checkpoint
+        return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=changes)
+
+    def attach_table(
+        self,
+        table: str,
+        source: str | None = None,
+        *,
+        name: str | None = None,
+        start: int | str | None = None,
+        every: str | None = None,
+    ) -> TableFeed:
+        """Tick a source with every version of a Delta or Iceberg table: first all rows of one, then what changes.
+
+        Args:
+            table: its name in SQL. A Delta table needs its change data feed (``delta.enableChangeDataFeed``).
+            source: the source; made with the table's columns if there is none. None gives it the table's name.
+            name: under which the flow remembers the table's version; the table's name if None.
+            start: the version (for Iceberg the snapshot's id) to begin with; None for that of now.
+            every: poll in the background with pauses such as ``"10 seconds"``; None leaves it to ``poll()``.
+        """
+        return self._feeds.attach_table(table, source, name=name, start=start, every=every)
+
+    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:
+        return TableTarget(self._session, table, mode, key)
