@@ -55,7 +55,8 @@ class Weirflow:
 
     def _step(self, deltas: dict[str, Batch]) -> None:
         outputs = self.circuit.step(deltas)
-        self.circuit.commit(sum(len(delta) for delta in deltas.values()))
+        self.circuit.commit([])
+        self.circuit.maintain(sum(len(delta) for delta in deltas.values()))
         self.emitted.append(self._arrow(outputs))
 
     def _arrow(self, outputs: dict[str, Batch]) -> Any:

@@ -69,6 +69,11 @@ def failpoint(name: str) -> None:
         _watcher(name)
 
 
+def is_watched() -> bool:
+    """Whether a test watches the failpoints."""
+    return _watcher is not None
+
+
 def watch_failpoints(watcher: Callable[[str], None] | None) -> None:
     """Call ``watcher`` at every failpoint from now on; None to stop."""
     global _watcher  # noqa: PLW0603 - one for the process, and only in tests

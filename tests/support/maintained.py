@@ -37,7 +37,8 @@ class Maintained:
         """Apply weighted rows to sources; returns the deltas of the views."""
         deltas = {name: self._batch(name, rows) for name, rows in changes.items() if rows}
         outputs = self.circuit.step(deltas)
-        self.circuit.commit(sum(len(delta) for delta in deltas.values()))
+        self.circuit.commit([])
+        self.circuit.maintain(sum(len(delta) for delta in deltas.values()))
         for name, rows in changes.items():
             _add(self.tables[name], rows)
         self._apply(outputs)

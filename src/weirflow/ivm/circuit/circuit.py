@@ -15,7 +15,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -43,6 +43,10 @@ class Input(Operator):
         return delta
 
 
+Marks = list[tuple[Operator, Any]]
+"""Operators that a commit has changed, each with what it was."""
+
+
 @dataclass(frozen=True)
 class Node:
     """An operator in its place."""
@@ -65,6 +69,8 @@ class Circuit:
     sources: dict[str, int] = field(default_factory=dict)
     views: dict[str, int] = field(default_factory=dict)
     _steps: int = field(default=0, init=False, repr=False)
+    _is_open: bool = field(default=False, init=False, repr=False)
+    """Whether a step was begun that was neither committed nor discarded."""
 
     def add_source(self, name: str, types: Sequence[pa.DataType], *, everywhere: bool = False) -> int:
         """A new input of the circuit."""
@@ -113,6 +119,19 @@ class Circuit:
             node.operator.commit()
         return {name: consolidate(outputs[number]) for name, number in self.views.items() if number >= first}
 
+    def keep(self) -> Callable[[], None]:
+        """A function that brings back the nodes that are there now, between ticks; it may be called repeatedly."""
+        nodes, sources, views = list(self.nodes), dict(self.sources), dict(self.views)
+        arranged = [(node.operator, node.operator.arrangement) for node in nodes if isinstance(node.operator, Arrange)]
+
+        def restore() -> None:
+            self.nodes[:] = nodes
+            self.sources, self.views = dict(sources), dict(views)
+            for operator, arrangement in arranged:
+                operator.arrangement = arrangement
+
+        return restore
+
     def retain(self, live: Iterable[int]) -> dict[int, int]:
         """Remove all nodes but these, which read no others; returns the new number of each."""
         place = {number: at for at, number in enumerate(sorted(live))}
@@ -146,8 +165,11 @@ class Circuit:
     def step(self, deltas: Mapping[str, Batch]) -> dict[str, Batch]:
         """One tick: the deltas of the views that change. Nothing has changed yet when it returns or raises.
 
-        An operator none of whose inputs change is not run.
+        An operator none of whose inputs change is not run. What an earlier step left staged is forgotten.
         """
+        if self._is_open:
+            self.discard()
+        self._is_open = True
         if not compiled.decided:
             self._steps += 1
             compiled.offer(self._steps, sum(map(len, deltas.values())))
@@ -172,10 +194,26 @@ class Circuit:
     def _consolidated(self, number: int, outputs: Mapping[int, Batch]) -> Batch:
         return outputs[number] if self.nodes[number].operator.consolidated else consolidate(outputs[number])
 
-    def commit(self, rows: int) -> None:
-        """Apply the tick's changes, and tidy up state in proportion to the ``rows`` it brought. Does not fail."""
+    def commit(self, marks: Marks) -> None:
+        """Apply the tick's changes, each operator's behind a mark of what it was.
+
+        What raises may have applied a part of them: ``rewind`` with the same marks takes that back.
+        """
         for node in self.nodes:
-            node.operator.commit()
+            operator = node.operator
+            if operator.is_staged:
+                marks.append((operator, operator.mark()))
+                operator.commit()
+        self._is_open = False
+
+    def rewind(self, marks: Marks) -> None:
+        """Take back a commit that was interrupted: the circuit is as before ``step``. May be repeated."""
+        for operator, mark in marks:
+            operator.rewind(mark)
+        self.discard()
+
+    def maintain(self, rows: int) -> None:
+        """Between ticks: tidy up state in proportion to the ``rows`` that came."""
         fuel = max(_LEAST_FUEL, _FUEL_PER_ROW * rows)
         for node in self.nodes:
             for state in node.operator.states:
@@ -189,6 +227,7 @@ class Circuit:
         """Forget the tick: the circuit is as it was before ``step``."""
         for node in self.nodes:
             node.operator.discard()
+        self._is_open = False
 
 
 def ancestors(nodes: Sequence[Node], numbers: Iterable[int]) -> set[int]:

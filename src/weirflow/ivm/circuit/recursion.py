@@ -130,8 +130,7 @@ class Recursion(Operator):
         """What the step makes of these changes, which its further steps in this tick know of."""
         given = {name: delta for name, delta in deltas.items() if len(delta)}
         made = self._circuit.step(given)
-        for node in self._circuit.nodes:
-            node.operator.commit()
+        self._circuit.commit([])  # layers decide later whether it stays
         return made[STEP] if STEP in made else at_level(Batch.empty(self.types), 0)
 
     def _next_level(self, derived: Mapping[int, object]) -> int | None:

@@ -39,7 +39,7 @@ from weirflow.sql.expr import Column, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _BIGINT = pa.int64()
 
@@ -73,6 +73,15 @@ class Lowering(JoinLowering):
                     error.message, reason=Reason.FUNCTION_NOT_PROVEN, hint=error.hint, position=error.position
                 ) from error
         return self._nodes[plan]
+
+    def keep(self) -> Callable[[], None]:
+        """A function that brings back what is known now of nodes and arrangements; it may be called repeatedly."""
+        nodes, arranged = dict(self._nodes), dict(self._arranged)
+
+        def restore() -> None:
+            self._nodes, self._arranged = dict(nodes), dict(arranged)
+
+        return restore
 
     def forget_plans(self) -> None:
         """Build plans anew from here on; relations and arrangements, whose rows are kept, are still shared."""

@@ -24,7 +24,7 @@ from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from weirflow.ivm.compiler.building import Arranged
     from weirflow.ivm.kernel.run import Run
@@ -160,16 +160,42 @@ class Program:
         """Whether ``fill`` has nothing to do."""
         return self._filled == len(self.circuit.nodes) and not self._unfilled
 
+    @property
+    def unfilled(self) -> frozenset[str]:
+        """The relations that ``fill`` is for."""
+        return frozenset(self._unfilled)
+
     def fill(self) -> None:
-        """Bring all that was added to the rows that are stored. If that raises, it is removed again."""
+        """Bring all that was added to the rows that are stored.
+
+        If that raises, all that was not filled before is spoilt: ``cut_unfilled``.
+        """
         first = self._filled
-        try:
-            self.circuit.fill(first, {node: self._content(node) for node in self.circuit.read_by(first)})
-        except BaseException:
-            self._cut(first, set(self._unfilled))
-            raise
-        finally:
-            self.settle()
+        self.circuit.fill(first, {node: self._content(node) for node in self.circuit.read_by(first)})
+        self.settle()
+
+    def cut_unfilled(self) -> None:
+        """Remove all that is not filled."""
+        self._cut(self._filled, set(self._unfilled))
+        self.settle()
+
+    def keep(self) -> Callable[[], None]:
+        """A function that brings back the relations that are there now; it may be called repeatedly.
+
+        What was filled or half filled meanwhile is spoilt: ``cut_unfilled`` and add it again.
+        """
+        relations, nodes, filled, unfilled = dict(self.relations), dict(self._nodes), self._filled, set(self._unfilled)
+        circuit, lowering = self.circuit.keep(), self._lowering.keep()
+
+        def restore() -> None:
+            circuit()
+            lowering()
+            self.relations = dict(relations)
+            self._nodes.clear()  # the lowering has the same
+            self._nodes.update(nodes)
+            self._filled, self._unfilled = filled, set(unfilled)
+
+        return restore
 
     def drop(self, name: str) -> None:
         """Remove a relation that no other reads, and all state that was for it alone."""

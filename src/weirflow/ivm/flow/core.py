@@ -19,10 +19,11 @@ from weirflow.ivm.flow.sinks import Sinks
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.store import FlowStore
+from weirflow.ivm.flow.unfinished import Committed, Undo
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prometheus_client import CollectorRegistry
 
@@ -72,6 +73,9 @@ class FlowCore:
         registry: CollectorRegistry | None = None,
     ) -> None:
         self.name = name
+        # Who changes the flow holds the first, then the second; who reads it, the second alone, so that nobody who
+        # only reads waits while a tick waits for others.
+        self._ticks = threading.RLock()
         self._lock = threading.RLock()
         self._engine = engine
         self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
@@ -79,6 +83,8 @@ class FlowCore:
         self._saved_to: dict[str, Checkpoints] = {}
         self._checkpoint_every = checkpoint_every
         self._closed = False
+        self._released = False
+        self._unfinished: Undo | Committed | None = None
         self._metrics = FlowMetrics(name, registry)
         self._gauges = FlowGauges()
         self._store = None if path is None else FlowStore(Path(path), name, fsync=fsync, metrics=self._metrics)
@@ -108,12 +114,15 @@ class FlowCore:
     @property
     def epoch(self) -> int:
         """The number of the last tick."""
+        if self._unfinished is not None:
+            with self._lock:
+                self._settle()
         return self._state.epoch
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
             yield
 
@@ -123,21 +132,26 @@ class FlowCore:
         return self._closed
 
     def close(self) -> None:
-        """End all watches and sinks and let go of the flow's path. What was ticked stays.
+        """End all watches and sinks and let go of the flow's path. What was ticked stays; a tick that waits fails.
+
+        Closing twice does nothing; a close that was interrupted goes on.
 
         Raises:
             SinkFailed: a sink could not write what it still had; the flow is closed all the same.
+            StorageError: what was not synced yet could not be; the flow is closed all the same.
         """
         with self._lock:
-            if self._closed:
+            if self._released:
                 return
             self._closed = True
-            self._outputs.close(lambda _: True)
             try:
+                self._settle()
+                self._outputs.close(lambda _: True)
                 self._sinks.close(lambda _: True)
             finally:
                 if self._store is not None:
                     self._store.close()
+            self._released = True
 
     def __enter__(self) -> Self:
         return self
@@ -154,27 +168,101 @@ class FlowCore:
                 self._lock.release()
         return None if self._closed else self._gauges
 
+    # How it changes
+
+    def _change(
+        self,
+        apply: Callable[[], Committed],
+        entry: Callable[[], Entry] | None,
+        undo: Callable[[], None],
+        *,
+        sync: bool = False,
+    ) -> None:
+        """Let a change happen wholly or not at all, whatever is raised on the way.
+
+        Args:
+            apply: makes the change in memory, and says what it entails.
+            entry: what the log says of it, asked for when it is applied; None for what is not logged.
+            undo: takes it back; may be repeated.
+            sync: whether it has to survive a power failure, however seldom the log is synced.
+        """
+        self._unfinished = Undo(undo, self._store)
+        try:
+            committed = apply()
+            if self._store is not None and entry is not None:
+                self._store.append(entry(), sync=sync)
+            self._unfinished = committed
+        except BaseException:
+            self._settle()
+            raise
+        try:
+            self._settle()
+        except BaseException:
+            self._settle()
+            raise
+
+    def _settle(self) -> None:
+        """Finish what an interrupt has left; every call on the flow does that first."""
+        while self._unfinished is not None:
+            self._unfinished.finish()
+            self._unfinished = None
+
+    def _ready(self) -> None:
+        """Bring views that were declared to the rows that are there.
+
+        Raises:
+            DataError: one of them cannot be computed; nothing has changed.
+        """
+        self._settle()
+        if not self._state.is_filled:
+            self._change(self._filled, None, self._state.keep_unfilled())
+
+    def _filled(self) -> Committed:
+        self._state.fill()
+        return Committed([])
+
     def _take_over(self, build: Callable[[], Rebuilt], entry: Callable[[int], Entry]) -> EvolutionPlan:
         """Build, log, take over; whatever raises before that leaves everything as it was."""
-        if self._pending is not None:
-            raise tick_pending()
-        self._sinks.before_tick()
-        rebuilt = build()
+        with self._lock:
+            self._require_open()
+            if self._pending is not None:
+                raise tick_pending()
+            self._sinks.before_tick()
+            rebuilt = build()
         self._outputs.await_room(rebuilt.differences)
-        failpoint("define.before_log")
-        if self._store is not None:
-            self._store.append(entry(rebuilt.state.epoch))
-        failpoint("define.after_log")
-        before = self.epoch
-        self._state.become(rebuilt.state)
-        if self.epoch > before:
-            self._outputs.history.append(self.epoch, rebuilt.changed)
-        self._outputs.close(lambda one: rebuilt.changed.get(one, ...) is None)
-        self._sinks.put(self.epoch, rebuilt.differences)
-        self._outputs.publish(self.epoch, rebuilt.differences)
-        self._sinks.after_tick()
-        self._checkpoint_in_time()
+        with self._lock:
+            self._require_open()
+            before, epoch = self._state.epoch, rebuilt.state.epoch
+            publication = self._outputs.publication(epoch, rebuilt.differences)
+
+            def apply() -> Committed:
+                self._state.become(rebuilt.state)
+                failpoint("define.before_log")
+                return Committed([remember, publication.run])
+
+            def remember() -> None:
+                failpoint("define.after_log")
+                if epoch > before:
+                    self._outputs.history.append(epoch, rebuilt.changed)
+                self._outputs.close(lambda one: rebuilt.changed.get(one, ...) is None)
+                self._sinks.put(epoch, rebuilt.differences)
+
+            self._change(apply, lambda: entry(epoch), self._state.keep())
+            self._afterwards([publication.raise_interrupt, self._sinks.after_tick, self._checkpoint_in_time])
         return rebuilt.plan
+
+    def _afterwards(self, steps: Iterable[Callable[[], None]]) -> None:
+        """Do what follows a change that has happened: what fails is reported, what interrupts is raised at the end."""
+        interrupt: BaseException | None = None
+        for step in steps:
+            try:
+                step()
+            except Exception:  # noqa: BLE001 - whatever it is, it must not look as if the change had not happened
+                _log.exception("what follows epoch %d of the flow %s failed", self._state.epoch, self.name)
+            except BaseException as error:  # noqa: BLE001 - raised below
+                interrupt = interrupt or error
+        if interrupt is not None:
+            raise interrupt
 
     def _checkpoint_in_time(self) -> None:
         """Replace a long log by a checkpoint. The tick has happened: that this fails must not look as if it had not."""
@@ -207,5 +295,9 @@ class FlowCore:
         return name if name in self._state.waiting else self._state.relation(name)
 
     def _require_open(self) -> None:
+        """Called first by whoever holds the lock: refuse what is closed or another process's, finish what was begun."""
+        if self._store is not None:
+            self._store.require_owner()
         if self._closed:
             raise FlowError(f"The flow {self.name!r} is closed.", hint="make another one with the same path to go on")
+        self._settle()

@@ -15,11 +15,13 @@ from weirflow.ivm.flow.persist import replace_entry, source_entry, view_entry
 from weirflow.ivm.flow.rebuild import Rebuilt, rebuild
 from weirflow.ivm.flow.refusals import not_refreshed, require_unsunk
 from weirflow.ivm.flow.source import LATE, declared
+from weirflow.ivm.flow.unfinished import Committed
 from weirflow.types import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from weirflow.ivm.durability.records import Entry
     from weirflow.ivm.flow.source import Lateness, Source
 
 
@@ -45,12 +47,10 @@ class Definitions(FlowCore):
             lateness: send rows that come too late to the side output ``"<name>.late"``.
         """
         source = declared(name, schema, key=key, dedup=dedup, lateness=lateness)
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
-            if self._state.has_source(source):
-                return
-            self._state.add_source(source)
-            self._log_definition(source_entry(source), name)
+            if not self._state.has_source(source):
+                self._define(lambda: self._state.add_source(source), source_entry(source))
 
     def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
         """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
@@ -65,12 +65,10 @@ class Definitions(FlowCore):
             materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
         """
         view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
-            if self._state.has_view(name, view):
-                return
-            self._state.add_view(name, view)
-            self._log_definition(view_entry(name, view), name)
+            if not self._state.has_view(name, view):
+                self._define(lambda: self._state.add_view(name, view), view_entry(name, view))
 
     def replace_view(
         self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
@@ -80,7 +78,7 @@ class Definitions(FlowCore):
         Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
         error nothing has changed.
         """
-        with self._lock:
+        with self._ticks:
             view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
             if self._view(name) == view:
                 return EvolutionPlan(kept=self.views)
@@ -91,7 +89,7 @@ class Definitions(FlowCore):
 
         Watches get the difference: there is one where a view depends on more than the sources, as on a function.
         """
-        with self._lock:
+        with self._ticks:
             view = self._view(name)
             if not view.stored:
                 raise not_refreshed(name)
@@ -107,9 +105,11 @@ class Definitions(FlowCore):
             EngineMissing: the flow has no Session.
             ConfigError: a view reads another one whose rows are not kept.
         """
-        with self._lock:
-            self._require_open()
-            if not is_forced(self._state, view):
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                done = is_forced(self._state, view)
+            if not done:
                 self._take_over(lambda: force_diff(self._state, view), lambda epoch: ForceDiff(epoch, view))
 
     def view(self, function: Callable[[], str]) -> Callable[[], str]:
@@ -119,15 +119,13 @@ class Definitions(FlowCore):
 
     def drop(self, name: str) -> None:
         """Remove a source or view that no view reads, with its state; its watches end."""
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
             if self._pending is not None and name in self._pending.changes:
                 raise TickPending(f"A tick that failed waits to change {name!r}.", hint="discard() it first")
             self._state.check_drop(name)
             self._sinks.close(lambda view: view == name)
-            if self._store is not None:
-                self._store.append(DropRelation(name))
-            self._state.drop(name)
+            self._define(lambda: self._state.drop(name), DropRelation(name))
             self._outputs.close(lambda view: view.removesuffix(LATE) == name)
 
     def source(self, name: str) -> Source:
@@ -144,12 +142,20 @@ class Definitions(FlowCore):
         """The names of the views, also of those that wait for something they read."""
         return (*self._state.views, *self._state.waiting)
 
+    @property
+    def waiting(self) -> dict[str, str]:
+        """The views that cannot be computed yet, each with what it waits for; all others tick."""
+        with self._lock:
+            self._settle()
+            return {name: self._state.reasons[name].message for name in self._state.waiting}
+
     def _view(self, name: str) -> View:
-        self._require_open()
-        self._state.ready()
-        if self._state.relation(name) in self._state.inputs:
-            raise ConfigError(f"{name!r} is a source, not a view.")
-        return self._state.views[name]
+        with self._lock:
+            self._require_open()
+            self._ready()
+            if self._state.relation(name) in self._state.inputs:
+                raise ConfigError(f"{name!r} is a source, not a view.")
+            return self._state.views[name]
 
     def _rebuild(self, name: str, view: View) -> EvolutionPlan:
         def build() -> Rebuilt:
@@ -160,14 +166,12 @@ class Definitions(FlowCore):
 
         return self._take_over(build, lambda epoch: replace_entry(epoch, name, view))
 
-    def _log_definition(self, entry: Any, name: str) -> None:
-        """Write a definition to the log; what cannot be written is taken back."""
-        if self._store is None:
-            return
-        failpoint("define.before_log")
-        try:
-            self._store.append(entry)
-        except BaseException:
-            self._state.drop(name)
-            raise
-        failpoint("define.after_log")
+    def _define(self, define: Callable[[], None], entry: Entry) -> None:
+        """Change what the flow is made of, and log it."""
+
+        def apply() -> Committed:
+            define()
+            failpoint("define.before_log")
+            return Committed([lambda: failpoint("define.after_log")])
+
+        self._change(apply, lambda: entry, self._state.keep())

@@ -23,29 +23,34 @@ class History:
     def __init__(self, *, epochs: int, nbytes: int) -> None:
         self._most_epochs = epochs
         self._most_bytes = nbytes
+        # Each with the bytes of all steps up to it, so that adding and removing one is a single step.
         self._steps: deque[tuple[int, Mapping[str, Batch | None], int]] = deque()
-        self._bytes = 0
+        self._gone = 0
         self.oldest = 0
         """All deltas after this epoch are here."""
 
     def append(self, epoch: int, deltas: Mapping[str, Batch | None]) -> None:
-        """Keep what an epoch changed, and let go of what is too old; None for a view that began anew."""
+        """Keep what an epoch changed, and let go of what is too old; None for a view that began anew.
+
+        May be repeated.
+        """
+        if epoch <= (self._steps[-1][0] if self._steps else self.oldest):
+            return
         kept: dict[str, Batch | None] = {}
-        size = 0
+        size = self._steps[-1][2] if self._steps else self._gone
         for view, delta in deltas.items():
             kept[view] = own = None if delta is None else _own(delta)
             size += 0 if own is None else _held(own)
         self._steps.append((epoch, kept, size))
-        self._bytes += size
-        while self._steps and (len(self._steps) > self._most_epochs or self._bytes > self._most_bytes):
-            self.oldest, _, size = self._steps.popleft()
-            self._bytes -= size
+        while self._steps and (len(self._steps) > self._most_epochs or size - self._gone > self._most_bytes):
+            self.oldest, _, self._gone = self._steps[0]
+            self._steps.popleft()
 
     def forget(self, epoch: int) -> None:
         """Start anew after ``epoch``."""
-        self._steps.clear()
-        self._bytes = 0
         self.oldest = epoch
+        self._steps.clear()
+        self._gone = 0
 
     def since(self, epoch: int, view: str) -> list[tuple[int, Batch]]:
         """The view's deltas after ``epoch``, oldest first.

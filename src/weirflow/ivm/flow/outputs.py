@@ -11,7 +11,7 @@ from weirflow.ivm.flow.history import History
 from weirflow.ivm.flow.watch import OverflowPolicy, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from weirflow.ivm.zset.batch import Batch
     from weirflow.ivm.zset.delta import DeltaBatch
@@ -21,6 +21,57 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _ROOM_SECONDS = 30.0
+
+
+class Publication:
+    """Tells watches and callbacks what an epoch changed: watches once, however often it is run, callbacks at most once.
+
+    Args:
+        epoch: which one.
+        changed: the rows of each view that has changed.
+        watches: who watches them.
+        callbacks: who is called, with the names of the views.
+        delta: the rows of a view as users see them.
+    """
+
+    def __init__(
+        self,
+        epoch: int,
+        changed: Mapping[str, Batch],
+        watches: Sequence[Watch],
+        callbacks: Sequence[tuple[str, Callback]],
+        delta: Callable[[str, Batch], DeltaBatch],
+    ) -> None:
+        self._epoch = epoch
+        self._changed = changed
+        self._watches = watches
+        self._callbacks = list(callbacks)
+        self._delta = delta
+        self._deltas: dict[str, DeltaBatch] = {}
+        self._interrupt: BaseException | None = None
+
+    def run(self) -> None:
+        """Tell everyone who was not told yet. What callbacks raise is logged."""
+        for watch in self._watches:
+            watch.put(self._epoch, self._seen(watch.view))
+        while self._callbacks:
+            view, callback = self._callbacks.pop(0)
+            try:
+                callback(self._epoch, self._seen(view))
+            except Exception:  # noqa: BLE001 - whatever a callback raises, the tick has happened
+                _log.exception("a callback for deltas of %s failed at epoch %d", view, self._epoch)
+            except BaseException as error:  # noqa: BLE001 - raised when everyone is told
+                self._interrupt = self._interrupt or error
+
+    def raise_interrupt(self) -> None:
+        """Raise what stopped a callback and is no mere error, such as Control-C."""
+        if self._interrupt is not None:
+            raise self._interrupt
+
+    def _seen(self, view: str) -> DeltaBatch:
+        if view not in self._deltas:
+            self._deltas[view] = self._delta(view, self._changed[view])
+        return self._deltas[view]
 
 
 class Outputs:
@@ -66,21 +117,16 @@ class Outputs:
         for watch in self._watching(changed):
             watch.await_room(deadline)
 
-    def publish(self, epoch: int, changed: Mapping[str, Batch]) -> None:
-        """Tell everyone what an epoch changed. Does not fail."""
-        deltas: dict[str, DeltaBatch] = {}
+    def publication(self, epoch: int, changed: Mapping[str, Batch]) -> Publication:
+        """What an epoch changed, to be told to everyone who watches or is called now."""
+        callbacks = [(view, one) for view, own in list(self._callbacks.items()) if view in changed for one in own]
+        return Publication(epoch, changed, self._watching(changed), callbacks, self._delta)
 
-        def delta(view: str) -> DeltaBatch:
-            if view not in deltas:
-                deltas[view] = self._delta(view, changed[view])
-            return deltas[view]
-
-        for watch in self._watching(changed):
-            watch.put(epoch, delta(watch.view))
-        for view, callbacks in list(self._callbacks.items()):
-            if view in changed:
-                for callback in callbacks:
-                    _call(callback, view, epoch, delta(view))
+    def expect(self, epoch: int) -> None:
+        """The next epoch is this one, though it may have been told before: the flow has gone back."""
+        with self._lock:
+            for watch in self._watches:
+                watch.expect(epoch)
 
     def waiting(self) -> dict[str, int]:
         """For each watched view, the deltas that its readers have not taken yet."""
@@ -104,10 +150,3 @@ class Outputs:
         with self._lock:
             if watch in self._watches:
                 self._watches.remove(watch)
-
-
-def _call(callback: Callback, view: str, epoch: int, delta: DeltaBatch) -> None:
-    try:
-        callback(epoch, delta)
-    except Exception:  # noqa: BLE001 - whatever a callback raises, the tick has happened
-        _log.exception("a callback for deltas of %s failed at epoch %d", view, epoch)

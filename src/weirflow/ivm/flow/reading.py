@@ -34,7 +34,7 @@ class Reading(FlowCore, Sinking):
     def snapshot(self, view: str, *, epoch: int | None = None) -> pa.Table:
         """All rows of a view or source, now or after an earlier epoch whose deltas are still kept."""
         with self._lock:
-            self._state.ready()
+            self._ready()
             rows = self._state.rows(view)
             if epoch is not None and epoch != self.epoch:
                 require_past(epoch, self.epoch)
@@ -60,13 +60,13 @@ class Reading(FlowCore, Sinking):
         It may also read ``tables``, by their names, which go before those of sources and views.
         """
         with self._lock:
-            self._state.ready()
+            self._ready()
             return run_query(self._state, query, tables or {})
 
     def schema(self, name: str) -> pa.Schema:
         """The columns of a source or view."""
         with self._lock:
-            self._state.ready()
+            self._ready()
             return self._state.schema(self._state.relation(name))
 
     def watch_output(
@@ -90,7 +90,7 @@ class Reading(FlowCore, Sinking):
         require_watchable(snapshot=snapshot, from_epoch=from_epoch, capacity=capacity)
         with self._lock:
             self._require_open()
-            self._state.ready()
+            self._ready()
             name = self._output(view)
             first: Iterable[tuple[int, Batch]] = ()
             if snapshot:
@@ -132,13 +132,13 @@ class Reading(FlowCore, Sinking):
     def explain(self, view: str) -> str:
         """How a view is maintained: its mode and why, and the operators with the rows and bytes they keep."""
         with self._lock:
-            self._state.ready()
+            self._ready()
             return explain_view(self._state.program, self._state.relation(view))
 
     def explain_query(self, query: str, *, mode: Mode | str = Mode.AUTO) -> str:
         """How a query would be maintained if it were a view; raises what ``register_view`` would."""
         with self._lock:
-            self._state.ready()
+            self._ready()
             return explain_query(self._state, query, one_of(Mode, mode, "No mode of a view is called"))
 
     def metrics(self) -> str:
@@ -150,7 +150,7 @@ class Reading(FlowCore, Sinking):
 
     def _sunk_views(self, view: str) -> SunkViews:
         self._require_open()
-        self._state.ready()
+        self._ready()
         require_no_late(self._output(view))
         state = self._state
         return SunkViews(state.epoch, state.views, state.schema, state.kept_rows)

@@ -42,15 +42,16 @@ def rebuild(state: FlowState, name: str, view: View) -> Rebuilt:
 
     ``state`` is left as it is. Raises what declaring the view raises, and so for views that read it.
     """
-    state.ready()
+    state.fill()
     view = state.effective(name, view)
     stale = with_readers(name, state.views) if state.views[name] == view else set[str]()
     manifest = manifest_of(state, flow="", identity="", record=0, fence=0)
-    wanted = (state.sources, {**state.views, name: view})
+    wanted = (state.sources, {**state.views, **state.waiting, name: view})
     restored = restore(manifest, state.program.states(), wanted, state.engine, stale=stale)
-    if name in restored.state.waiting:
-        restored.state.program.add_views({name: view})  # raises what keeps it, and all that reads it, waiting
-    restored.state.ready()
+    for one, reason in restored.state.reasons.items():
+        if one not in state.waiting:
+            raise reason
+    restored.state.fill()
     restored.state.epoch += 1
     ended = [one for one in restored.plan.rebuilt if not _comparable(state, restored.state, one)]
     return Rebuilt(restored.state, restored.plan, {**restored.differences, **dict.fromkeys(ended)})

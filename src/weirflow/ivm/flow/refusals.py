@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError, FlowError, StreamConflict, TableNotFound, TickPending, did_you_mean
+from weirflow.errors import (
+    ConfigError,
+    FlowError,
+    StreamConflict,
+    TableNotFound,
+    TickPending,
+    WeirflowError,
+    did_you_mean,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -48,6 +56,14 @@ def no_source(name: str, views: Collection[str], sources: Iterable[str]) -> Conf
     """There is no source of this name."""
     found = "is a view" if name in views else "is not registered"
     return ConfigError(f"{name!r} {found}; deltas go to sources.", hint=_suggestion(name, sources))
+
+
+def waits(name: str, reason: WeirflowError | None) -> FlowError:
+    """A view is declared, and cannot be computed yet."""
+    why = "" if reason is None else f" {reason.message}"
+    return FlowError(
+        f"The view {name!r} waits for what it reads.{why}", hint="register what is missing, or drop() the view"
+    )
 
 
 def not_kept(name: str) -> ConfigError:

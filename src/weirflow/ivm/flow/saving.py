@@ -11,6 +11,7 @@ from weirflow.ivm.flow.core import FlowCore
 from weirflow.ivm.flow.evolution import EvolutionPlan, plan_evolution, restore
 from weirflow.ivm.flow.persist import manifest_of
 from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.flow.unfinished import Committed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,7 @@ class Saving(FlowCore):
             StorageError: a file of it is damaged or missing.
             ConfigError: a source has other columns than its rows in the checkpoint.
         """
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
             if self._store is not None:
                 raise FlowError(
@@ -58,18 +59,25 @@ class Saving(FlowCore):
             restored = restore(manifest, checkpoints.load(manifest), wanted if any(wanted) else None, self._engine)
             if any(wanted):
                 restored.state.forced = self._state.forced
-            self._state = restored.state
-            self._pending = None
-            self._outputs.history.forget(self.epoch)
-            known = self._state.program.relations.keys() - set(restored.reshaped)
-            self._outputs.close(lambda view: view.removesuffix(LATE) not in known)
-            self._outputs.publish(self.epoch, restored.differences)
+            epoch = restored.state.epoch
+            known = restored.state.program.relations.keys() - set(restored.reshaped)
+            publication = self._outputs.publication(epoch, restored.differences)
+            self._outputs.expect(epoch)
+
+            def take_over() -> None:
+                self._state = restored.state
+                self._pending = None
+                self._outputs.history.forget(epoch)
+                self._outputs.close(lambda view: view.removesuffix(LATE) not in known)
+
+            self._change(lambda: Committed([take_over, publication.run]), None, lambda: None)
+            self._afterwards([publication.raise_interrupt])
             return restored.plan
 
     def plan(self, other: Saving) -> EvolutionPlan:
         """What restoring a checkpoint of this flow into ``other`` would keep, build anew and drop."""
         with self._lock:
-            self._state.ready()
+            self._ready()
             old = (self._state.sources, {**self._state.views, **self._state.waiting})
             new = (other._state.sources, {**other._state.views, **other._state.waiting})
             return plan_evolution(old, new, set(self._state.program.states()), self._engine)
@@ -77,7 +85,7 @@ class Saving(FlowCore):
     def _checkpoint(self, uri: str | Path | None, *, full: bool) -> str:
         with self._lock:
             self._require_open()
-            self._state.ready()
+            self._ready()
             if uri is None:
                 if self._store is None:
                     raise ConfigError("Where shall the checkpoint go?", hint="pass a folder or URI")

@@ -201,7 +201,9 @@ class Sink:
     # For the flow, which holds the lock
 
     def put(self, epoch: int, rows: Batch) -> None:
-        """Keep a delta until it is written."""
+        """Keep a delta until it is written. May be repeated."""
+        if epoch <= max(self._recorded, self._waiting[-1][0] if self._waiting else 0):
+            return
         self._waiting.append((epoch, rows))
         self._bytes += rows.nbytes
         if self._since is None:

@@ -183,9 +183,9 @@ class SourceInput:
                 self._rows.release(self._positions[index], bound)
 
     def accept(self, change: Change) -> None:
-        """Remember the watermark and content of a change that was committed."""
+        """Remember the watermark and content of a change that was committed. May be repeated."""
         self.watermark = change.watermark
-        if change.digest is not None:
+        if change.digest is not None and not (self.digests and self.digests[-1] is change.digest):
             self.digests.append(change.digest)
 
     def weighted(self, data: Any) -> Batch:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import TableNotFound
+from weirflow.errors import TableNotFound, WeirflowError
 from weirflow.ivm.compiler.program import Engine, Program, View
 from weirflow.ivm.compiler.reads import in_order, readers_of, tables
 from weirflow.ivm.flow.describe import RelationInfo
@@ -18,15 +18,17 @@ from weirflow.ivm.flow.refusals import (
     require_free_name,
     require_token,
     require_unread,
+    waits,
 )
 from weirflow.ivm.flow.source import Change, Source, SourceInput
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     import pyarrow as pa
 
+    from weirflow.ivm.circuit.circuit import Marks
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.zset.batch import Batch
 
@@ -38,7 +40,8 @@ _ROWS_BEFORE_RELEASE = 1000
 class FlowState:
     """Sources, views, their rows, the epoch, recent tokens, where streams are. Not for several threads at once.
 
-    What raises leaves the state as it was. Views may be declared before what they read; they wait until it is there.
+    Views may be declared before what they read; they wait until it is there. What raises may have left a change half
+    done: ``keep`` and ``keep_unfilled`` bring back what was before.
     """
 
     def __init__(self, engine: Engine | None = None) -> None:
@@ -47,6 +50,8 @@ class FlowState:
         self.inputs: dict[str, SourceInput] = {}
         self.views: dict[str, View] = {}
         self.waiting: dict[str, View] = {}
+        self.reasons: dict[str, WeirflowError] = {}
+        """Why views wait."""
         self.forced = False
         """Whether every view is recomputed, those to come too."""
         self.epoch = 0
@@ -81,23 +86,15 @@ class FlowState:
 
     def add_source(self, source: Source) -> None:
         """Declare an input."""
-        self.program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps)
-        store = self.program.relations[source.name].store
-        assert store is not None
-        arrangement = self.program.store(source.name).arrangement
-        self.inputs[source.name] = SourceInput(source, arrangement, store.positions)
-        self._build_waiting()
+        self._add_input(source)
+        self._build_waiting(None)
 
     def add_view(self, name: str, view: View) -> None:
-        """Declare a view; it is filled at once if there have been ticks."""
+        """Declare a view; it is filled at once if there have been ticks. It waits if what it reads is not there."""
         view = self.effective(name, view)
         in_order({one: other.sql for one, other in (*self.waiting.items(), (name, view))})
         self.waiting[name] = view
-        try:
-            self._build_waiting()
-        except BaseException:
-            self.waiting.pop(name, None)
-            raise
+        self._build_waiting(name)
 
     def effective(self, name: str, view: View) -> View:
         """The view as it is maintained under this name: recomputed if all are, or the one that has the name now is."""
@@ -116,31 +113,52 @@ class FlowState:
         """Remove a source or view that nothing reads."""
         self.check_drop(name)
         if self.waiting.pop(name, None) is not None:
+            self.reasons.pop(name, None)
             return
-        self.fill()
-        self.program.drop(name)
+        unfilled = self.program.unfilled
+        self.program.cut_unfilled()
+        if name not in unfilled:
+            self.program.drop(name)
         self.inputs.pop(name, None)
         self.views.pop(name, None)
+        self._add_again(unfilled)
 
-    def ready(self) -> None:
-        """Compile and fill all views; a view that reads what is not there is an error by now."""
-        if not self.waiting and self.program.is_filled:
-            return
-        self._build_waiting()
-        if self.waiting:
-            name, view = next(iter(self.waiting.items()))
-            self.program.add_views({name: view})  # raises what keeps it waiting
-        self.fill()
+    @property
+    def is_filled(self) -> bool:
+        """Whether all views but those that wait hold what they compute."""
+        return self.program.is_filled
 
     def fill(self) -> None:
-        """Bring new views to the rows that are there; those that cannot be filled are gone again."""
-        before = set(self.program.relations)
-        try:
+        """Bring new views to the rows that are there."""
+        if not self.program.is_filled:
             self.program.fill()
-        except BaseException:
-            for name in before - self.program.relations.keys():
-                self.views.pop(name, None)
-            raise
+
+    def keep(self) -> Callable[[], None]:
+        """A function that brings back the sources and views of now, and their rows; it may be called repeatedly."""
+        program = self.program.keep()
+        before = dict(self.__dict__)
+        inputs, views, waiting = dict(self.inputs), dict(self.views), dict(self.waiting)
+        reasons = dict(self.reasons)
+
+        def restore() -> None:
+            self.__dict__.update(before)
+            self.inputs, self.views, self.waiting = dict(inputs), dict(views), dict(waiting)
+            self.reasons = dict(reasons)
+            program()
+
+        return restore
+
+    def keep_unfilled(self) -> Callable[[], None]:
+        """As ``keep``, for ``fill``: what was to be filled is as if it had just been declared."""
+        restore = self.keep()
+        unfilled = self.program.unfilled
+
+        def restore_unfilled() -> None:
+            restore()
+            self.program.cut_unfilled()
+            self._add_again(unfilled)
+
+        return restore_unfilled
 
     # Ticks
 
@@ -170,24 +188,34 @@ class FlowState:
         require_token(token)
         return self.tokens.get(token)
 
-    def commit(self, changes: Mapping[str, Change], token: str | None, position: Position | None) -> None:
-        """Make it so. Does not fail."""
-        self.program.circuit.commit(sum(len(one.rows) for one in changes.values()))
-        self.epoch += 1
+    def commit(self, marks: Marks) -> None:
+        """Let the views' rows be what was stepped. What raises is taken back by ``rewind`` with the same marks."""
+        self.program.circuit.commit(marks)
+
+    def rewind(self, marks: Marks) -> None:
+        """Take back a commit that was interrupted. May be repeated."""
+        self.program.circuit.rewind(marks)
+
+    def accept(self, epoch: int, changes: Mapping[str, Change], token: str | None, position: Position | None) -> None:
+        """Remember of a tick that was committed what later ones go by. May be repeated."""
+        self.epoch = epoch
         for name, change in changes.items():
             self.inputs[name].accept(change)
-            self._unreleased += len(change.rows)
-        if self._unreleased > _ROWS_BEFORE_RELEASE:
-            self._release()
         if token is not None:
-            self.tokens[token] = self.epoch
+            self.tokens[token] = epoch
             if len(self.tokens) > _TOKENS:
                 self.tokens.popitem(last=False)
         if position is not None:
-            self.positions[position.stream] = (position, self.epoch)
+            self.positions[position.stream] = (position, epoch)
+
+    def maintain(self, rows: int) -> None:
+        """Between ticks: tidy up in proportion to the rows that came, and let go of what is too old to change."""
+        self.program.circuit.maintain(rows)
+        self._unreleased += rows
+        if self._unreleased > _ROWS_BEFORE_RELEASE:
+            self._release()
 
     def _release(self) -> None:
-        """Let go of state that is too old to change."""
         self._unreleased = 0
         self.program.circuit.advance({name: one.frontier for name, one in self.inputs.items()})
         for one in self.inputs.values():
@@ -202,6 +230,8 @@ class FlowState:
     def relation(self, name: str) -> str:
         """The name, if a source or view has it; ``TableNotFound`` otherwise."""
         known = self.program.relations
+        if name in self.waiting:
+            raise waits(name, self.reasons.get(name))
         if name not in known:
             raise no_relation(name, known)
         return name
@@ -257,16 +287,43 @@ class FlowState:
 
     # Inner workings
 
-    def _build_waiting(self) -> None:
-        """Compile the views whose inputs are all known."""
-        for name in in_order({name: view.sql for name, view in self.waiting.items()}):
-            try:
-                self.program.add_views({name: self.waiting[name]})
-            except TableNotFound:
-                continue
-            self.views[name] = self.waiting.pop(name)
+    def _build_waiting(self, new: str | None) -> None:
+        """Compile the views that can be, and fill them if there have been ticks.
+
+        What is wrong with others keeps them waiting; for one that is ``new`` it is raised, unless something is missing
+        that may still come.
+        """
         if self.epoch:
             self.fill()
+        for name in in_order({name: view.sql for name, view in self.waiting.items()}):
+            restore = self.keep()
+            try:
+                self.program.add_views({name: self.waiting[name]})
+                if self.epoch:
+                    self.fill()
+            except WeirflowError as error:
+                if name == new and not isinstance(error, TableNotFound):
+                    raise
+                restore()
+                self.reasons[name] = error
+                continue
+            self.views[name] = self.waiting.pop(name)
+            self.reasons.pop(name, None)
+
+    def _add_again(self, names: Collection[str]) -> None:
+        """Compile sources and views that are declared and not in the program."""
+        for name, one in list(self.inputs.items()):
+            if name in names:
+                self._add_input(one.source)
+        views = {name: view for name, view in self.views.items() if name in names}
+        self.program.add_views(views)
+
+    def _add_input(self, source: Source) -> None:
+        self.program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps)
+        store = self.program.relations[source.name].store
+        assert store is not None
+        arrangement = self.program.store(source.name).arrangement
+        self.inputs[source.name] = SourceInput(source, arrangement, store.positions)
 
     def _refuse_taken(self, name: str) -> None:
         require_free_name(name, (*self.inputs, *self.views, *self.waiting))

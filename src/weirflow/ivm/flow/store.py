@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import uuid
 from typing import TYPE_CHECKING
 
@@ -26,6 +24,7 @@ from weirflow.ivm.durability.records import (
     encode_entry,
 )
 from weirflow.ivm.flow.evolution import restore
+from weirflow.ivm.flow.folder_lock import FolderLock
 from weirflow.ivm.flow.force import force_diff
 from weirflow.ivm.flow.persist import entry_changes, entry_position, entry_source, entry_view, manifest_of
 from weirflow.ivm.flow.rebuild import rebuild
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from weirflow.checkpoint import CheckpointStorage
     from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.durability.log import LogMark
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.history import History
     from weirflow.ivm.zset.batch import Batch
@@ -64,12 +64,16 @@ class FlowStore:
         self._folder = folder
         self._flow = flow
         with os_errors("open", folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = self._take_lock()
-        self._storage = open_checkpoint_storage(str(folder))
-        self._checkpoints = Checkpoints(self._storage, metrics)
-        self._identity = self._read_identity()
-        self._log = Log(folder / "log", bytes.fromhex(self._identity), sync_every=fsync)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = FolderLock(folder, flow)
+        try:
+            self._storage = open_checkpoint_storage(str(folder))
+            self._checkpoints = Checkpoints(self._storage, metrics)
+            self._identity = self._read_identity()
+            self._log = Log(folder / "log", bytes.fromhex(self._identity), sync_every=fsync)
+        except BaseException:
+            self._lock.release()
+            raise
         self._saved: Manifest | None = None
         self._fence = 1
 
@@ -117,24 +121,41 @@ class FlowStore:
             StorageError: files are damaged.
         """
         state, record = self._state_before(engine, after)
-        log = Log(self._folder / "log", bytes.fromhex(self._identity), sync_every=0)
         ticks: list[tuple[int, dict[str, Batch]]] = []
-        try:
-            for one in log.read(record):
-                entry = decode_entry(one.payload, one.number, str(self._folder / "log"))
-                self._replay(state, entry, lambda epoch, changed: ticks.append((epoch, _known(changed))))
-                yield from (tick for tick in ticks if tick[0] > after)
-                ticks.clear()
-        finally:
-            log.close()
+        for one in self._log.records(record):
+            entry = decode_entry(one.payload, one.number, str(self._folder / "log"))
+            self._replay(state, entry, lambda epoch, changed: ticks.append((epoch, _known(changed))))
+            yield from (tick for tick in ticks if tick[0] > after)
+            ticks.clear()
 
     def sync(self) -> None:
         """Make all entries survive a power failure."""
         self._log.sync()
 
-    def append(self, entry: Entry) -> None:
-        """Write an entry to the log; it survives the process when this returns."""
-        self._log.append(encode_entry(entry))
+    def append(self, entry: Entry, *, sync: bool = False) -> None:
+        """Write an entry to the log; it survives the process when this returns, a power failure if ``sync``.
+
+        What raises may have left a part of it, which ``rewind`` takes away.
+        """
+        self.require_owner()
+        self._log.append(encode_entry(entry), sync=sync)
+
+    def mark(self) -> LogMark:
+        """Where the log ends now."""
+        return self._log.mark()
+
+    def rewind(self, mark: LogMark) -> None:
+        """Take away what was appended after a mark. May be repeated; does not fail."""
+        self._log.rewind(mark)
+
+    def require_owner(self) -> None:
+        """``FlowError`` in a process that was forked from the one that opened the flow: the flow stays with that."""
+        if not self._lock.is_own:
+            raise FlowError(
+                f"The flow {self._flow!r} in {self._folder} belongs to the process {self._lock.owner}, which this one "
+                "was forked from.",
+                hint="tick it there; a child that needs the flow's rows reads a snapshot taken before the fork",
+            )
 
     @property
     def unsaved(self) -> int:
@@ -162,9 +183,14 @@ class FlowStore:
         return self._saved
 
     def close(self) -> None:
-        """Sync the log and let others open the flow."""
-        self._log.close()
-        os.close(self._lock)
+        """Sync the log and let others open the flow, also while forked children live; in those, only let go of it."""
+        try:
+            if self._lock.is_own:
+                self._log.close()
+            else:
+                self._log.abandon()
+        finally:
+            self._lock.release()
 
     # Inner workings
 
@@ -205,10 +231,12 @@ class FlowStore:
     def _replay(self, state: FlowState, entry: Entry, on_tick: OnTick) -> None:
         match entry:
             case Tick():
-                state.ready()
+                state.fill()
                 changes = entry_changes(entry)
                 outputs = state.step(changes)
-                state.commit(changes, entry.token, entry_position(entry))
+                state.commit([])
+                state.accept(state.epoch + 1, changes, entry.token, entry_position(entry))
+                state.maintain(sum(len(one.rows) for one in changes.values()))
                 _require_epoch(state, entry.epoch)
                 on_tick(state.epoch, outputs | {name: one.rows for name, one in changes.items()})
             case DefineSource():
@@ -229,18 +257,6 @@ class FlowStore:
                     on_tick(state.epoch, rebuilt.changed)
             case DropRelation():
                 state.drop(entry.name)
-
-    def _take_lock(self) -> int:
-        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            raise FlowError(
-                f"The flow {self._flow!r} in {self._folder} is open in another process or object.",
-                hint="close it there first",
-            ) from None
-        return lock
 
     def _read_identity(self) -> str:
         """What tells this flow's files from those of others; made with the flow."""

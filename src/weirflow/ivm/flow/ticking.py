@@ -13,11 +13,15 @@ from weirflow.ivm.flow.persist import tick_entry
 from weirflow.ivm.flow.refusals import tick_pending
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.flow.unfinished import Committed
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
+    from weirflow.ivm.circuit.circuit import Marks
     from weirflow.ivm.flow.position import Position
 
 
@@ -51,12 +55,13 @@ class Ticking(FlowCore):
         Raises:
             StreamConflict: another stream was attached under this name before.
         """
-        with self._lock:
-            self._require_open()
-            found = self._state.position(position)
-            if found is not None:
-                self._metrics.tick_replayed()
-                return StepSummary(found, 0, 0, 0.0, replayed=True)
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                found = self._state.position(position)
+                if found is not None:
+                    self._metrics.tick_replayed()
+                    return StepSummary(found, 0, 0, 0.0, replayed=True)
             others = self.pending
             failpoint("feed.before_tick")
             try:
@@ -65,8 +70,6 @@ class Ticking(FlowCore):
                 if not others:
                     self.discard()
                 raise
-            if self._store is not None:
-                self._store.sync()  # the stream will not bring it again
             failpoint("feed.after_tick")
             return summary
 
@@ -82,20 +85,18 @@ class Ticking(FlowCore):
 
     def retry(self) -> StepSummary:
         """Run the tick that failed again."""
-        with self._lock:
-            self._require_open()
-            if self._pending is None:
-                raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
-            try:
-                self._sinks.before_tick()
-                return self._run(self._pending, time.perf_counter())
-            except BaseException:
-                self._metrics.tick_failed()
-                raise
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                pending = self._pending
+                if pending is None:
+                    raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
+            return self._measured(lambda: pending, time.perf_counter())
 
     def discard(self) -> None:
         """Give up the tick that failed: its delta never happened. Does nothing without one."""
-        with self._lock:
+        with self._ticks, self._lock:
+            self._settle()
             self._pending = None
 
     @property
@@ -118,48 +119,44 @@ class Ticking(FlowCore):
     ) -> StepSummary:
         started = time.perf_counter()
         deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                if self._pending is not None:
+                    raise tick_pending()
+                done = None if token is None else self._state.epoch_of(token)
+                if done is not None:
+                    self._metrics.tick_replayed()
+                    return StepSummary(done, 0, 0, 0.0, replayed=True)
+
+            def read() -> Pending:
+                self._ready()
+                changes = {name: self._state.input(name).read(data) for name, data in deltas.items()}
+                return Pending(changes, token, position)
+
+            return self._measured(read, started)
+
+    def _measured(self, pending: Callable[[], Pending], started: float) -> StepSummary:
+        try:
+            return self._run(pending, started)
+        except BaseException:
+            self._metrics.tick_failed()
+            raise
+
+    def _run(self, read: Callable[[], Pending], started: float) -> StepSummary:
+        """Step, wait for readers, commit; whatever raises before that leaves all as it was, and the tick pending."""
+        with self._lock:
+            self._sinks.before_tick()
+            pending = read()
+            self._pending = pending
+            changes = pending.changes
+            failpoint("tick.before_step")
+            outputs = self._state.step(changes)
+            outputs |= {f"{name}{LATE}": one.late for name, one in changes.items() if len(one.late)}
+        self._outputs.await_room(outputs)
         with self._lock:
             self._require_open()
-            if self._pending is not None:
-                raise tick_pending()
-            done = None if token is None else self._state.epoch_of(token)
-            if done is not None:
-                self._metrics.tick_replayed()
-                return StepSummary(done, 0, 0, 0.0, replayed=True)
-            try:
-                self._sinks.before_tick()
-                self._state.ready()
-                changes = {name: self._state.input(name).read(data) for name, data in deltas.items()}
-                return self._run(Pending(changes, token, position), started)
-            except BaseException:
-                self._metrics.tick_failed()
-                raise
-
-    def _run(self, pending: Pending, started: float) -> StepSummary:
-        """Step, log, commit; whatever raises before the commit leaves everything as it was and the tick pending."""
-        self._pending = pending
-        changes = pending.changes
-        failpoint("tick.before_step")
-        outputs = self._state.step(changes)
-        try:
-            outputs |= {f"{name}{LATE}": one.late for name, one in changes.items() if len(one.late)}
-            self._outputs.await_room(outputs)
-            failpoint("tick.before_log")
-            if self._store is not None:
-                self._store.append(tick_entry(self.epoch + 1, pending.token, pending.position, changes))
-        except BaseException:
-            self._state.discard()
-            raise
-        failpoint("tick.before_commit")
-        self._state.commit(changes, pending.token, pending.position)
-        self._pending = None
-        self._outputs.history.append(self.epoch, outputs | {name: one.rows for name, one in changes.items()})
-        self._sinks.put(self.epoch, outputs)
-        failpoint("tick.before_publish")
-        self._outputs.publish(self.epoch, outputs)
-        failpoint("tick.after_publish")
-        self._sinks.after_tick()
-        self._checkpoint_in_time()
+            self._commit(pending, outputs)
         views = {name: len(delta) for name, delta in outputs.items() if not name.endswith(LATE)}
         rows_in = sum(one.rows_in for one in changes.values())
         rows_out = sum(views.values())
@@ -168,3 +165,40 @@ class Ticking(FlowCore):
         seconds = time.perf_counter() - started
         self._metrics.tick(seconds, rows_in=rows_in, rows_out=rows_out, late=late, dropped=dropped)
         return StepSummary(self.epoch, rows_in, rows_out, seconds * 1000, views, late, dropped)
+
+    def _commit(self, pending: Pending, outputs: Mapping[str, Batch]) -> None:
+        """Let a tick happen that was stepped, and all that follows from it."""
+        state, changes = self._state, pending.changes
+        epoch = state.epoch + 1
+        marks: Marks = []
+        publication = self._outputs.publication(epoch, outputs)
+
+        def apply() -> Committed:
+            failpoint("tick.before_commit")
+            state.commit(marks)
+            failpoint("tick.before_log")
+            return Committed([remember, publication.run])
+
+        def remember() -> None:
+            state.accept(epoch, changes, pending.token, pending.position)
+            self._pending = None
+            self._outputs.history.append(epoch, {**outputs, **{name: one.rows for name, one in changes.items()}})
+            self._sinks.put(epoch, outputs)
+            failpoint("tick.before_publish")
+
+        self._change(
+            apply,
+            lambda: tick_entry(epoch, pending.token, pending.position, changes),
+            lambda: state.rewind(marks),
+            sync=pending.position is not None,  # the stream will not bring it again
+        )
+        failpoint("tick.after_publish")
+        rows = sum(len(one.rows) for one in changes.values())
+        self._afterwards(
+            [
+                publication.raise_interrupt,
+                lambda: state.maintain(rows),
+                self._sinks.after_tick,
+                self._checkpoint_in_time,
+            ]
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from weirflow.ivm.zset.delta import DeltaBatch
+
+
+_log = logging.getLogger(__name__)
 
 
 class OverflowPolicy(StrEnum):
@@ -50,7 +54,9 @@ class Watch:
         self._capacity = capacity
         self._detach = detach
         self._items: deque[Item] = deque()
-        self._changed = threading.Condition()
+        # Held by itself: a condition takes it in several steps, and an interrupt between them would leave it taken.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._closed = False
         self._overflow: WatchOverflow | None = None
         self._last = 0
@@ -65,14 +71,14 @@ class Watch:
         Raises:
             WatchOverflow: the reader fell behind; raised after all that was buffered is read.
         """
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._items or self._closed or self._overflow, timeout)
             return self._take()
 
     def close(self) -> None:
         """End the iteration, also for a reader that waits; what is buffered is dropped."""
         self._detach(self)
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._items.clear()
             self._notify()
@@ -91,7 +97,7 @@ class Watch:
 
     async def __anext__(self) -> Item:
         while True:
-            with self._changed:
+            with self._lock:
                 item = self._take()
                 if item is not None:
                     return item
@@ -103,7 +109,7 @@ class Watch:
             try:
                 await event.wait()
             finally:
-                with self._changed:
+                with self._lock:
                     if waiting in self._waiting:
                         self._waiting.remove(waiting)
 
@@ -120,11 +126,15 @@ class Watch:
         self._items.extend(items)
         self._last = epoch
 
+    def expect(self, epoch: int) -> None:
+        """The next delta is that of this epoch, which may be an earlier one than the last."""
+        self._last = min(self._last, epoch - 1)
+
     def await_room(self, deadline: float) -> None:
         """Wait for room if the policy is to; ``FlowError`` when there is none by ``deadline`` (monotonic)."""
         if self.policy is not OverflowPolicy.BLOCK:
             return
-        with self._changed:
+        with self._lock:
             room = self._changed.wait_for(
                 lambda: len(self._items) < self._capacity or self._closed, deadline - time.monotonic()
             )
@@ -135,9 +145,9 @@ class Watch:
             )
 
     def put(self, epoch: int, delta: DeltaBatch) -> None:
-        """Deliver a delta, or note that the reader fell behind."""
-        with self._changed:
-            if self._closed or self._overflow is not None:
+        """Deliver a delta, or note that the reader fell behind. May be repeated."""
+        with self._lock:
+            if self._closed or self._overflow is not None or epoch <= self._newest:
                 return
             if len(self._items) >= self._capacity and self.policy is OverflowPolicy.FAIL:
                 self._overflow = WatchOverflow(
@@ -150,9 +160,15 @@ class Watch:
                 self._last = epoch
             self._notify()
 
+    @property
+    def _newest(self) -> int:
+        """The epoch of the last delta that was delivered, even if that was interrupted."""
+        return max(self._last, self._items[-1][0]) if self._items else self._last
+
     def _take(self) -> Item | None:
         """Called with the lock held."""
         if self._items:
+            self._last = self._newest
             item = self._items.popleft()
             self._changed.notify_all()
             return item
@@ -164,4 +180,7 @@ class Watch:
         self._changed.notify_all()
         waiting, self._waiting = self._waiting, []
         for loop, event in waiting:
-            loop.call_soon_threadsafe(event.set)
+            try:
+                loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                _log.warning("a reader of %s waits in an event loop that is closed", self.view)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from weirflow.errors import DataError
 from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
 from weirflow.ivm.kernel.merge import Merge, can_merge, copied
@@ -43,12 +42,37 @@ class _Inserted(NamedTuple):
     codes: UInt64s | None
 
 
+class Content(NamedTuple):
+    """All that a spine holds at one moment.
+
+    It is replaced as a whole, so that whatever interrupts an operation, the spine holds what it held before or after.
+
+    Attributes:
+        runs: sorted, of any size.
+        head: the newest run, as long as it is small.
+        inserted: unsorted; they go into the head when it is looked at, or when they are many.
+        inserted_rows: how many rows those are.
+        large: whether a value was so large that sums may leave int64.
+        settled: whether there is nothing to merge as long as no run is added.
+    """
+
+    runs: tuple[Run, ...]
+    head: Run | None = None
+    inserted: tuple[_Inserted, ...] = ()
+    inserted_rows: int = 0
+    large: bool = False
+    settled: bool = False
+
+
 class Spine:
     """The runs of one arrangement. Runs may be merged in any order, since adding weights is commutative.
 
     ``maintain`` keeps their number logarithmic in the number of rows, and the rows that cancel each other to at most
     about half of all, provided that its fuel is at least about 12 rows for each row inserted. With a folder ``spill``
     large runs lie in files there instead of in memory.
+
+    Attributes:
+        content: all that it holds; merges under way are no part of it.
     """
 
     def __init__(
@@ -58,20 +82,15 @@ class Spine:
         self._codes = codes
         self._spill = spill
         self._allocate = allocator(spill)
-        self._runs: list[Run] = [run for run in runs if len(run)]
-        self._head: Run | None = None
-        # Unsorted; they go into the head when it is looked at, or when they are many.
-        self._inserted: list[_Inserted] = []
-        self._inserted_rows = 0
-        self._large = False
+        self.content = Content(tuple([run for run in runs if len(run)]))
         self._merges: list[Merge] = []
-        self._settled = False
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that together are the state; all rows of all of them count. Merges under way are not in it."""
         self._tidy()
-        return (*self._runs, self._head) if self._head is not None else tuple(self._runs)
+        content = self.content
+        return (*content.runs, content.head) if content.head is not None else content.runs
 
     @property
     def row_count(self) -> int:
@@ -85,24 +104,24 @@ class Spine:
 
     def insert(self, columns: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
         """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
+        before = self.content
         if len(values) > HEAD_ROWS // 2:
             run = self._order.sort(self._coded(columns, len(values), codes), columns, values)
             if len(run):
-                self._runs.append(run if self._spill is None else copied(run, self._allocate))
-                self._settled = False
+                run = run if self._spill is None else copied(run, self._allocate)
+                self.content = before._replace(runs=(*before.runs, run), settled=False)
             return
-        self._inserted.append(_Inserted(tuple(columns), values, codes))
-        self._inserted_rows += len(values)
-        if self._inserted_rows > HEAD_ROWS // 2:
-            self._tidy()
-            return
-        self._large |= len(values) > 0 and max(int(values.max()), -int(values.min())) > _LARGE
-        if self._large:
-            try:
-                self._tidy()
-            except DataError:
-                self._inserted_rows -= len(self._inserted.pop().values)
-                raise
+        large = before.large or (len(values) > 0 and max(int(values.max()), -int(values.min())) > _LARGE)
+        inserted = (*before.inserted, _Inserted(tuple(columns), values, codes))
+        rows = before.inserted_rows + len(values)
+        after = Content(before.runs, before.head, inserted, rows, large, before.settled)
+        self.content = self._tidied(after) if large or rows > HEAD_ROWS // 2 else after
+
+    def rewind(self, content: Content) -> None:
+        """Hold what was held before."""
+        self.content = content
+        known = set(map(id, content.runs))
+        self._merges = [merge for merge in self._merges if known.issuperset(map(id, merge.runs))]
 
     def _coded(self, columns: Sequence[pa.Array], length: int, codes: UInt64s | None) -> UInt64s:
         if codes is not None:
@@ -112,55 +131,56 @@ class Spine:
 
     def _tidy(self) -> None:
         """Put what was inserted into the head."""
-        if not self._inserted:
-            return
-        newest = [] if self._head is None else [self._head]
+        if self.content.inserted:
+            self.content = self._tidied(self.content)
+
+    def _tidied(self, content: Content) -> Content:
+        newest = [] if content.head is None else [content.head]
         # Those without codes get them together: hashing costs little for each row and much for each call.
-        waiting = [one for one in self._inserted if one.codes is None]
+        waiting = [one for one in content.inserted if one.codes is None]
         if waiting:
             columns, values = concat_columns([one.columns for one in waiting]), [one.values for one in waiting]
             summed = values[0] if len(values) == 1 else np.concatenate(values)
             newest.append(Run(self._coded(columns, len(summed), None), columns, summed))
-        newest += [Run(one.codes, one.columns, one.values) for one in self._inserted if one.codes is not None]
+        newest += [Run(one.codes, one.columns, one.values) for one in content.inserted if one.codes is not None]
         head = self._order.merge_unsorted(newest)
-        self._inserted, self._inserted_rows = [], 0
         if len(head) > HEAD_ROWS:
-            self._runs.append(head)
-            self._head = None
-            self._settled = False
-        else:
-            self._head = head if len(head) else None
+            return Content((*content.runs, head), large=content.large)
+        return Content(content.runs, head if len(head) else None, large=content.large, settled=content.settled)
 
     def maintain(self, fuel: int) -> int:
         """Merge about ``fuel`` rows; returns how many were. Zero means that there is nothing to merge."""
-        if self._settled:
+        if self.content.settled:
             return 0
         self._tidy()
         done = 0
         self._plan()
         while self._merges and done < fuel:
             # The smallest first: small merges keep the number of runs low for little work.
-            merge = self._merges[0]
+            merge, *others = self._merges
+            # A merge that is interrupted cannot be gone on with; it is planned anew.
+            self._merges = others
             done += merge.step(fuel - done)
             if merge.finished:
-                del self._merges[0]
                 self._replace(merge)
                 self._plan()
+            else:
+                self._merges = [merge, *others]
         # While no run is added, the head alone cannot become half as large as a base of this size.
-        self._settled = not self._merges and max(map(len, self._runs), default=0) > 2 * HEAD_ROWS
+        if not self._merges and max(map(len, self.content.runs), default=0) > 2 * HEAD_ROWS:
+            self.content = self.content._replace(settled=True)
         return done
 
     def _replace(self, merge: Merge) -> None:
         used = {id(run) for run in merge.runs}
-        self._runs = [run for run in self._runs if id(run) not in used]
+        left = tuple([run for run in self.content.runs if id(run) not in used])
         merged = merge.result()
-        if len(merged):
-            self._runs.append(merged)
+        self.content = self.content._replace(runs=(*left, merged) if len(merged) else left)
 
     def _plan(self) -> None:
         """Start the merges that the sizes of the runs ask for."""
         busy = {id(run) for merge in self._merges for run in merge.runs}
-        idle = [run for run in self._runs if id(run) not in busy]
+        idle = [run for run in self.content.runs if id(run) not in busy]
         by_level: dict[int, list[Run]] = {}
         for run in idle:
             by_level.setdefault(_level(len(run)), []).append(run)
@@ -168,20 +188,25 @@ class Spine:
             if (len(runs) >= FAN_IN or (level == 0 and len(runs) > 1)) and self._start(runs):
                 idle = [run for run in idle if run not in runs]
         if idle and not self._merges:
-            newest = [] if self._head is None else [self._head]
+            newest = () if self.content.head is None else (self.content.head,)
             largest = max(len(run) for run in idle)
             newer = sum(len(run) for run in (*idle, *newest)) - largest
             # What is newer than the base may cancel rows of it: merge before it is much more than half as large.
-            if 2 * newer >= largest and self._start([*idle, *newest]):
-                self._runs += newest
-                self._head = None
+            if 2 * newer >= largest and can_merge([*idle, *newest]):
+                # First the head becomes one of the runs: what is merged must be among them.
+                self.content = self.content._replace(runs=(*self.content.runs, *newest), head=None)
+                self._start([*idle, *newest])
 
     def _start(self, runs: Sequence[Run]) -> bool:
         if not can_merge(runs):
             return False
-        self._merges.append(Merge(runs, self._order, allocate=self._allocate))
-        self._merges.sort(key=lambda merge: sum(len(run) for run in merge.runs))
+        merge = Merge(runs, self._order, allocate=self._allocate)
+        self._merges = sorted([*self._merges, merge], key=lambda one: sum(len(run) for run in one.runs))
         return True
+
+
+StateMark = tuple[Spine, Content, int]
+"""What a state held at a moment: runs are immutable, so that it costs nothing to remember."""
 
 
 class Spined:
@@ -220,6 +245,15 @@ class Spined:
         """Be the state whose ``runs`` these were; nothing is read until it is looked into."""
         self._spine = Spine(self._spine_order, runs, codes=self._find_codes, spill=self._spill)
         self.released = 0
+
+    def mark(self) -> StateMark:
+        """What it holds now, for ``rewind``."""
+        return self._spine, self._spine.content, self.released
+
+    def rewind(self, mark: StateMark) -> None:
+        """Hold what was held at a mark. May be repeated."""
+        self._spine, content, self.released = mark
+        self._spine.rewind(content)
 
     def release(self, column: int, bound: pa.Scalar) -> None:
         """Let go of rows whose ``column`` is below the bound, once there are twice as many rows as last time."""

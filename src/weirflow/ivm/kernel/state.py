@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.spine import StateMark
     from weirflow.ivm.zset.batch import Batch, Int64s, UInt64s
 
 
@@ -45,6 +46,12 @@ class State(Protocol):
 
     def adopt(self, runs: Iterable[Run]) -> None:
         """Be the state whose ``runs`` these were."""
+
+    def mark(self) -> StateMark:
+        """What it holds now, at no cost; ``rewind`` brings it back."""
+
+    def rewind(self, mark: StateMark) -> None:
+        """Hold what was held at a mark. May be repeated, so that it can be done again if something interrupts it."""
 
     released: int
     """How many rows were left when the last were let go; it decides when the next are."""

@@ -7,7 +7,7 @@ was staged everywhere, so nothing has changed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weirflow.ivm.zset.batch import Batch
 
@@ -65,8 +65,22 @@ class Operator(ABC):
         for state, own in zip(self.states, runs, strict=True):
             state.adopt(own)
 
+    @property
+    def is_staged(self) -> bool:
+        """Whether ``step`` has staged changes."""
+        return bool(self._staged)
+
+    def mark(self) -> Any:
+        """What ``commit`` may change, as it is now; ``rewind`` brings it back."""
+        return [(state, state.mark()) for state in self.states]
+
+    def rewind(self, mark: Any) -> None:
+        """Be as at a mark. May be repeated, so that it can be done again if something interrupts it."""
+        for state, held in mark:
+            state.rewind(held)
+
     def commit(self) -> None:
-        """Apply what ``step`` staged. Does not fail."""
+        """Apply what ``step`` staged. What raises may have applied a part of it: ``rewind`` takes that back."""
         staged, self._staged = self._staged, []
         for change in staged:
             change()

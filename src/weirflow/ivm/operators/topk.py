@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,6 +50,15 @@ class TopK(Operator):
         """See ``Operator``."""
         super().adopt(runs)
         self._bar = None
+
+    def mark(self) -> Any:
+        """See ``Operator``."""
+        return self._bar, super().mark()
+
+    def rewind(self, mark: Any) -> None:
+        """See ``Operator``."""
+        self._bar, states = mark
+        super().rewind(states)
 
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""

@@ -200,8 +200,10 @@ class PartitionedCore:
         self._outputs.history.append(ticked.epoch, {**told, **dict.fromkeys(ticked.ended)})
         self._outputs.close(lambda view: view in ticked.ended)
         self._sinks.put(ticked.epoch, changed)
-        self._outputs.publish(ticked.epoch, changed)
+        publication = self._outputs.publication(ticked.epoch, changed)
+        publication.run()
         self._sinks.after_tick()
+        publication.raise_interrupt()
 
     def _replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
         oldest = self._outputs.history.oldest

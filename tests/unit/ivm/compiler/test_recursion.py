@@ -342,11 +342,13 @@ def test_a_recursive_view_added_later_starts_with_the_rows_that_are_there():
     views = maintained(UNION)
     changes = [chain(1, 5), [((2, 3), -1), ((5, 1), 1)]]
     program.circuit.step({"e": views._batch("e", changes[0])})
-    program.circuit.commit(4)
+    program.circuit.commit([])
+    program.circuit.maintain(4)
     program.add_views({"view": View(UNION)})
     program.fill()
     program.circuit.step({"e": views._batch("e", changes[1])})
-    program.circuit.commit(2)
+    program.circuit.commit([])
+    program.circuit.maintain(2)
 
     for change in changes:
         views.tick({"e": change})

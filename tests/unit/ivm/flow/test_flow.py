@@ -79,10 +79,37 @@ def test_a_circle_of_views_is_named():
         flow.register_view("b", "SELECT * FROM a")
 
 
-def test_a_view_of_something_unknown_fails_the_first_tick(flow):
+def test_a_view_of_something_unknown_waits_while_others_tick(flow):
     flow.register_view("top", "SELECT * FROM totls")
-    with pytest.raises(TableNotFound, match="totls"):
-        flow.tick("orders", order("ann", 5))
+    flow.tick("orders", order("ann", 5))
+    assert flow.snapshot("totals").to_pylist() == [{"customer": "ann", "total": 5}]
+    assert {one.name: one.kind for one in flow.describe().relations}["top"] == "waiting"
+    assert "totls" in flow.waiting["top"]
+    with pytest.raises(FlowError, match="totls"):
+        flow.snapshot("top")
+    flow.register_source("totls", "id BIGINT")
+    assert flow.snapshot("top").num_rows == 0
+    assert flow.waiting == {}
+
+
+def test_a_waiting_view_that_turns_out_wrong_does_not_keep_what_it_reads_from_being_declared(flow):
+    flow.register_view("wrong", "SELECT nothing FROM later")
+    flow.register_source("later", "id BIGINT")
+    flow.tick("later", [{"id": 1}])
+    assert "nothing" in flow.waiting["wrong"]
+    flow.drop("wrong")
+    assert flow.views == ("totals",)
+
+
+def test_a_view_that_cannot_be_filled_leaves_the_flow_as_it_was(flow):
+    flow.register_view("share", "SELECT 10 / count(*) AS share FROM orders")
+    for attempt in (lambda: flow.snapshot("totals"), lambda: flow.tick("orders", order("ann", 5))):
+        with pytest.raises(DataError, match="zero"):
+            attempt()
+        assert (flow.sources, flow.views, flow.epoch) == (("orders",), ("totals", "share"), 0)
+    flow.drop("share")
+    flow.tick("orders", order("ann", 5))
+    assert flow.snapshot("totals").to_pylist() == [{"customer": "ann", "total": 5}]
 
 
 def test_bad_sql_is_refused_when_it_is_registered(flow):

@@ -40,6 +40,10 @@ class EscapeTable:
         self._tick.append((group, call, escapes.slots, escapes.amounts))
         stage(lambda: self.state.insert(batch))
 
+    def forget(self) -> None:
+        """Drop what was noted in a tick that came to nothing."""
+        self._tick = []
+
     def read(
         self, groups: Groups, before: np.ndarray, after: np.ndarray
     ) -> dict[int, dict[int, list[tuple[int, int]]]] | None:

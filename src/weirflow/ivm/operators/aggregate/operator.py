@@ -153,6 +153,11 @@ class Aggregate(Operator):
                 state.release(column, bound)
         return frontier
 
+    def discard(self) -> None:
+        """See ``Operator``."""
+        super().discard()
+        self._escapes.forget()
+
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``."""
         (delta,) = deltas

@@ -1,0 +1,51 @@
+"""What an interrupt leaves to be done: a change that was begun is taken back, one that was committed is told to all.
+
+A change of a flow has one moment at which it happens: when the ``Undo`` that it began with is replaced by what it
+entails, ``Committed``. Whatever is raised before, the change is taken back; whatever is raised after it, the rest is
+done. Should even that be interrupted, the next call on the flow does it first. So every step here may be repeated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weirflow.ivm.flow.store import FlowStore
+
+
+class Undo:
+    """Takes back a change that was begun.
+
+    Args:
+        restore: brings the flow's state back to what it was; may be repeated.
+        store: whose log is cut to where it ended.
+    """
+
+    def __init__(self, restore: Callable[[], None], store: FlowStore | None) -> None:
+        self._restore = restore
+        self._store = store
+        self._mark = None if store is None else store.mark()
+
+    def finish(self) -> None:
+        """Take it back."""
+        self._restore()
+        if self._store is not None and self._mark is not None:
+            self._store.rewind(self._mark)
+
+
+class Committed:
+    """Does what a change that has happened entails.
+
+    Args:
+        steps: done in this order; each may be repeated.
+    """
+
+    def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
+        self._steps = steps
+
+    def finish(self) -> None:
+        """Do it."""
+        for step in self._steps:
+            step()
