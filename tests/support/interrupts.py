@@ -6,6 +6,7 @@ import ctypes
 import dis
 import functools
 import os
+import random
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _OURS = str(Path(weirflow.__file__).parent) + os.sep
+_SHORT, _LONG = 0.004, 60.0
 _CALLS = {"CALL", "CALL_FUNCTION_EX", "CALL_KW"}
 
 
@@ -124,6 +126,30 @@ def async_raise(thread_id: int, exception: type[BaseException]) -> bool:
     """Have a thread (its ``ident``) raise an exception at the next point where it looks; False if it has ended."""
     count = ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(exception))
     return bool(count)
+
+
+def pester(step: Callable[[], object], times: int, exception: type[BaseException] = KeyboardInterrupt) -> None:
+    """Run a step again and again in a thread, and raise an exception in it so many times, at random moments."""
+    ready, caught = threading.Semaphore(0), threading.Semaphore(0)
+    dice = random.Random(times)
+
+    def work() -> None:
+        for _ in range(times):
+            try:
+                ready.release()
+                while True:
+                    step()
+            except exception:
+                caught.release()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    for _ in range(times):
+        assert ready.acquire(timeout=_LONG), "the step raised something else, or hangs"
+        thread.join(dice.uniform(0, _SHORT))
+        async_raise(thread.ident or 0, exception)
+        assert caught.acquire(timeout=_LONG), "the step raised something else, or hangs"
+    thread.join(_LONG)
 
 
 def at_depth(n: int, function: Callable[[], Result]) -> Result:

@@ -87,24 +87,26 @@ class FlowCore:
         self._unfinished: Undo | Committed | None = None
         self._metrics = FlowMetrics(name, registry)
         self._gauges = FlowGauges()
-        self._store = None if path is None else FlowStore(Path(path), name, fsync=fsync, metrics=self._metrics)
+        self._store: FlowStore | None = None
         self._state = FlowState(engine)
-        if self._store is not None:
-            try:
+        try:
+            if path is not None:
+                self._store = FlowStore(Path(path), name, fsync=fsync, metrics=self._metrics)
                 self._state = self._store.open(engine, self._outputs.history)
-            except BaseException:
+            self._sinks = Sinks(
+                uuid.uuid4().hex if self._store is None else self._store.identity,
+                self._outputs,
+                lock=self._lock,
+                epoch=lambda: self.epoch,
+                delta=self._delta,
+                sync=lambda: None if self._store is None else self._store.sync(),
+                replayed=self._replayed,
+            )
+            self._metrics.show_gauges(self)
+        except BaseException:
+            if self._store is not None:
                 self._store.close()
-                raise
-        self._sinks = Sinks(
-            uuid.uuid4().hex if self._store is None else self._store.identity,
-            self._outputs,
-            lock=self._lock,
-            epoch=lambda: self.epoch,
-            delta=self._delta,
-            sync=lambda: None if self._store is None else self._store.sync(),
-            replayed=self._replayed,
-        )
-        self._metrics.show_gauges(self)
+            raise
 
     @property
     def path(self) -> Path | None:

@@ -24,13 +24,17 @@ class FolderLock:
     def __init__(self, folder: Path, flow: str) -> None:
         self._owner = os.getpid()
         self._file = -1
-        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
+            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            self.release()
             raise FlowError(
                 f"The flow {flow!r} in {folder} is open in another process or object.", hint="close it there first"
             ) from None
+        except BaseException:
+            self.release()
+            raise
 
     @property
     def is_own(self) -> bool:

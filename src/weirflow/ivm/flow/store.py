@@ -63,16 +63,19 @@ class FlowStore:
     def __init__(self, folder: Path, flow: str, *, fsync: int, metrics: FlowMetrics) -> None:
         self._folder = folder
         self._flow = flow
-        with os_errors("open", folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = FolderLock(folder, flow)
+        lock: FolderLock | None = None
         try:
+            with os_errors("open", folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                lock = FolderLock(folder, flow)
+            self._lock = lock
             self._storage = open_checkpoint_storage(str(folder))
             self._checkpoints = Checkpoints(self._storage, metrics)
             self._identity = self._read_identity()
             self._log = Log(folder / "log", bytes.fromhex(self._identity), sync_every=fsync)
         except BaseException:
-            self._lock.release()
+            if lock is not None:
+                lock.release()
             raise
         self._saved: Manifest | None = None
         self._fence = 1
