@@ -107,7 +107,7 @@ class LocalStorage:
                 folder = make_folders(stack, self._root, [TEMPORARY_FOLDER])[-1]
                 temporary = os.urandom(16).hex()
                 file = os.open(temporary, _CREATE, 0o666, dir_fd=folder)
-            stack.callback(_unlink_if_there, temporary, folder)
+            stack.callback(_remove_temporary, temporary, folder)
             try:
                 # The chunks are asked for outside os_errors, so that their own errors pass through.
                 for view in views(data):
@@ -273,7 +273,7 @@ class LocalStorage:
             folder = open_folders(stack, self._root, [TEMPORARY_FOLDER])[-1]
             for temporary in os.listdir(folder):  # noqa: PTH208  # pathlib knows no folder descriptors
                 if os.stat(temporary, dir_fd=folder, follow_symlinks=False).st_mtime < oldest:
-                    _unlink_if_there(temporary, folder)
+                    _remove_temporary(temporary, folder)
 
     def _raise_not_found(self, name: str) -> NoReturn:
         path = self._root / name
@@ -325,6 +325,7 @@ def _write_all(file: int, view: memoryview) -> None:
         view = view[os.write(file, view) :]
 
 
-def _unlink_if_there(name: str, folder: int) -> None:
-    with suppress(FileNotFoundError):
+def _remove_temporary(name: str, folder: int) -> None:
+    """Remove a temporary file. One that stays does no harm, and goes as abandoned some day."""
+    with suppress(OSError):
         os.unlink(name, dir_fd=folder)

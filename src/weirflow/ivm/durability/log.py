@@ -406,11 +406,7 @@ class Log:
     def _sync_folders(self) -> None:
         """Make the names of the files, and of their folder, survive a power failure."""
         for one in (self._folder, self._folder.parent):
-            folder = os.open(one, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(one)
 
     def _damaged(self, path: Path, what: str) -> StorageError:
         return StorageError(
@@ -419,6 +415,15 @@ class Log:
             hint=f"'weirflow flow check {self._folder.parent}' says what is whole, 'weirflow flow repair' opens the "
             "flow at its last whole epoch",
         )
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names of the files in a folder survive a power failure."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _first(path: Path) -> int:

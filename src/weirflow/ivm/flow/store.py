@@ -11,7 +11,7 @@ from weirflow.checkpoint.local_errors import os_errors
 from weirflow.errors import FlowError, HistoryGone, ObjectExists, StorageError, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkpoints import Checkpoints
-from weirflow.ivm.durability.log import Log
+from weirflow.ivm.durability.log import Log, sync_folder
 from weirflow.ivm.durability.records import (
     DefineSource,
     DefineView,
@@ -66,7 +66,7 @@ class FlowStore:
         lock: FolderLock | None = None
         try:
             with os_errors("open", folder):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _make(folder)
                 lock = FolderLock(folder, flow)
             self._lock = lock
             self._storage = open_checkpoint_storage(str(folder))
@@ -279,6 +279,14 @@ class FlowStore:
             raise StorageError(
                 f"The checkpoint {manifest.name} in {self._folder} belongs to another flow.", uri=str(self._folder)
             )
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those above it, that survive a power failure; only its owner may look into it."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(one.parent)
 
 
 def _require_epoch(state: FlowState, epoch: int) -> None:
