@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from weirflow.errors import StorageError
+from weirflow.errors import ConfigError, StorageError
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
 
@@ -80,8 +80,14 @@ _decoder = msgspec.msgpack.Decoder(Entry)
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """The entry as bytes."""
-    return _encoder.encode(entry)
+    """The entry as bytes, which ``decode_entry`` can read; ``ConfigError`` if there is no such thing."""
+    try:
+        data = _encoder.encode(entry)
+        if not isinstance(entry, Tick):
+            _decoder.decode(data)
+    except (TypeError, ValueError, OverflowError, msgspec.MsgspecError) as error:
+        raise ConfigError(f"This cannot be written to a flow's log: {error}") from error
+    return data
 
 
 def decode_entry(data: bytes, number: int, where: str) -> Entry:

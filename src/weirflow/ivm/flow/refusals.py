@@ -40,7 +40,9 @@ def require_unread(name: str, readers: Collection[str]) -> None:
 
 
 def require_token(token: str) -> None:
-    """``ConfigError`` for a token that is too long."""
+    """``ConfigError`` for a token that is no text, or too long."""
+    if not isinstance(token, str):
+        raise ConfigError(f"A token is a str, not {type(token).__name__}.", hint="use str() or a hash of it")
     if len(token) > _TOKEN_LENGTH:
         raise ConfigError(
             f"A token has {_TOKEN_LENGTH} characters at most, this one {len(token)}.", hint="use a hash of it"
