@@ -11,6 +11,8 @@ from weirflow.errors import StorageError
 
 FORMAT = 1
 _SEPARATOR = b"\n"
+_PLAIN = b"{"
+_WRONG = "its checksum is wrong"
 _Content = TypeVar("_Content", bound=msgspec.Struct)
 
 
@@ -28,7 +30,7 @@ def unseal(data: bytes, kind: type[_Content], where: str, hint: str) -> _Content
     """
     digest, separator, body = data.partition(_SEPARATOR)
     if not separator or hashlib.sha256(body).hexdigest().encode() != digest:
-        raise refused(where, "its checksum is wrong", hint)
+        raise refused(where, _WRONG, hint)
     try:
         found: Any = msgspec.json.decode(body)
         version = found.get("format") if isinstance(found, dict) else None
@@ -36,6 +38,23 @@ def unseal(data: bytes, kind: type[_Content], where: str, hint: str) -> _Content
             raise refused(where, f"its format is {version}, this Weirflow reads {FORMAT}", hint)
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
+        raise refused(where, str(error), hint) from error
+
+
+def unseal_or_plain(data: bytes, kind: type[_Content], where: str, hint: str) -> _Content:
+    """What is in a sealed file, or in one of a version that wrote plain JSON: without checksum and format.
+
+    Raises:
+        StorageError: the file is damaged, or of a later format.
+    """
+    if not data.lstrip().startswith(_PLAIN):
+        return unseal(data, kind, where, hint)
+    try:
+        if "format" in msgspec.json.decode(data, type=dict[str, Any]):
+            # What has a format was sealed, and has lost its checksum.
+            raise refused(where, _WRONG, hint)
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise refused(where, str(error), hint) from error
 
 

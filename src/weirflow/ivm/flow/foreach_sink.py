@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from weirflow.errors import ObjectNotFound, SinkConflict, StorageError
+from weirflow.checkpoint.sealed import FORMAT, seal, unseal_or_plain
+from weirflow.errors import ObjectNotFound, SinkConflict
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.sink import Guarantee
 
@@ -20,11 +21,21 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.delta import DeltaBatch
 
 
-class _Reached(msgspec.Struct, frozen=True):
-    """How far the function is, and with the deltas of what."""
+SINKS = "sinks/"
+_HINT = "pass resync=True: the function is called with the view's rows of now, and goes on from there"
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """How far a function is, and with the deltas of what."""
 
     owner: str
     epoch: int
+    format: int = FORMAT
+
+
+def decode_reached(data: bytes, where: str) -> Reached:
+    """How far a function is, by its file; ``StorageError`` if that is damaged."""
+    return unseal_or_plain(data, Reached, where, _HINT)
 
 
 class ForeachTarget:
@@ -42,9 +53,10 @@ class ForeachTarget:
         self, function: Callable[[int, DeltaBatch], object], name: str, storage: CheckpointStorage | None
     ) -> None:
         self._function = function
-        self._object = f"sinks/{name}.json"
+        self._object = f"{SINKS}{name}.json"
         self._storage = storage
-        self._reached: _Reached | None = None
+        self._reached: Reached | None = None
+        self._known = storage is None
         self._owner = ""
 
     def describe(self) -> str:
@@ -54,20 +66,11 @@ class ForeachTarget:
     def open(self, owner: str, schema: pa.Schema) -> None:  # noqa: ARG002 - a function takes any columns
         """See ``Target``."""
         self._owner = owner
-        if self._storage is None:
-            return
-        try:
-            self._reached = msgspec.json.decode(self._storage.get(self._object), type=_Reached)
-        except ObjectNotFound:
-            self._reached = None
-        except msgspec.MsgspecError as error:
-            where = f"{self._storage.uri}/{self._object}"
-            raise StorageError(
-                f"The file {where} is damaged: {error}.", uri=where, hint="delete it and pass resync=True"
-            ) from error
 
     def position(self) -> int | None:
         """See ``Target``."""
+        if not self._known:
+            self._reached, self._known = self._read(), True
         if self._reached is None:
             return None
         if self._reached.owner != self._owner:
@@ -83,7 +86,7 @@ class ForeachTarget:
         for epoch, delta in deltas:
             if epoch > reached:
                 self._function(epoch, delta)
-                self._reached = _Reached(self._owner, epoch)
+                self._reached = Reached(self._owner, epoch)
         self._remember(upto)
 
     def replace(self, epoch: int, rows: DeltaBatch) -> None:
@@ -92,8 +95,16 @@ class ForeachTarget:
             self._function(epoch, rows)
         self._remember(epoch)
 
+    def _read(self) -> Reached | None:
+        assert self._storage is not None
+        try:
+            data = self._storage.get(self._object)
+        except ObjectNotFound:
+            return None
+        return decode_reached(data, f"{self._storage.uri}/{self._object}")
+
     def _remember(self, epoch: int) -> None:
-        self._reached = _Reached(self._owner, epoch)
+        self._reached, self._known = Reached(self._owner, epoch), True
         failpoint("sink.before_position")
         if self._storage is not None:
-            self._storage.put(self._object, msgspec.json.encode(self._reached))
+            self._storage.put(self._object, seal(self._reached))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.checkpoint.sealed import refused
 from weirflow.errors import ConfigError, SinkConflict
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.sink import Guarantee
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 EPOCH = "_epoch"
 _NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
 _OWNER = b"weirflow.owner"
+_HINT = "restore the file from a copy, or pass resync=True to replace what is there by the view's rows of now"
 
 
 class ParquetTarget:
@@ -60,8 +62,7 @@ class ParquetTarget:
         if not files:
             return None
         last = max(files, key=lambda name: files[name])
-        metadata = pq.read_schema(pa.BufferReader(pa.py_buffer(self._storage.map(last)))).metadata or {}
-        if metadata.get(_OWNER) != self._owner:
+        if self._metadata(last).get(_OWNER) != self._owner:
             raise SinkConflict(
                 f"The files in {self._storage.uri} were written by another flow, or by another definition of the view.",
                 hint="write to another folder, or pass resync=True to replace them by the view's rows of now",
@@ -82,6 +83,13 @@ class ParquetTarget:
             failpoint("sink.before_replace")
             self._storage.delete(name)
         self.write(-1, epoch, [(epoch, rows)])
+
+    def _metadata(self, name: str) -> dict[bytes, bytes]:
+        try:
+            return pq.read_schema(pa.BufferReader(pa.py_buffer(self._storage.map(name)))).metadata or {}
+        except (pa.ArrowException, OSError) as error:
+            where = f"{self._storage.uri}/{name}"
+            raise refused(where, str(error).rstrip("."), _HINT) from error
 
     def _files(self) -> dict[str, int]:
         """The names of the files, with the last epoch of each."""

@@ -17,7 +17,8 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError, StorageError
+from weirflow.checkpoint.sealed import refused
+from weirflow.errors import ConfigError
 from weirflow.streaming.detached.record import JobRecord, read_record, write_record
 
 if TYPE_CHECKING:
@@ -99,16 +100,14 @@ class JobFolder:
             StorageError: it is damaged.
         """
         file = self.path / _RECORD
+        hint = f"if the job does not run, remove {self.path} and start it again; its checkpoint is elsewhere"
         try:
-            return read_record(file.read_bytes())
+            content = file.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
-            raise StorageError(
-                f"The record of the job {self.name!r} cannot be read: {error}.",
-                uri=str(file),
-                hint=f"if it does not run, remove {self.path} and start it again; its checkpoint is elsewhere",
-            ) from error
+        except OSError as error:
+            raise refused(str(file), str(error), hint) from error
+        return read_record(content, str(file), hint)
 
     def write(self, record: JobRecord) -> None:
         """Put down a record in place of the one before, whole or not at all."""

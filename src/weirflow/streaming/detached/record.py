@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow import errors
+from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.errors import QueryError, SessionError, WeirflowError
 from weirflow.streaming.progress import QueryProgress
 from weirflow.streaming.query import QueryInfo, QueryStatus
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.streaming.query import StreamingQuery
+
+# How records begin that an earlier version wrote, without a checksum.
+_INDENTED = b"{\n"
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -98,21 +102,26 @@ class JobRecord(msgspec.Struct, frozen=True):
     started: datetime
     socket: str
     queries: list[QueryRecord]
-    format: int = 1
+    format: int = FORMAT
 
     def query(self, name: str) -> QueryRecord | None:
         """The query of this name."""
         return next((query for query in self.queries if query.info.name == name), None)
 
 
-def read_record(content: bytes) -> JobRecord:
-    """From its JSON; ``ValueError`` for what is none."""
-    return msgspec.json.decode(content, type=JobRecord)
+def read_record(content: bytes, where: str, hint: str) -> JobRecord:
+    """From its file; ``StorageError`` with this hint for what is damaged or none."""
+    if not content.startswith(_INDENTED):
+        return unseal(content, JobRecord, where, hint)
+    try:
+        return msgspec.json.decode(content, type=JobRecord)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise refused(where, str(error), hint) from error
 
 
 def write_record(record: JobRecord) -> bytes:
-    """As JSON."""
-    return msgspec.json.format(msgspec.json.encode(record), indent=2)
+    """Its file."""
+    return seal(record)
 
 
 def recorded(query: StreamingQuery) -> QueryRecord:

@@ -63,7 +63,7 @@ def test_a_damaged_record_is_named(tmp_path):
     folder.create()
     assert folder.record() is None
     (folder.path / "record.json").write_text('{"job": "job"')
-    with pytest.raises(StorageError, match="record of the job 'job' cannot be read"):
+    with pytest.raises(StorageError, match=r"job/record\.json cannot be used"):
         DetachedJobs(tmp_path).queries()
 
 

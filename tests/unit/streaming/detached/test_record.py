@@ -1,5 +1,6 @@
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from weirflow.errors import DataError, QueryError, SqlPosition, StorageError, UserCodeError
@@ -14,6 +15,7 @@ from weirflow.streaming.detached.record import (
 from weirflow.streaming.query import QueryInfo, QueryStatus
 from weirflow.types import Delivery, OutputMode, QueryState
 
+WHERE, HINT = "record.json", "start it again"
 INFO = QueryInfo(
     name="orders",
     query_id="1",
@@ -39,14 +41,14 @@ def test_a_record_is_read_as_it_was_written():
     failure = ErrorRecord.of(UserCodeError("it raised", hint="do not"))
     ended = QueryRecord(INFO, "2", QueryEnd(QueryState.FAILED, "2", 3, failure, {"batchId": 7}))
     record = JobRecord("job", 1, "here", datetime(2024, 1, 1, tzinfo=UTC), "/tmp/s", [QueryRecord(INFO, "2"), ended])
-    assert read_record(write_record(record)) == record
+    assert read_record(write_record(record), WHERE, HINT) == record
 
 
 def test_an_end_tells_what_a_handle_tells():
     failure = ErrorRecord.of(UserCodeError("it raised", hint="do not"))
     queries = [QueryRecord(INFO, "2", QueryEnd(QueryState.FAILED, "2", 3, failure, PROGRESS))]
     record = JobRecord("job", 1, "here", datetime(2024, 1, 1, tzinfo=UTC), "/tmp/s", queries)
-    found = read_record(write_record(record)).query("orders").end
+    found = read_record(write_record(record), WHERE, HINT).query("orders").end
     assert found.status == QueryStatus(QueryState.FAILED, "it raised")
     assert (type(found.error), str(found.error)) == (UserCodeError, "[USER_CODE_FAILED] it raised\n  hint: do not")
     assert (found.progress.batch, found.progress.input_rows, found.progress.input_rows_per_second) == (7, 3, 0.0)
@@ -72,7 +74,22 @@ def test_an_error_of_a_class_that_is_not_known_is_a_query_error(kind):
     assert (type(again), again.message) == (QueryError, "what happened")
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b"[]", b'{"job": 1}'])
-def test_what_is_no_record_is_a_value_error(content):
-    with pytest.raises(ValueError):  # noqa: PT011 - of msgspec, or of Python
-        read_record(content)
+@pytest.mark.parametrize("content", [b"", b"{}", b"{\n}", b"\xff", b"{\n\xff", b"[]", b'{"job": 1}'])
+def test_what_is_no_record_is_a_typed_error(content):
+    with pytest.raises(StorageError, match=f"{WHERE} cannot be used") as error:
+        read_record(content, WHERE, HINT)
+    assert error.value.hint == HINT
+
+
+def test_no_byte_of_a_record_can_change_unnoticed():
+    record = JobRecord("job", 41, "here", datetime(2024, 1, 1, tzinfo=UTC), "/tmp/s", [QueryRecord(INFO, "2")])
+    whole = write_record(record)
+    for at in range(len(whole)):
+        for damaged in (whole[:at], whole[at + 1 :], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
+            with pytest.raises(StorageError):
+                read_record(damaged, WHERE, HINT)
+
+
+def test_a_record_of_an_earlier_version_is_read():
+    record = JobRecord("job", 41, "here", datetime(2024, 1, 1, tzinfo=UTC), "/tmp/s", [QueryRecord(INFO, "2")])
+    assert read_record(msgspec.json.format(msgspec.json.encode(record), indent=2), WHERE, HINT) == record
