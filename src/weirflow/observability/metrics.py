@@ -1,16 +1,18 @@
 """What flows measure of themselves, for Prometheus: counters as they work, gauges when someone looks.
 
 A registry of Weirflow's own holds everything unless a flow is given another one. Flows of the same name are one in the
-figures: their counters and bytes are added, and the greatest epoch counts.
+figures: their counters and bytes are added, and the greatest epoch counts. With the last of them their series go.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter as Tally
+from collections import defaultdict, deque
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, WeakSet, finalize
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -18,12 +20,14 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 REGISTRY = CollectorRegistry()
 """Where flows are measured that were given no registry."""
 
 _TICK_SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10, 60)
+_TICKS = ("committed", "failed", "replayed")
+_CHECKPOINTS = ("saved", "failed")
 _CHECKPOINT_SECONDS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300)
 
 
@@ -69,18 +73,24 @@ class FlowMetrics:
         self._flow = name
         self._registry = REGISTRY if registry is None else registry
         families = self._families = _families(self._registry)
-        self._committed = families.ticks.labels(name, "committed")
-        self._failed = families.ticks.labels(name, "failed")
-        self._replayed = families.ticks.labels(name, "replayed")
-        self._seconds = families.tick_seconds.labels(name)
-        self._rows_in = families.rows_in.labels(name)
-        self._rows_out = families.rows_out.labels(name)
-        self._late = families.rows_late.labels(name)
-        self._dropped = families.rows_dropped.labels(name)
-        self._saved = families.checkpoints.labels(name, "saved")
-        self._unsaved = families.checkpoints.labels(name, "failed")
-        self._checkpoint_seconds = families.checkpoint_seconds.labels(name)
-        self._checkpoint_bytes = families.checkpoint_bytes.labels(name)
+        with families.joined(name):
+            self._committed, self._failed, self._replayed = (families.ticks.labels(name, one) for one in _TICKS)
+            self._seconds = families.tick_seconds.labels(name)
+            self._rows_in = families.rows_in.labels(name)
+            self._rows_out = families.rows_out.labels(name)
+            self._late = families.rows_late.labels(name)
+            self._dropped = families.rows_dropped.labels(name)
+            self._saved, self._unsaved = (families.checkpoints.labels(name, one) for one in _CHECKPOINTS)
+            self._checkpoint_seconds = families.checkpoint_seconds.labels(name)
+            self._checkpoint_bytes = families.checkpoint_bytes.labels(name)
+        # Only noted: garbage may be collected at any moment, also while this thread holds a lock of the registry.
+        self._forgotten = finalize(self, families.forgotten.append, name)
+        self._forgotten.atexit = False
+
+    def close(self) -> None:
+        """Take the flow's series out of the registry, unless another flow of its name is left. Twice is once."""
+        if self._forgotten.detach() is not None:
+            self._families.leave(self._flow)
 
     def show_gauges(self, flow: Measured) -> None:
         """Ask the flow for its gauges from now on; that does not keep it alive."""
@@ -129,6 +139,12 @@ class _Families:
     """The metrics of one registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._lock = threading.Lock()
+        self._users: Tally[str] = Tally()
+        self.forgotten: deque[str] = deque()
+        """The names of flows that were never closed and are gone."""
+        registry.register(_Departures(self))  # the first, so that a scrape begins with it
+
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"weirflow_{name}", text, ("flow", *labels), registry=registry)
 
@@ -146,6 +162,49 @@ class _Families:
         self.checkpoint_bytes = counter("checkpoint_bytes", "Bytes of runs that checkpoints wrote.")
         self.flows = _Flows()
         registry.register(self.flows)
+
+    @contextmanager
+    def joined(self, name: str) -> Iterator[None]:
+        """A flow begins to be measured in the block, in which no other one of its name takes its series away."""
+        self.leave_forgotten()
+        with self._lock:
+            yield
+            self._users[name] += 1
+
+    def leave(self, name: str) -> None:
+        """A flow of this name is gone; the last one takes its series along."""
+        with self._lock:
+            self._users[name] -= 1
+            if self._users[name]:
+                return
+            del self._users[name]
+            for metric, outcomes in ((self.ticks, _TICKS), (self.checkpoints, _CHECKPOINTS)):
+                for outcome in outcomes:
+                    metric.remove(name, outcome)
+            for one in (self.tick_seconds, self.checkpoint_seconds):
+                one.remove(name)
+            for each in (self.rows_in, self.rows_out, self.rows_late, self.rows_dropped, self.checkpoint_bytes):
+                each.remove(name)
+
+    def leave_forgotten(self) -> None:
+        """The same for all flows that were never closed and are gone."""
+        while self.forgotten:
+            with suppress(IndexError):  # another thread was faster
+                self.leave(self.forgotten.popleft())
+
+
+class _Departures(Collector):
+    """Has nothing to show: sees to it that no scrape shows flows that are gone."""
+
+    def __init__(self, families: _Families) -> None:
+        self._families = families
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        self._families.leave_forgotten()
+        return []
 
 
 class _Flows(Collector):

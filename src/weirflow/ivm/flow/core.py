@@ -151,6 +151,7 @@ class FlowCore:
                 self._outputs.close(lambda _: True)
                 self._sinks.close(lambda _: True)
             finally:
+                self._metrics.close()
                 if self._store is not None:
                     self._store.close()
             self._released = True

@@ -125,6 +125,7 @@ class PartitionedCore:
             try:
                 self._sinks.close(lambda _: True)
             finally:
+                self._metrics.close()
                 self._coordinator.close()
 
     def __enter__(self) -> Self:

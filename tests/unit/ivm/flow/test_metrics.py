@@ -125,13 +125,62 @@ def test_the_log_and_checkpoints_are_measured(registry, tmp_path):
         assert figures(flow.metrics())["checkpoints_total", "failed", "shop"] == 1
 
 
-def test_a_closed_flow_has_no_gauges(registry):
-    flow = new_flow(registry=registry)
-    flow.tick("orders", orders(1))
-    flow.close()
-    found = figures(flow.metrics())
-    assert not {"epoch", "state_bytes", "view_state_bytes"} & {key[0] for key in found}
-    assert found["ticks_total", "committed", "shop"] == 1
+def series(registry):
+    """All series of a registry; what has no labels belongs to no flow."""
+    return {(sample.name, *sorted(sample.labels.items())) for family in registry.collect() for sample in family.samples}
+
+
+def test_a_closed_flow_leaves_no_series(registry):
+    for number in range(20):
+        with new_flow(f"flow {number}", registry=registry) as flow:
+            flow.tick("orders", orders(1))
+            assert series(registry)
+        assert series(registry) == set()
+    assert flow.metrics() == ""
+
+
+def test_a_closed_flow_leaves_the_series_of_an_open_one_of_its_name(registry):
+    with new_flow(registry=registry) as left:
+        left.tick("orders", orders(1))
+        with new_flow(registry=registry) as gone:
+            gone.tick("orders", orders(1))
+        gone.close()  # closing twice takes nothing from the other
+        assert figures(left.metrics())["ticks_total", "committed", "shop"] == 2
+        left.tick("orders", orders(2))
+        assert figures(left.metrics())["ticks_total", "committed", "shop"] == 3
+    assert series(registry) == set()
+    with new_flow(registry=registry) as again:
+        assert figures(again.metrics())["ticks_total", "committed", "shop"] == 0
+
+
+def test_a_flow_that_was_never_closed_leaves_no_series(registry):
+    new_flow(registry=registry).tick("orders", orders(1))
+    gc.collect()
+    assert series(registry) == set()
+
+
+def test_a_flow_that_could_not_be_opened_leaves_no_series(registry, tmp_path):
+    (tmp_path / "flow").touch()
+    with pytest.raises(StorageError):
+        new_flow(path=tmp_path / "flow", registry=registry)
+    gc.collect()
+    assert series(registry) == set()
+
+
+def test_flows_that_come_and_go_in_threads_are_counted_right(registry):
+    def come_and_go():
+        for _ in range(30):
+            with new_flow(registry=registry) as flow:
+                flow.tick("orders", orders(1))
+
+    with new_flow(registry=registry) as left:
+        threads = [threading.Thread(target=come_and_go) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert figures(left.metrics())["ticks_total", "committed", "shop"] == 90
+    assert series(registry) == set()
 
 
 def test_metrics_keep_no_flow_and_no_registry_alive():
