@@ -33,6 +33,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   └── OperationUnknown        OPERATION_UNKNOWN        no operation has this id
     ├── FlowError                   FLOW_FAILED              a flow cannot do what it was asked now
     │   ├── TickPending             TICK_PENDING             a failed tick waits to be retried or discarded
+    │   ├── FlowReentered           FLOW_REENTERED           a function that a tick calls would tick the same flow
     │   ├── WatchOverflow           WATCH_OVERFLOW           a reader of deltas fell too far behind
     │   ├── HistoryGone             HISTORY_GONE             deltas of an epoch are not kept any more
     │   ├── SinkFailed              SINK_FAILED              a sink could not write; its deltas are kept
@@ -331,6 +332,12 @@ class TickPending(FlowError):
     """A tick failed and its delta is kept: ``retry()`` or ``discard()`` it before the next one."""
 
     code = "TICK_PENDING"
+
+
+class FlowReentered(FlowError):
+    """A sink's function or a callback, which a tick calls, would tick, change or close the flow that calls it."""
+
+    code = "FLOW_REENTERED"
 
 
 class WatchOverflow(FlowError):

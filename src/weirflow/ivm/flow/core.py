@@ -145,6 +145,7 @@ class FlowCore:
         with self._lock:
             if self._released:
                 return
+            self._outputs.telling.require_over("close the flow")
             self._closed = True
             try:
                 self._settle()

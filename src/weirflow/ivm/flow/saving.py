@@ -46,6 +46,7 @@ class Saving(FlowCore):
         """
         with self._ticks, self._lock:
             self._require_open()
+            self._outputs.telling.require_over("restore the flow")
             if self._store is not None:
                 raise FlowError(
                     f"The flow {self.name!r} lives in its own path.",

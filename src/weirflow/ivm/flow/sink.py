@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from weirflow.errors import FlowError, SinkFailed, WeirflowError
 from weirflow.failpoints import failpoint
+from weirflow.ivm.flow.telling import reentered
 
 if TYPE_CHECKING:
     import threading
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.flow.telling import Telling
     from weirflow.ivm.zset.batch import Batch
     from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -92,6 +94,7 @@ class Surroundings:
         epoch: the flow's epoch now.
         delta: weighted rows of a view as users see them.
         sync: makes all ticks survive a power failure, so that no target is ever ahead of its flow.
+        telling: whom the flow is telling what a tick did.
         detach: called with a sink that is closed.
     """
 
@@ -99,6 +102,7 @@ class Surroundings:
     epoch: Callable[[], int]
     delta: Callable[[str, Batch], DeltaBatch]
     sync: Callable[[], None]
+    telling: Telling
     detach: Callable[[Sink], None]
 
 
@@ -134,6 +138,7 @@ class Sink:
         self._bytes = 0
         self._since: float | None = None
         self._in_doubt = False
+        self._writing = False
         self._pause = _FIRST_PAUSE
         self._again_at = 0.0
         self._closed = False
@@ -182,6 +187,7 @@ class Sink:
         with self._flow.lock:
             if self._closed:
                 return
+            self.require_idle("close its sink")
             try:
                 if self._waiting:
                     self._write()
@@ -199,6 +205,11 @@ class Sink:
         return f"<Sink {self.name}: {self.describe()}>"
 
     # For the flow, which holds the lock
+
+    def require_idle(self, what: str) -> None:
+        """``FlowReentered`` if it is writing, so that it is its own function that wants to do this."""
+        if self._writing:
+            raise reentered(listener(self.name), what)
 
     def put(self, epoch: int, rows: Batch) -> None:
         """Keep a delta until it is written. May be repeated."""
@@ -263,8 +274,11 @@ class Sink:
         return self._flow.epoch() - self._recorded >= self._rhythm.epochs
 
     def _write(self) -> None:
-        epoch = self._flow.epoch()
+        self.require_idle("have its sink written")
+        epoch, telling = self._flow.epoch(), self._flow.telling
+        before = telling.listener
         try:
+            self._writing = True
             self._flow.sync()
             if self._in_doubt:
                 self._settle()
@@ -272,17 +286,24 @@ class Sink:
             self._in_doubt = True
             if self._recorded < epoch:
                 deltas = [(number, self._flow.delta(self.view, rows)) for number, rows in self._waiting]
+                telling.listener = listener(self.name)
                 self._target.write(self._recorded, epoch, deltas)
-        except Exception as error:
+            failpoint("sink.after_write")
+        except BaseException as error:
             self._again_at = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
             self.error = sink_failure(self.name, self._target, error)
-            raise self.error from error
-        failpoint("sink.after_write")
-        self._in_doubt = False
+            if isinstance(error, Exception):
+                raise self.error from error
+            raise
+        finally:
+            telling.listener = before
+            self._writing = False
         self._recorded = epoch
         self._waiting, self._bytes, self._since = [], 0, None
         self.error, self._pause = None, _FIRST_PAUSE
+        # The last: until here whatever interrupts leaves it to the target to say how far it is.
+        self._in_doubt = False
 
     def _settle(self) -> None:
         """Ask the target how far it is: a write that failed may have been done all the same."""
@@ -290,7 +311,12 @@ class Sink:
         self._waiting = [(epoch, rows) for epoch, rows in self._waiting if epoch > self._recorded]
 
 
-def sink_failure(name: str, target: Target, error: Exception) -> SinkFailed:
+def listener(name: str) -> str:
+    """What a sink's function is called where it is refused something."""
+    return f"The function of the sink {name!r}"
+
+
+def sink_failure(name: str, target: Target, error: BaseException) -> SinkFailed:
     """The error for a target that could not be written."""
     why = error.message if isinstance(error, WeirflowError) else f"{type(error).__name__}: {error}"
     return SinkFailed(

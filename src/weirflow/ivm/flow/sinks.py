@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed, WeirflowError
+from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, WeirflowError
 from weirflow.ivm.compiler.reads import with_read
-from weirflow.ivm.flow.sink import FailurePolicy, Rhythm, Sink, Surroundings, Target, sink_failure
+from weirflow.ivm.flow.sink import FailurePolicy, Rhythm, Sink, Surroundings, Target, listener, sink_failure
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.outputs import Outputs
 
     Replayed = Callable[[int], Iterator[tuple[int, Mapping[str, Batch]]]]
+
+_log = logging.getLogger(__name__)
 
 _CAUGHT_UP_BYTES = 64 << 20
 
@@ -73,7 +76,7 @@ class Sinks:
         self._identity = identity
         self._outputs = outputs
         self._replayed = replayed
-        self._flow = Surroundings(lock, epoch, delta, sync, detach=self._detach)
+        self._flow = Surroundings(lock, epoch, delta, sync, outputs.telling, detach=self._detach)
         self._sinks: list[Sink] = []
         self._changed = threading.Event()
         self._clock: threading.Thread | None = None
@@ -89,16 +92,13 @@ class Sinks:
             raise FlowError(f"The flow has a sink {name!r} already.", hint="close() it first, or pass another name=")
         rhythm, chosen = _rhythm(every), _policy(policy)
         target.open(f"{self._identity}/{_definition(view, state)}", state.schema(view))
-        position = None if resync else target.position()
-        if position is None:
-            position = self._begin(name, view, target, state)
-        elif position > state.epoch:
-            raise SinkConflict(
-                f"{target.describe()} holds deltas up to epoch {position}, but the flow is at epoch {state.epoch}.",
-                hint="pass resync=True to replace what is there by the view's rows of now, or write elsewhere",
-            )
-        elif position < self._outputs.history.oldest:
-            position = self._catch_up(name, view, target, position)
+        telling = self._outputs.telling
+        before = telling.listener
+        try:
+            telling.listener = listener(name)
+            position = self._brought_up(name, view, target, state, resync=resync)
+        finally:
+            telling.listener = before
         sink = Sink(name, view, target, rhythm=rhythm, policy=chosen, position=position, surroundings=self._flow)
         try:
             recent = self._outputs.history.since(position, view)
@@ -117,7 +117,8 @@ class Sinks:
         return {sink.view for sink in self._sinks}
 
     def before_tick(self) -> None:
-        """``SinkFailed`` if a sink has to write first and cannot."""
+        """``SinkFailed`` if a sink has to write first and cannot, ``FlowReentered`` for who is told of a tick."""
+        self._outputs.telling.require_over("tick or change the flow")
         for sink in list(self._sinks):
             sink.before_tick()
 
@@ -140,16 +141,33 @@ class Sinks:
 
     def close(self, is_gone: Callable[[str], bool]) -> None:
         """Close the sinks of all views that are gone, also those that fail; ``SinkFailed`` if one does."""
-        failed: SinkFailed | None = None
-        for sink in [sink for sink in self._sinks if is_gone(sink.view)]:
+        gone = [sink for sink in self._sinks if is_gone(sink.view)]
+        for sink in gone:
+            sink.require_idle("close its sink")
+        failed: BaseException | None = None
+        for sink in gone:
             try:
                 sink.close()
-            except SinkFailed as error:
+            except BaseException as error:  # noqa: BLE001 - also after Ctrl-C the others are closed; it is raised below
                 failed = failed or error
         if failed is not None:
             raise failed
 
     # Inner workings
+
+    def _brought_up(self, name: str, view: str, target: Target, state: SunkViews, *, resync: bool) -> int:
+        """Give a target what is not in memory; returns the epoch that it has reached."""
+        position = None if resync else target.position()
+        if position is None:
+            return self._begin(name, view, target, state)
+        if position > state.epoch:
+            raise SinkConflict(
+                f"{target.describe()} holds deltas up to epoch {position}, but the flow is at epoch {state.epoch}.",
+                hint="pass resync=True to replace what is there by the view's rows of now, or write elsewhere",
+            )
+        if position < self._outputs.history.oldest:
+            return self._catch_up(name, view, target, position)
+        return position
 
     def _begin(self, name: str, view: str, target: Target, state: SunkViews) -> int:
         """Give a target all rows of the view."""
@@ -213,12 +231,20 @@ class Sinks:
             with self._flow.lock:
                 timed = [sink for sink in self._sinks if sink.timed]
                 for sink in timed:
-                    sink.write_if_due()
+                    _write_if_due(sink)
                 left = [seconds for sink in timed if (seconds := sink.seconds_left) is not None]
                 if not timed:
                     self._clock = None
                     return
             self._changed.wait(max(min(left), 0.0) if left else None)
+
+
+def _write_if_due(sink: Sink) -> None:
+    """In a thread of our own, which must not end by what a function raises; the sink tries again."""
+    try:
+        sink.write_if_due()
+    except BaseException:  # noqa: BLE001 - SystemExit of a function would end the clock for every sink
+        _log.exception("the sink %s was interrupted", sink.name)
 
 
 def require_no_late(output: str) -> None:

@@ -120,6 +120,7 @@ class PartitionedCore:
         with self._lock:
             if self._closed:
                 return
+            self._outputs.telling.require_over("close the flow")
             self._closed = True
             self._outputs.close(lambda _: True)
             try:
