@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,9 @@ import msgspec
 
 from weirflow.errors import ObjectExists, ObjectNotFound, StorageError
 from weirflow.failpoints import failpoint
-from weirflow.ivm.durability.manifest import Manifest, decode_manifest
+from weirflow.ivm.durability.manifest import MANIFESTS, Manifest, decode_manifest, place_of
 from weirflow.ivm.durability.packs import FOLDER as PACKS
-from weirflow.ivm.durability.packs import Packs
+from weirflow.ivm.durability.packs import Packs, epoch_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.run import Run
     from weirflow.observability.metrics import FlowMetrics
 
-_MANIFESTS = "manifests/"
+_log = logging.getLogger(__name__)
 
 States = dict[str, list[list["Run"]]]
 """For each operator's fingerprint, the runs of each of its states."""
@@ -40,6 +41,7 @@ class Checkpoints:
         self._storage = storage
         self._metrics = metrics
         self._packs = Packs(storage)
+        self._unusable: set[str] = set()
 
     @property
     def uri(self) -> str:
@@ -81,13 +83,13 @@ class Checkpoints:
         try:
             self._storage.put_if_absent(complete.name, complete.encode())
         except ObjectExists:
-            self._require_own(complete)
+            self._replace_or_refuse(complete)
         failpoint("checkpoint.after_manifest_put")
         return complete
 
     def manifests(self) -> list[str]:
         """The names of all manifests, oldest first."""
-        return [info.name for info in self._storage.list(_MANIFESTS)]
+        return [info.name for info in self._storage.list(MANIFESTS) if place_of(info.name) is not None]
 
     def next_number(self, epoch: int) -> int:
         """What tells another checkpoint of an epoch from those that are there."""
@@ -96,7 +98,11 @@ class Checkpoints:
     def read(self, name: str) -> Manifest:
         """A manifest by name; ``StorageError`` if it cannot be used."""
         failpoint("restore.before_manifest")
-        return decode_manifest(self._storage.get(name), name, self._storage.uri)
+        try:
+            return decode_manifest(self._storage.get(name), name, self._storage.uri)
+        except StorageError:
+            self._unusable.add(name)
+            raise
 
     def find(self, epoch: int | None) -> Manifest:
         """The manifest of an epoch, or the newest.
@@ -121,6 +127,13 @@ class Checkpoints:
             StorageError: a file of it is missing or damaged.
         """
         failpoint("restore.before_packs")
+        try:
+            return self._load(manifest)
+        except StorageError:
+            self._unusable.add(manifest.name)
+            raise
+
+    def _load(self, manifest: Manifest) -> States:
         refs = [ref for state in manifest.states.values() for part in state for ref in part]
         unlisted = {ref.pack for ref in refs} - manifest.packs.keys()
         if unlisted:
@@ -135,33 +148,61 @@ class Checkpoints:
             ) from error
         return {key: [[next(runs) for _ in part] for part in state] for key, state in manifest.states.items()}
 
-    def collect(self, keep: int) -> Manifest | None:
-        """Delete all but the newest ``keep`` manifests and the packs that none of these needs.
+    def collect(self, keep: int) -> int | None:
+        """Delete what is older than the newest ``keep`` manifests that are whole, and the packs that nobody needs.
 
-        Returns the oldest manifest that is left. A manifest that cannot be read keeps everything: it is not for us to
-        judge what it needed.
+        Returns the last record of the oldest manifest that is left, whole or not; None if there is none. A manifest in
+        between that cannot be read is reported and left, with all packs that it may have named.
         """
         names = self.manifests()
-        kept = [self.read(name) for name in names[-keep:]]
-        for name in names[:-keep]:
+        whole: list[Manifest] = []
+        oldest, damaged = "", -1
+        while names and len(whole) < keep:
+            oldest = names.pop()
+            try:
+                whole.append(self.read(oldest))
+            except StorageError as error:
+                _log.warning("%s It is left as it is, and so is all that it may need.", error.message)
+                damaged = max(damaged, _epoch(oldest))
+        for name in names:
             failpoint("collect.before_manifest_delete")
             self._storage.delete(name)
-        needed = {pack for manifest in kept for pack in manifest.packs}
+        needed = {pack for manifest in whole for pack in manifest.packs}
         for info in self._storage.list(PACKS):
-            if info.name not in needed:
+            epoch = epoch_of(info.name)
+            if info.name not in needed and epoch is not None and epoch > damaged:
                 failpoint("collect.before_pack_delete")
                 self._storage.delete(info.name)
-        return kept[0] if kept else None
+        return _place(oldest)[1] if oldest else None
 
-    def _require_own(self, manifest: Manifest) -> None:
-        """A put that was repeated may find its own first attempt; anything else under the name is another writer's."""
-        if self._storage.get(manifest.name) != manifest.encode():
-            raise StorageError(
-                f"Another writer has published the checkpoint {manifest.name} at {self.uri}.",
-                uri=self.uri,
-                hint="one process at a time may run a flow",
-            )
+    def _replace_or_refuse(self, manifest: Manifest) -> None:
+        """A put that was repeated may find its own first attempt, and a checkpoint made again the one it is made for.
+
+        Raises:
+            StorageError: what is there is another writer's.
+        """
+        try:
+            found = self.read(manifest.name).encode()
+        except StorageError as error:
+            _log.warning("%s It is replaced by one that is whole.", error.message)
+        else:
+            if found == manifest.encode():
+                return
+            if manifest.name not in self._unusable:
+                raise StorageError(
+                    f"Another writer has published the checkpoint {manifest.name} at {self.uri}.",
+                    uri=self.uri,
+                    hint="one process at a time may run a flow",
+                )
+        self._storage.put(manifest.name, manifest.encode())
+        self._unusable.discard(manifest.name)
+
+
+def _place(name: str) -> tuple[int, int]:
+    found = place_of(name)
+    assert found is not None  # only such names are listed
+    return found
 
 
 def _epoch(name: str) -> int:
-    return int(name.removeprefix(_MANIFESTS).partition("-")[0])
+    return _place(name)[0]

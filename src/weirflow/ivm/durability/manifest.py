@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 
 _EARLIER = "restore an earlier one: pass epoch="
-_FOLDER = "manifests/"
-_SUFFIX = ".json"
+MANIFESTS = "manifests/"
+_NAME = re.compile(r"manifests/(\d{20})-(\d{20})\.json")
 
 
 class RunRef(msgspec.Struct, frozen=True, array_like=True):
@@ -89,7 +91,13 @@ class Manifest(msgspec.Struct, frozen=True):
 
 def manifest_name(epoch: int, record: int) -> str:
     """``manifests/<epoch>-<record>.json``: views may be added between two ticks, so that an epoch has several."""
-    return f"{_FOLDER}{epoch:020d}-{record:020d}{_SUFFIX}"
+    return f"{MANIFESTS}{epoch:020d}-{record:020d}.json"
+
+
+def place_of(name: str) -> tuple[int, int] | None:
+    """The epoch and the record in the name of a manifest; None for the name of anything else."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def decode_manifest(data: bytes, name: str, uri: str) -> Manifest:

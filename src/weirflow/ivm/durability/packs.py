@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage
 
 FOLDER = "packs/"
+_NAME = re.compile(r"packs/(\d{20})-[0-9a-f]{32}\.pack")
 _ALIGNMENT = 64
 # A pack of which less is in use is sparse.
 _SPARSE = 0.5
@@ -136,6 +138,12 @@ class Packs:
                 hint=self._remedy,
             )
         return buffer
+
+
+def epoch_of(name: str) -> int | None:
+    """The epoch of the checkpoint that wrote a pack, by its name; None for the name of anything else."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else int(found[1])
 
 
 def _padded(length: int) -> int:

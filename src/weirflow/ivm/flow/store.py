@@ -182,7 +182,7 @@ class FlowStore:
         self._log.rotate()
         oldest = self._checkpoints.collect(KEPT_CHECKPOINTS)
         if oldest is not None:
-            self._log.drop(oldest.record)
+            self._log.drop(oldest)
         return self._saved
 
     def close(self) -> None:
@@ -221,9 +221,13 @@ class FlowStore:
         """The newest state that is kept of an epoch or an earlier one, and the last record in it."""
         oldest = 0
         for name in reversed(self._checkpoints.manifests()):
-            manifest = self._checkpoints.read(name)
-            if manifest.epoch <= epoch:
-                return restore(manifest, self._checkpoints.load(manifest), None, engine).state, manifest.record
+            try:
+                manifest = self._checkpoints.read(name)
+                if manifest.epoch <= epoch:
+                    return restore(manifest, self._checkpoints.load(manifest), None, engine).state, manifest.record
+            except StorageError as error:
+                _log.warning("%s; trying the checkpoint before it", error.message)
+                continue
             oldest = manifest.epoch
         if self._log.first > 1:
             raise HistoryGone(
