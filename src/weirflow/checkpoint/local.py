@@ -55,6 +55,7 @@ class LocalStorage:
 
     Args:
         root: the folder; it may be a symbolic link itself, but none below it is followed.
+        private: whether what is made here is its owner's alone, or as the umask says.
 
     Raises:
         StorageError: something that is not a folder is there.
@@ -62,8 +63,9 @@ class LocalStorage:
 
     supports_conditional_update = False
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, private: bool = True) -> None:
         self._root = Path(os.path.realpath(root))
+        self._file_mode, self._folder_mode = (0o600, 0o700) if private else (0o666, 0o777)
         with os_errors("open", self._root):
             if self._root.exists() and not self._root.is_dir():
                 raise NotADirectoryError(errno.ENOTDIR, "it is not a folder")
@@ -104,9 +106,9 @@ class LocalStorage:
         path = self._root / name
         with ExitStack() as stack:
             with os_errors("write", path):
-                folder = make_folders(stack, self._root, [TEMPORARY_FOLDER])[-1]
+                folder = self._made(stack, [TEMPORARY_FOLDER])[-1]
                 temporary = os.urandom(16).hex()
-                file = os.open(temporary, _CREATE, 0o666, dir_fd=folder)
+                file = os.open(temporary, _CREATE, self._file_mode, dir_fd=folder)
             stack.callback(_remove_temporary, temporary, folder)
             try:
                 # The chunks are asked for outside os_errors, so that their own errors pass through.
@@ -128,7 +130,7 @@ class LocalStorage:
         for _ in range(_PUBLISH_ATTEMPTS):
             with os_errors("write", self._root / name), ExitStack() as stack:
                 try:
-                    folders = make_folders(stack, self._root, segments)
+                    folders = self._made(stack, segments)
                     if replace:
                         os.replace(staged.temporary, leaf, src_dir_fd=staged.folder, dst_dir_fd=folders[-1])
                     else:
@@ -146,6 +148,9 @@ class LocalStorage:
             uri=(self._root / name).as_uri(),
             hint="let nothing else clean up inside the storage folder",
         )
+
+    def _made(self, stack: ExitStack, segments: Sequence[str]) -> list[int]:
+        return make_folders(stack, self._root, segments, self._folder_mode)
 
     def get(self, name: str) -> bytes:
         """See CheckpointStorage."""

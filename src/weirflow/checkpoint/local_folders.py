@@ -27,18 +27,20 @@ def open_folders(stack: ExitStack, root: Path, segments: Sequence[str]) -> list[
     return folders
 
 
-def make_folders(stack: ExitStack, root: Path, segments: Sequence[str]) -> list[int]:
-    """Like ``open_folders``, but makes what is missing; durable once ``sync_folders`` has returned.
+def make_folders(stack: ExitStack, root: Path, segments: Sequence[str], mode: int) -> list[int]:
+    """Like ``open_folders``, but makes what is missing, with this mode; durable once ``sync_folders`` has returned.
+
+    Folders above the root are made as the umask says.
 
     Raises:
         FileNotFoundError: a folder was removed again meanwhile; try again.
         NotADirectoryError: one is a file or a symbolic link.
     """
-    _make_root(root)
+    _make_root(root, mode)
     folders = [_open_folder(stack, root)]
     for segment in segments:
         with suppress(FileExistsError):
-            os.mkdir(segment, dir_fd=folders[-1])
+            os.mkdir(segment, mode, dir_fd=folders[-1])
         folders.append(open_subfolder(stack, segment, folders[-1]))
     return folders
 
@@ -74,11 +76,11 @@ def _open_folder(stack: ExitStack, path: Path) -> int:
     return folder
 
 
-def _make_root(root: Path) -> None:
+def _make_root(root: Path, mode: int) -> None:
     if root.is_dir():
         return
     missing = [root, *(parent for parent in root.parents if not parent.exists())]
-    root.mkdir(parents=True, exist_ok=True)
+    root.mkdir(mode, parents=True, exist_ok=True)
     for folder in missing:
         parent = os.open(folder.parent, _FOLDER)
         try:

@@ -20,7 +20,9 @@ _SCHEMES = ("memory", "file", *_REMOTE)
 _WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
-def open_checkpoint_storage(uri: str | Path, options: Mapping[str, str] | None = None) -> CheckpointStorage:
+def open_checkpoint_storage(
+    uri: str | Path, options: Mapping[str, str] | None = None, *, private: bool = True
+) -> CheckpointStorage:
     """The storage at a URI or path. Nothing is created or contacted before the first call on it.
 
     >>> storage = open_checkpoint_storage("memory://")
@@ -33,6 +35,8 @@ def open_checkpoint_storage(uri: str | Path, options: Mapping[str, str] | None =
             ``az://container/prefix`` or ``abfss://container@account.dfs.core.windows.net/prefix``.
         options: for object stores: credentials, ``region``, ``endpoint``, ``allow_http`` and the like.
             What is not given comes from the ``AWS_*``, ``GOOGLE_*`` or ``AZURE_*`` environment.
+        private: of local folders, whether what is made there is its owner's alone, or as the umask says; object stores
+            have rules of their own.
 
     Raises:
         ConfigError: the URI or an option cannot be used. Secrets in them are not repeated.
@@ -40,18 +44,18 @@ def open_checkpoint_storage(uri: str | Path, options: Mapping[str, str] | None =
     """
     options = dict(options or {})
     if isinstance(uri, Path):
-        return _open_local(uri, options)
+        return _open_local(uri, options, private=private)
     match = _WITH_SCHEME.match(uri)
     if match is None:
         if not uri or "\0" in uri:
             raise ConfigError("An empty path, or one with NUL, cannot hold checkpoints.", hint=_known_schemes())
-        return _open_local(Path(uri), options)
+        return _open_local(Path(uri), options, private=private)
     scheme = match[1].lower()
     # One slash is how Java prints file URIs.
     if scheme not in _SCHEMES or (match[2] is None and not uri.startswith("file:/")):
         raise _unknown_scheme(scheme)
     if scheme == "file":
-        return _open_local(_file_path(uri), options)
+        return _open_local(_file_path(uri), options, private=private)
     if scheme == "memory":
         from weirflow.checkpoint.memory import open_memory  # noqa: PLC0415  # loads obstore
 
@@ -62,9 +66,9 @@ def open_checkpoint_storage(uri: str | Path, options: Mapping[str, str] | None =
     return open_remote(uri, options)
 
 
-def _open_local(path: Path, options: Mapping[str, str]) -> CheckpointStorage:
+def _open_local(path: Path, options: Mapping[str, str], *, private: bool) -> CheckpointStorage:
     _refuse_options(options, "a local folder")
-    return LocalStorage(path.expanduser())
+    return LocalStorage(path.expanduser(), private=private)
 
 
 def _file_path(uri: str) -> Path:

@@ -160,7 +160,7 @@ def _opened(files: StateFiles, part: StatePart) -> Iterator[StateReader]:
 def _place(files: StateFiles, part: StatePart, folder: Path) -> None:
     """Copy the files of a database to a new folder."""
     with os_errors("write", folder):
-        folder.mkdir()
+        folder.mkdir(0o700)
     for name, ref in part.files.items():
         if Path(name).name != name:
             raise refused(f"{files.uri}/{ref.object}", f"{name!r} is no file of a database", EARLIER)

@@ -34,7 +34,7 @@ def note_checkpoint(late: str, checkpoint: str | None) -> None:
             "Late rows are told by the watermark in the query's checkpoint, which is the server's own.",
             hint='set option("checkpointLocation", ...) to a place that the workers reach',
         )
-    storage, note = open_checkpoint_storage(late), json.dumps({"checkpoint": checkpoint}).encode()
+    storage, note = open_checkpoint_storage(late, private=False), json.dumps({"checkpoint": checkpoint}).encode()
     try:
         storage.put_if_absent(_NOTE, note)
     except ObjectExists:
@@ -72,7 +72,7 @@ class LateWriter:
     """
 
     def __init__(self, late: str, batch: int, partition: int) -> None:
-        self._storage = open_checkpoint_storage(late)
+        self._storage = open_checkpoint_storage(late, private=False)
         self._name = f"{batch:09}-{partition:05}.parquet"
         self._watermark = _watermark_micros(json.loads(self._storage.get(_NOTE))["checkpoint"], batch - 1)
         self._rows: list[pa.Array] = []

@@ -63,7 +63,7 @@ class RocksDbStateBackend:
         self._lock = Lock()
         self._db: Any = None
         try:
-            self._path.mkdir(parents=True, exist_ok=True)
+            self._path.mkdir(0o700, parents=True, exist_ok=True)
             known = [_NOBODY]
             if (self._path / "CURRENT").exists():
                 known = rocksdict.Rdict.list_cf(str(self._path), _options())

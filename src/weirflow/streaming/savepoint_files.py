@@ -25,7 +25,7 @@ _VERSION = re.compile(r"(\d+)[._]")
 def storage_of_spark(location: str) -> CheckpointStorage:
     """The storage at a location as Spark calls it."""
     uri = f"s3://{location.removeprefix('s3a://')}" if location.startswith("s3a://") else location
-    return open_checkpoint_storage(uri)
+    return open_checkpoint_storage(uri, private=False)
 
 
 def committed_batch(storage: CheckpointStorage) -> int | None:

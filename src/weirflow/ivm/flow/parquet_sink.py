@@ -39,7 +39,7 @@ class ParquetTarget:
     guarantee = Guarantee.EXACTLY_ONCE
 
     def __init__(self, where: str | Path) -> None:
-        self._storage = open_checkpoint_storage(str(where))
+        self._storage = open_checkpoint_storage(str(where), private=False)
         self._owner = b""
         self._schema = pa.schema([])
 
