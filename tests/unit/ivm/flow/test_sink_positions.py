@@ -77,7 +77,7 @@ def test_a_position_of_an_earlier_version_is_read_and_sealed_by_the_next_write(t
     assert len(file.read_bytes().partition(b"\n")[0]) == 64
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: data[:-4]])
+@pytest.mark.parametrize("damage", [lambda _: b"", lambda data: data[: len(data) // 2], lambda data: data[:-4]])
 def test_a_damaged_parquet_file_is_named_and_replaced_by_resync(tmp_path, damage):
     with shop(tmp_path / "flow") as flow:
         flow.sink("totals", tmp_path / "out")
