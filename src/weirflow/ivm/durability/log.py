@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import struct
-import zlib
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,21 +16,26 @@ from typing import TYPE_CHECKING
 from weirflow.checkpoint.local_errors import os_errors
 from weirflow.errors import ConfigError, StorageError
 from weirflow.failpoints import failpoint, is_watched
+from weirflow.ivm.durability.log_format import (
+    HEADER_SIZE,
+    TAIL,
+    TAIL_SIZE,
+    decode_header,
+    decode_record,
+    decode_tail,
+    encode_header,
+    encode_record,
+    encode_tail,
+    first_record,
+    log_name,
+    log_paths,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 _log = logging.getLogger(__name__)
-
-_MAGIC = b"WFLOG01\n"
-_HEADER = struct.Struct("<8s16sQI")
-_RECORD = struct.Struct("<QQI")
-_TAIL_MAGIC = b"WFTAIL2\n"
-_TAIL = struct.Struct("<8s16sQI")
-_FIRST_TAIL = struct.Struct("<16sQI")
-"""A tail of the first format: how far records were written, which then all had to be there."""
-_SUFFIX = ".log"
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Log:
     def first(self) -> int:
         """The number of the first record that is still there, or would be."""
         paths = self._paths()
-        return _first(paths[0]) if paths else self.last + 1
+        return first_record(paths[0]) if paths else self.last + 1
 
     def read(self, after: int) -> Iterator[Record]:
         """The records behind number ``after``, in order; then the log is ready to be appended to.
@@ -146,7 +149,7 @@ class Log:
         failpoint("log.before_append")
         self.require_writable()
         number = self.last + 1
-        record = _RECORD.pack(number, len(payload), _checksum(number, payload)) + payload
+        record = encode_record(number, payload)
         try:
             if self._file is None:
                 self._create(number)
@@ -209,7 +212,7 @@ class Log:
         If the disk refuses, what is on it is not known, as after a sync that failed.
         """
         if self._file is not None:
-            end = mark.end if self._file == mark.file else _HEADER.size
+            end = mark.end if self._file == mark.file else HEADER_SIZE
             try:
                 if os.fstat(self._file).st_size > end:
                     self._cut(self._file, end, mark.last)
@@ -238,7 +241,7 @@ class Log:
         """Remove files that hold only records up to number ``through``."""
         paths = self._paths()
         for path, following in pairwise(paths):
-            if _first(following) <= through + 1:
+            if first_record(following) <= through + 1:
                 failpoint("collect.before_log_delete")
                 path.unlink(missing_ok=True)
 
@@ -271,12 +274,12 @@ class Log:
             os.close(file)
 
     def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob(f"*{_SUFFIX}")) if self._folder.is_dir() else []
+        return log_paths(self._folder)
 
     def _needed(self, after: int) -> list[Path]:
         """The files that may hold records behind ``after``."""
         paths = self._paths()
-        older = [path for path in paths if _first(path) <= after + 1]
+        older = [path for path in paths if first_record(path) <= after + 1]
         return [*older[-1:], *paths[len(older) :]]
 
     def _create(self, number: int) -> None:
@@ -287,19 +290,17 @@ class Log:
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         failpoint("log.before_create")
-        path = self._folder / f"{number:020d}{_SUFFIX}"
-        header = _HEADER.pack(_MAGIC, self._identity, number, 0)
-        header = header[:-4] + struct.pack("<I", zlib.crc32(header[:-4]))
+        path = self._folder / log_name(number)
         if self._tail is None:
             self._open_tail(number - 1)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            _write(file, header)
+            _write(file, encode_header(self._identity, number))
         except BaseException:
             os.close(file)
             raise
         self._is_listed = False
-        self._end = _HEADER.size
+        self._end = HEADER_SIZE
         self._unsynced = 0
         self._file = file
 
@@ -328,7 +329,7 @@ class Log:
         for path in self._needed(after):
             data = path.read_bytes()
             has_header = self._has_header(path, data, last, synced)
-            place = _Place(path, _first(path) - 1, _HEADER.size if has_header else 0, synced)
+            place = _Place(path, first_record(path) - 1, HEADER_SIZE if has_header else 0, synced)
             for number, payload, stop in self._records(path, data, synced) if has_header else ():
                 place = _Place(path, number, stop, synced, stop if number <= synced else place.synced_end)
                 if number > last:
@@ -340,9 +341,9 @@ class Log:
 
     def _records(self, path: Path, data: bytes, synced: int) -> Iterator[tuple[int, bytes, int]]:
         """The whole records of a file, each with where it ends."""
-        at, expected = _HEADER.size, _first(path)
+        at, expected = HEADER_SIZE, first_record(path)
         while at < len(data):
-            number, payload, stop = _parse(data, at)
+            number, payload, stop = decode_record(data, at)
             if payload is None or number != expected:
                 if expected <= synced:
                     raise self._damaged(path, f"record {expected} is wrong")
@@ -353,16 +354,17 @@ class Log:
 
     def _has_header(self, path: Path, data: bytes, last: int, synced: int) -> bool:
         """Whether the file has a header; without one, nothing of it was ever synced."""
-        if len(data) < _HEADER.size:
-            if _first(path) <= synced:
+        if len(data) < HEADER_SIZE:
+            if first_record(path) <= synced:
                 raise self._damaged(path, "it is cut off")
             return False
-        magic, identity, first, checksum = _HEADER.unpack_from(data)
-        if magic != _MAGIC or checksum != zlib.crc32(data[: _HEADER.size - 4]):
-            if not any(data[: _HEADER.size]) and _first(path) > synced:
+        header = decode_header(data)
+        if header is None:
+            if not any(data[: HEADER_SIZE]) and first_record(path) > synced:
                 return False  # a file's length may reach the disk before its content
             raise self._damaged(path, "its header is wrong")
-        if identity != self._identity or first != _first(path):
+        first = header[1]
+        if header != (self._identity, first_record(path)):
             raise self._damaged(path, "it belongs to another flow or another place")
         if first > last + 1:
             raise self._damaged(path, f"the records from {last + 1} to {first - 1} before it are missing")
@@ -370,27 +372,27 @@ class Log:
 
     def _read_tail(self) -> int:
         """The last record that is known to be on the disk; 0 if none is."""
-        path = self._folder / "tail"
+        path = self._folder / TAIL
         data = path.read_bytes() if path.exists() else b""
         if not any(data):
             # A crash right after the tail was made leaves nothing in it, and no record that was synced. A file that
             # was begun later than with the first record had a tail before it.
-            if any(_first(item) > 1 for item in self._paths()):
+            if any(first_record(item) > 1 for item in self._paths()):
                 raise self._damaged(path, "it is missing or empty")
             return 0
-        layout = _TAIL if data.startswith(_TAIL_MAGIC) else _FIRST_TAIL
-        if len(data) != layout.size or zlib.crc32(data[:-4]) != layout.unpack(data)[-1]:
+        tail = decode_tail(data)
+        if tail is None:
             raise self._damaged(path, "it is not whole")
-        identity, number = layout.unpack(data)[-3:-1]
+        identity, number = tail
         if identity != self._identity:
             raise self._damaged(path, "it belongs to another flow")
-        return int(number)
+        return number
 
     def _open_tail(self, number: int) -> None:
-        tail = os.open(self._folder / "tail", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        tail = os.open(self._folder / TAIL, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._write_tail(number, tail)
-            os.ftruncate(tail, _TAIL.size)
+            os.ftruncate(tail, TAIL_SIZE)
             os.fdatasync(tail)
         except BaseException:
             os.close(tail)
@@ -400,8 +402,7 @@ class Log:
     def _write_tail(self, number: int, tail: int | None = None) -> None:
         tail = self._tail if tail is None else tail
         assert tail is not None
-        body = _TAIL.pack(_TAIL_MAGIC, self._identity, number, 0)[:-4]
-        os.pwrite(tail, body + struct.pack("<I", zlib.crc32(body)), 0)
+        os.pwrite(tail, encode_tail(self._identity, number), 0)
 
     def _sync_folders(self) -> None:
         """Make the names of the files, and of their folder, survive a power failure."""
@@ -424,26 +425,6 @@ def sync_folder(folder: Path) -> None:
         os.fsync(file)
     finally:
         os.close(file)
-
-
-def _first(path: Path) -> int:
-    return int(path.name.removesuffix(_SUFFIX))
-
-
-def _checksum(number: int, payload: bytes) -> int:
-    return zlib.crc32(payload, zlib.crc32(number.to_bytes(8, "little")))
-
-
-def _parse(data: bytes, at: int) -> tuple[int, bytes | None, int]:
-    """The record at a place: its number, its payload (None if it is not whole), and where it ends."""
-    if at + _RECORD.size > len(data):
-        return 0, None, len(data)
-    number, length, checksum = _RECORD.unpack_from(data, at)
-    begin = at + _RECORD.size
-    payload = data[begin : begin + length]
-    if len(payload) < length or _checksum(number, payload) != checksum:
-        return number, None, len(data)
-    return number, payload, begin + length
 
 
 def _write(file: int, data: bytes) -> None:
