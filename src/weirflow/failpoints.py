@@ -46,6 +46,9 @@ POINTS = (
 )
 """Those of flows in one process, in no particular order."""
 
+REPAIR_POINTS = ("repair.before_cut", "repair.before_tail", "repair.before_move")
+"""Those of repairing a flow's folder."""
+
 PARTITIONED_POINTS = (
     "partitioned.after_pending",
     "partitioned.before_job",

@@ -360,7 +360,7 @@ class Log:
             return False
         header = decode_header(data)
         if header is None:
-            if not any(data[: HEADER_SIZE]) and first_record(path) > synced:
+            if not any(data[:HEADER_SIZE]) and first_record(path) > synced:
                 return False  # a file's length may reach the disk before its content
             raise self._damaged(path, "its header is wrong")
         first = header[1]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
 from weirflow.ivm.flow.definitions import Definitions
 from weirflow.ivm.flow.reading import Reading
+from weirflow.ivm.flow.repair import repair_flow
 from weirflow.ivm.flow.saving import Saving
 from weirflow.ivm.flow.ticking import Ticking
+
+if TYPE_CHECKING:
+    from weirflow.ivm.flow.repair import Repair
 
 
 class IncrementalFlow(Definitions, Ticking, Reading, Saving):
@@ -33,6 +40,33 @@ class IncrementalFlow(Definitions, Ticking, Reading, Saving):
         engine: what runs views that are not incremental.
         registry: where the flow's metrics are; None for Weirflow's own registry, of ``weirflow.observability.metrics``.
     """
+
+    @classmethod
+    def salvage(cls, path: Path | str, name: str | None = None, **options: Any) -> tuple[Self, Repair]:
+        """Open a damaged flow at its last whole epoch, and say what was lost.
+
+        What is damaged is moved to ``damaged-<time>`` in the flow's folder, and never deleted; a checkpoint is made, so
+        that the flow opens normally from then on. A flow that is whole is just opened.
+
+        Args:
+            path: the flow's folder.
+            name: the flow's; without it the name in its newest checkpoint, or the folder's.
+            options: those of the class.
+
+        Raises:
+            ObjectNotFound: there is no flow at the path.
+            FlowError: the flow is open.
+            StorageError: nothing whole is left, or a file is of a later version; nothing has changed.
+        """
+        repair = repair_flow(Path(path))
+        flow = cls(name or repair.name or Path(path).name, path=path, **options)
+        if not repair.was_whole:
+            try:
+                flow.checkpoint()
+            except BaseException:
+                flow.close()
+                raise
+        return flow, repair
 
     def __repr__(self) -> str:
         return f"<IncrementalFlow {self.name} epoch {self.epoch}: {len(self.sources)} sources, {len(self.views)} views>"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from weirflow.checkpoint.sealed import FORMAT, seal, unseal_or_plain
+from weirflow.checkpoint.sealed import seal
 from weirflow.errors import ObjectNotFound, SinkConflict
 from weirflow.failpoints import failpoint
+from weirflow.ivm.durability.sink_position import SinkPosition, decode_position, sink_file
 from weirflow.ivm.flow.sink import Guarantee
 
 if TYPE_CHECKING:
@@ -19,23 +18,6 @@ if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage
     from weirflow.ivm.flow.sink import Deltas
     from weirflow.ivm.zset.delta import DeltaBatch
-
-
-SINKS = "sinks/"
-_HINT = "pass resync=True: the function is called with the view's rows of now, and goes on from there"
-
-
-class Reached(msgspec.Struct, frozen=True):
-    """How far a function is, and with the deltas of what."""
-
-    owner: str
-    epoch: int
-    format: int = FORMAT
-
-
-def decode_reached(data: bytes, where: str) -> Reached:
-    """How far a function is, by its file; ``StorageError`` if that is damaged."""
-    return unseal_or_plain(data, Reached, where, _HINT)
 
 
 class ForeachTarget:
@@ -53,9 +35,9 @@ class ForeachTarget:
         self, function: Callable[[int, DeltaBatch], object], name: str, storage: CheckpointStorage | None
     ) -> None:
         self._function = function
-        self._object = f"{SINKS}{name}.json"
+        self._object = sink_file(name)
         self._storage = storage
-        self._reached: Reached | None = None
+        self._reached: SinkPosition | None = None
         self._known = storage is None
         self._owner = ""
 
@@ -86,7 +68,7 @@ class ForeachTarget:
         for epoch, delta in deltas:
             if epoch > reached:
                 self._function(epoch, delta)
-                self._reached = Reached(self._owner, epoch)
+                self._reached = SinkPosition(self._owner, epoch)
         self._remember(upto)
 
     def replace(self, epoch: int, rows: DeltaBatch) -> None:
@@ -95,16 +77,16 @@ class ForeachTarget:
             self._function(epoch, rows)
         self._remember(epoch)
 
-    def _read(self) -> Reached | None:
+    def _read(self) -> SinkPosition | None:
         assert self._storage is not None
         try:
             data = self._storage.get(self._object)
         except ObjectNotFound:
             return None
-        return decode_reached(data, f"{self._storage.uri}/{self._object}")
+        return decode_position(data, f"{self._storage.uri}/{self._object}")
 
     def _remember(self, epoch: int) -> None:
-        self._reached, self._known = Reached(self._owner, epoch), True
+        self._reached, self._known = SinkPosition(self._owner, epoch), True
         failpoint("sink.before_position")
         if self._storage is not None:
             self._storage.put(self._object, seal(self._reached))

@@ -43,6 +43,7 @@ class Publication:
         watches: Sequence[Watch],
         callbacks: Sequence[tuple[str, Callback]],
         delta: Callable[[str, Batch], DeltaBatch],
+        *,
         telling: Telling,
     ) -> None:
         self._epoch = epoch
@@ -129,7 +130,7 @@ class Outputs:
     def publication(self, epoch: int, changed: Mapping[str, Batch]) -> Publication:
         """What an epoch changed, to be told to everyone who watches or is called now."""
         callbacks = [(view, one) for view, own in list(self._callbacks.items()) if view in changed for one in own]
-        return Publication(epoch, changed, self._watching(changed), callbacks, self._delta, self.telling)
+        return Publication(epoch, changed, self._watching(changed), callbacks, self._delta, telling=self.telling)
 
     def expect(self, epoch: int) -> None:
         """The next epoch is this one, though it may have been told before: the flow has gone back."""
