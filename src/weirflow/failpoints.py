@@ -68,7 +68,7 @@ _watcher: Callable[[str], None] | None = None
 def failpoint(name: str) -> None:
     """Tell the watcher, if there is one, that this place is reached."""
     if _watcher is not None:
-        assert name in (*POINTS, *PARTITIONED_POINTS, *STREAMING_POINTS), f"{name} is not listed"
+        assert name in (*POINTS, *REPAIR_POINTS, *PARTITIONED_POINTS, *STREAMING_POINTS), f"{name} is not listed"
         _watcher(name)
 
 

@@ -2,11 +2,13 @@
 
 import random
 import shutil
+import threading
 
 import pytest
-from support.damaged_flow import Damage, best, choose, contents, digests, names, tick, write
+from support.damaged_flow import DEFINITIONS, Damage, best, choose, contents, digests, names, tick, write
 
-from weirflow.errors import StorageError
+from weirflow.errors import SinkConflict, StorageError
+from weirflow.failpoints import REPAIR_POINTS, watch_failpoints
 from weirflow.ivm.durability.checkup import check_flow
 from weirflow.ivm.flow import IncrementalFlow
 
@@ -96,9 +98,100 @@ def test_every_file_may_be_missing(originals, tmp_path, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_some_damage_of_every_kind(originals, tmp_path, shape):
     chosen = random.Random(shape)
-    for _ in range(8):
+    for _ in range(5):
         damages = [choose(originals[shape], chosen) for _ in range(chosen.choice([1, 1, 2]))]
         salvaged_as_expected(originals[shape], damages, tmp_path / "flow")
+
+
+class Killed(BaseException):
+    """Ends a repair in the middle; nothing catches it."""
+
+
+@pytest.fixture
+def killed_at():
+    """Ends what is done at the next hit of a failpoint but some."""
+
+    def arm(point, nth):
+        left = [nth]
+
+        def hit(name):
+            if name == point:
+                left[0] -= 1
+                if left[0] == 0:
+                    watch_failpoints(None)
+                    raise Killed
+
+        watch_failpoints(hit)
+
+    yield arm
+    watch_failpoints(None)
+
+
+@pytest.mark.parametrize("point", REPAIR_POINTS)
+def test_a_repair_that_was_killed_is_done_again(originals, tmp_path, killed_at, point):
+    original, path = originals["two checkpoints"], tmp_path / "flow"
+    newest, pack = max(original.checkpoints), max(original.checkpoints[max(original.checkpoints)][1])
+    older = original.checkpoints[min(original.checkpoints)][0]
+    damages = [
+        Damage(original.records[older + 2].file, "flip", original.records[older + 2].end - 1),
+        Damage(newest, "cut", 30),
+        Damage(pack, "flip", 10),
+        Damage("sinks/told.json", "flip", 5),
+    ]
+    expected = original.records[best(original, damages) - 1]
+    for nth in (1, 2, 5):
+        copied(original, path)
+        for damage in damages:
+            damage.apply(path)
+        killed_at(point, nth)
+        try:
+            flow, _ = IncrementalFlow.salvage(path, checkpoint_every=0)
+        except Killed:
+            flow, _ = IncrementalFlow.salvage(path, checkpoint_every=0)
+        else:
+            watch_failpoints(None)
+            assert nth > 1, "the failpoint was not reached"
+        with flow:
+            assert (flow.epoch, contents(flow)) == (expected.epoch, expected.contents)
+        assert check_flow(path).is_whole
+        goes_on(path, expected.epoch)
+
+
+def test_a_flow_that_ticks_and_saves_is_never_taken_for_damaged(tmp_path):
+    with IncrementalFlow("shop", path=tmp_path / "flow", checkpoint_every=5, fsync=2) as flow:
+        for define in DEFINITIONS:
+            define(flow)
+        done = threading.Event()
+
+        def work():
+            for number in range(1, 80):
+                tick(flow, number)
+            done.set()
+
+        ticking = threading.Thread(target=work)
+        ticking.start()
+        checks = 0
+        while not done.is_set():
+            found = check_flow(tmp_path / "flow")
+            assert found.is_whole, [file for file in found.files if file.trouble]
+            checks += 1
+        ticking.join()
+        assert checks > 0
+
+
+def test_a_sink_ahead_of_a_salvaged_flow_says_what_to_do(originals, tmp_path):
+    original, path = originals["no checkpoint"], tmp_path / "flow"
+    copied(original, path)
+    Damage(original.records[-1].file, "cut", original.records[-2].end - 1).apply(path)
+    flow, repair = IncrementalFlow.salvage(path)
+    with flow:
+        assert (repair.ahead, repair.lost.epochs) == (("told",), (flow.epoch + 1, original.records[-1].epoch))
+        with pytest.raises(SinkConflict, match="resync=True"):
+            flow.sink("totals", lambda *_: None, name="told")
+        seen = []
+        flow.sink("totals", lambda epoch, _: seen.append(epoch), name="told", resync=True)
+        tick(flow, 50)
+        assert seen == [flow.epoch - 1, flow.epoch]
 
 
 @pytest.mark.campaign
@@ -113,3 +206,23 @@ def test_damage_anywhere(originals, tmp_path, seed):
         except BaseException as error:
             error.add_note(f"{shape}: {damages}")
             raise
+
+
+@pytest.mark.parametrize("kind", ["flip", "cut", "delete"])
+@pytest.mark.parametrize("shape", ["two checkpoints", "no checkpoint", "a checkpoint at the end"])
+def test_an_open_finds_everything_or_names_the_commands(originals, tmp_path, shape, kind):
+    original, path = originals[shape], tmp_path / "flow"
+    named = 0
+    for name in original.files():
+        copied(original, path)
+        Damage(name, kind, (original.path / name).stat().st_size // 2).apply(path)
+        before = digests(path)
+        try:
+            with opened(path) as flow:
+                assert contents(flow) == original.records[-1].contents, name
+        except StorageError as error:
+            named += 1
+            assert f"weirflow flow check {path}" in error.hint, name  # noqa: PT017 - it may open as well
+            assert f"weirflow flow repair {path}" in error.hint, name  # noqa: PT017 - as above
+            assert digests(path) == before, f"an open that failed has changed something: {name}"
+    assert named > 0

@@ -152,11 +152,7 @@ def choose(original: Original, chosen: random.Random) -> Damage:
 def best(original: Original, damages: list[Damage]) -> int:
     """How many records can be salvaged at best: from a whole checkpoint, or none, and all whole records behind it."""
     hurt = {damage.file for damage in damages}
-    bases = [
-        record
-        for name, (record, packs) in original.checkpoints.items()
-        if name not in hurt and not packs & hurt
-    ]
+    bases = [record for name, (record, packs) in original.checkpoints.items() if name not in hurt and not packs & hurt]
     if not original.dropped:
         bases.append(0)
     return max((_reach(original, base, damages) for base in bases), default=0)

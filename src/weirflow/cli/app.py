@@ -8,6 +8,7 @@ import typer
 from weirflow import __version__
 from weirflow.cli.doctor import doctor
 from weirflow.cli.explain import explain
+from weirflow.cli.flow import flow
 from weirflow.cli.options import spread
 from weirflow.cli.sql import sql
 from weirflow.cli.streams import streams
@@ -48,6 +49,8 @@ def weirflow(
 
       weirflow streams start jobs.py:orders --path data
 
+      weirflow flow check data/flows/shop
+
       weirflow doctor --start
     """
 
@@ -55,6 +58,7 @@ def weirflow(
 for command in (sql, explain, doctor, version):
     app.command()(spread(command))
 app.add_typer(streams, name="streams")
+app.add_typer(flow, name="flow")
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ import typer
 from weirflow.errors import QueryError, SqlPosition, WeirflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from weirflow.cli.options import ReportOptions
 
@@ -38,12 +38,18 @@ class Statement:
 
 
 @contextlib.contextmanager
-def reported(report: ReportOptions, *, interrupted: str = "Cancelled; nothing runs any more.") -> Iterator[Statement]:
+def reported(
+    report: ReportOptions,
+    *,
+    interrupted: str = "Cancelled; nothing runs any more.",
+    codes: Mapping[type[WeirflowError], int] | None = None,
+) -> Iterator[Statement]:
     """Run a command's body. Whatever it raises is reported on stderr and becomes an exit code.
 
     Args:
         report: how.
         interrupted: what Ctrl-C has come to.
+        codes: the exit codes of errors that have one of their own.
     """
     statement = Statement()
     try:
@@ -59,7 +65,7 @@ def reported(report: ReportOptions, *, interrupted: str = "Cancelled; nothing ru
     except WeirflowError as error:
         position = error.position if isinstance(error, QueryError) else None
         _report(report, error.code, error.message, hint=error.hint, position=position, sql=statement.sql)
-        raise typer.Exit(FAILED) from None
+        raise typer.Exit((codes or {}).get(type(error), FAILED)) from None
     except Exception as error:  # noqa: BLE001 - a bug of ours must not greet users with a traceback
         hint = None if report.debug else "--debug shows where"
         _report(report, "INTERNAL_ERROR", f"{type(error).__name__}: {error}", hint=hint)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.checkpoint.local_errors import os_errors
 from weirflow.errors import ObjectNotFound, StorageError
-from weirflow.ivm.durability.log_format import TAIL
+from weirflow.ivm.durability.log_format import TAIL, log_paths
 from weirflow.ivm.durability.log_scan import LogScan, log_identities, scan_log
 from weirflow.ivm.durability.manifest import MANIFESTS, Manifest, decode_manifest, place_of
 from weirflow.ivm.durability.sink_position import SINKS, decode_position
@@ -202,7 +202,7 @@ def check_flow(path: Path) -> Checkup:
         StorageError: a file cannot be read at all.
     """
     with os_errors("read", path.absolute()):
-        if not any((path / one).exists() for one in (IDENTITY, LOG, MANIFESTS)):
+        if not is_flow(path):
             raise ObjectNotFound(f"There is no flow in {path}.", uri=str(path), hint="give the path of a flow")
         found = _look_patiently(path)
         for _ in range(_LOOKS):
@@ -243,6 +243,12 @@ def _look(path: Path) -> Checkup:
         {name: _position(path, name) for name in _names(path, SINKS) if name.endswith(".json")},
         is_open=was_open or is_open(path),
     )
+
+
+def is_flow(path: Path) -> bool:
+    """Whether anything of a flow is in a folder."""
+    manifests = any(place_of(name) is not None for name in _names(path, MANIFESTS))
+    return manifests or bool(log_paths(path / LOG)) or (path / IDENTITY).is_file()
 
 
 def is_open(path: Path) -> bool:

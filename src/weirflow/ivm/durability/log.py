@@ -30,6 +30,7 @@ from weirflow.ivm.durability.log_format import (
     log_name,
     log_paths,
 )
+from weirflow.ivm.durability.remedy import remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -413,8 +414,7 @@ class Log:
         return StorageError(
             f"The log file {path} is damaged: {what}.",
             uri=str(path),
-            hint=f"'weirflow flow check {self._folder.parent}' says what is whole, 'weirflow flow repair' opens the "
-            "flow at its last whole epoch",
+            hint=remedy(self._folder.parent),
         )
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.local_errors import os_errors
-from weirflow.errors import FlowError, HistoryGone, ObjectExists, StorageError, WeirflowError
+from weirflow.errors import FlowError, HistoryGone, StorageError, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkpoints import Checkpoints
+from weirflow.ivm.durability.checkup import IDENTITY, LOG
 from weirflow.ivm.durability.log import Log, sync_folder
+from weirflow.ivm.durability.log_format import log_paths
 from weirflow.ivm.durability.records import (
     DefineSource,
     DefineView,
@@ -23,6 +25,7 @@ from weirflow.ivm.durability.records import (
     decode_entry,
     encode_entry,
 )
+from weirflow.ivm.durability.remedy import remedy
 from weirflow.ivm.flow.evolution import restore
 from weirflow.ivm.flow.folder_lock import FolderLock
 from weirflow.ivm.flow.force import force_diff
@@ -214,7 +217,7 @@ class FlowStore:
             self._fence = manifest.fence + 1
             return restore(manifest, states, None, engine).state, manifest.record
         if damage is not None:
-            raise damage
+            raise StorageError(damage.message, uri=damage.uri, hint=remedy(self._folder)) from damage
         return FlowState(engine), 0
 
     def _state_before(self, engine: Engine | None, epoch: int) -> tuple[FlowState, int]:
@@ -267,16 +270,16 @@ class FlowStore:
 
     def _read_identity(self) -> str:
         """What tells this flow's files from those of others; made with the flow."""
-        try:
-            self._storage.put_if_absent("identity", uuid.uuid4().hex.encode())
-        except ObjectExists:
-            _log.debug("%s is there already", self._folder)
-        found = self._storage.get("identity").decode(errors="replace")
+        where = f"{self._storage.uri}/{IDENTITY}"
+        if not self._storage.exists(IDENTITY):
+            if self._checkpoints.manifests() or log_paths(self._folder / LOG):
+                raise StorageError(f"The file {where} is missing.", uri=where, hint=remedy(self._folder))
+            self._storage.put(IDENTITY, uuid.uuid4().hex.encode())
+        found = self._storage.get(IDENTITY).decode(errors="replace")
         try:
             return uuid.UUID(hex=found).hex
         except ValueError:
-            where = f"{self._storage.uri}/identity"
-            raise StorageError(f"The file {where} is damaged.", uri=where) from None
+            raise StorageError(f"The file {where} is damaged.", uri=where, hint=remedy(self._folder)) from None
 
     def _require_own(self, manifest: Manifest) -> None:
         if manifest.identity != self._identity:
