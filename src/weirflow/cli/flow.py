@@ -14,6 +14,7 @@ from weirflow.errors import EngineMissing, ObjectNotFound, WeirflowError
 if TYPE_CHECKING:
     from weirflow.ivm.durability.checkup import Checkup
     from weirflow.ivm.flow.repair import Repair
+    from weirflow.ivm.partitioned.checkup import ShardsCheckup, ShardsRepair
 
 NO_FLOW = 2
 """The exit code for a path at which there is no flow."""
@@ -23,7 +24,9 @@ _ON_SPARK = "Some of its views are recomputed by Spark: it opens in a Session, a
 
 flow = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
-Folder = Annotated[Path, typer.Argument(help="The folder that keeps the flow.", metavar="PATH")]
+Place = Annotated[
+    str, typer.Argument(help="The folder that keeps the flow; of one in shards also a storage URI.", metavar="PATH")
+]
 
 
 @flow.callback()
@@ -38,7 +41,7 @@ def _flow() -> None:
     """
 
 
-def check(*, path: Folder, report: ReportOptions) -> None:
+def check(*, path: Place, report: ReportOptions) -> None:
     """Read every file of a flow with its checksums, and say what is whole. Changes nothing.
 
     Ends with 0 if all is whole, 1 if something is damaged or missing, 2 if there is no flow.
@@ -51,9 +54,7 @@ def check(*, path: Folder, report: ReportOptions) -> None:
       weirflow flow check data/flows/shop --json
     """
     with reported(report, interrupted=_UNTOUCHED, codes={ObjectNotFound: NO_FLOW}):
-        from weirflow.ivm.durability.checkup import check_flow  # noqa: PLC0415 - imports pyarrow, help does without
-
-        found = check_flow(path)
+        found = _checked(path)
         if report.json:
             _print(json.dumps(_document(found), ensure_ascii=False))
         else:
@@ -64,7 +65,7 @@ def check(*, path: Folder, report: ReportOptions) -> None:
 
 def repair(
     *,
-    path: Folder,
+    path: Place,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
     report: ReportOptions,
 ) -> None:
@@ -82,10 +83,7 @@ def repair(
       weirflow flow repair data/flows/shop
     """
     with reported(report, interrupted=_UNTOUCHED if dry_run else _AGAIN, codes={ObjectNotFound: NO_FLOW}):
-        from weirflow.ivm.flow.repair import repair_flow  # noqa: PLC0415 - imports pyarrow, help does without
-
-        done = repair_flow(path, dry_run=dry_run)
-        opens = dry_run or done.was_whole or _opens(path, done)
+        done, opens = _repaired(path, dry_run=dry_run)
         if report.json:
             _print(json.dumps({**_outcome(done), "dry_run": dry_run}, ensure_ascii=False))
         else:
@@ -98,9 +96,36 @@ for command_name, command in (("check", check), ("repair", repair)):
     flow.command(command_name)(spread(command))
 
 
+# Their modules import pyarrow, and help does without.
+
+
+def _is_in_shards(path: str) -> bool:
+    return "://" in path or (Path(path) / "commits").is_dir()
+
+
+def _checked(path: str) -> "Checkup | ShardsCheckup":
+    from weirflow.checkpoint import open_checkpoint_storage  # noqa: PLC0415
+    from weirflow.ivm.durability.checkup import check_flow  # noqa: PLC0415
+    from weirflow.ivm.partitioned.checkup import check_shards  # noqa: PLC0415
+
+    return check_shards(open_checkpoint_storage(path)) if _is_in_shards(path) else check_flow(Path(path))
+
+
+def _repaired(path: str, *, dry_run: bool) -> "tuple[Repair | ShardsRepair, bool]":
+    """What was done, and whether the flow has been opened, as far as it has to be."""
+    from weirflow.checkpoint import open_checkpoint_storage  # noqa: PLC0415
+    from weirflow.ivm.flow.repair import repair_flow  # noqa: PLC0415
+    from weirflow.ivm.partitioned.checkup import repair_shards  # noqa: PLC0415
+
+    if _is_in_shards(path):
+        return repair_shards(open_checkpoint_storage(path), dry_run=dry_run), True
+    done = repair_flow(Path(path), dry_run=dry_run)
+    return done, dry_run or done.was_whole or _opens(Path(path), done)
+
+
 def _opens(path: Path, done: "Repair") -> bool:
     """Open the flow and make a checkpoint; False if it takes Spark to do so."""
-    from weirflow.ivm.flow import IncrementalFlow  # noqa: PLC0415 - as above
+    from weirflow.ivm.flow import IncrementalFlow  # noqa: PLC0415
 
     try:
         with IncrementalFlow(done.name or path.name, path=path) as opened:
@@ -112,7 +137,7 @@ def _opens(path: Path, done: "Repair") -> bool:
     return True
 
 
-def _shown(found: "Checkup") -> str:
+def _shown(found: "Checkup | ShardsCheckup") -> str:
     rows = [(file.name, file.holds, file.trouble or "whole") for file in found.files]
     lines = [render_table(("file", "holds", "state"), rows).rstrip("\n"), _summary(found)]
     if found.is_open:
@@ -122,12 +147,12 @@ def _shown(found: "Checkup") -> str:
     return "\n".join(lines)
 
 
-def _summary(found: "Checkup") -> str:
+def _summary(found: "Checkup | ShardsCheckup") -> str:
     text = str(found)
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _document(found: "Checkup") -> dict[str, Any]:
+def _document(found: "Checkup | ShardsCheckup") -> dict[str, Any]:
     return {
         "path": str(found.path),
         "whole": found.is_whole,
@@ -138,7 +163,7 @@ def _document(found: "Checkup") -> dict[str, Any]:
     }
 
 
-def _outcome(done: "Repair") -> dict[str, Any]:
+def _outcome(done: "Repair | ShardsRepair") -> dict[str, Any]:
     return {
         "epoch": done.epoch,
         "was_whole": done.was_whole,
@@ -151,9 +176,9 @@ def _outcome(done: "Repair") -> dict[str, Any]:
     }
 
 
-def _lost(found: "Checkup | Repair") -> dict[str, Any] | None:
+def _lost(found: "Checkup | ShardsCheckup | Repair | ShardsRepair") -> dict[str, Any] | None:
     lost = found.lost
-    return None if lost is None else {"records": lost.records, "epochs": lost.epochs}
+    return None if lost is None else {f"{lost.what}s": lost.records, "epochs": lost.epochs}
 
 
 def _print(text: str) -> None:

@@ -43,14 +43,26 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path):
     assert modes(tmp_path / "own") == ({0o600}, {0o755, 0o700})
 
 
-def test_checkpoints_and_positions_of_a_flow_are_their_owners_alone(tmp_path):
+def test_all_of_a_flow_is_its_owners_alone(tmp_path):
     with declare(IncrementalFlow("shop", path=tmp_path / "flow")) as flow:
         flow.sink("totals", lambda *_: None, name="told")
         order(flow, 5)
         flow.checkpoint()
         flow.checkpoint(tmp_path / "checkpoints")
-    for folder in ("flow/manifests", "flow/packs", "flow/sinks", "checkpoints"):
+    for folder in ("flow", "checkpoints"):
         assert modes(tmp_path / folder) == ({0o600}, {0o700}), folder
+
+
+def test_what_a_repair_puts_aside_is_its_owners_alone(tmp_path):
+    with declare(IncrementalFlow("shop", path=tmp_path / "flow")) as flow:
+        order(flow, 5)
+        order(flow, 7)
+    (log,) = (tmp_path / "flow" / "log").glob("*.log")
+    log.write_bytes(log.read_bytes()[:-1])
+    flow, repair = IncrementalFlow.salvage(tmp_path / "flow")
+    flow.close()
+    assert repair.aside.is_dir()
+    assert modes(tmp_path / "flow") == ({0o600}, {0o700})
 
 
 def test_a_flow_in_shards_is_its_owners_alone(tmp_path):

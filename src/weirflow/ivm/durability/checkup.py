@@ -71,13 +71,15 @@ class Lost:
     Attributes:
         records: the first and the last of them.
         epochs: likewise; None if it is not known which they were, or if the records held none.
+        what: what is numbered: a record of a log, or a commit of a flow in shards.
     """
 
     records: tuple[int, int]
     epochs: tuple[int, int] | None
+    what: str = "record"
 
     def __str__(self) -> str:
-        numbers = _span("record", *self.records)
+        numbers = _span(self.what, *self.records)
         return numbers if self.epochs is None else f"{_span('epoch', *self.epochs)} ({numbers})"
 
 

@@ -23,6 +23,11 @@ def sink_file(name: str) -> str:
     return f"{SINKS}{name}.json"
 
 
+def sink_name(file: str) -> str:
+    """The name of the sink whose file it is."""
+    return file.removeprefix(SINKS).removesuffix(".json")
+
+
 def decode_position(data: bytes, where: str) -> SinkPosition:
     """How far a function is, by its file; ``StorageError`` if that is damaged."""
     return unseal_or_plain(data, SinkPosition, where, _HINT)

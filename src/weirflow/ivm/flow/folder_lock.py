@@ -50,9 +50,9 @@ class FolderLock:
         """Let others have the folder, even if children live that were forked meanwhile. May be repeated."""
         if self._file < 0:
             return
-        file, self._file = self._file, -1
         if self.is_own:
-            fcntl.flock(file, fcntl.LOCK_UN)  # closing alone would leave it to the children
+            fcntl.flock(self._file, fcntl.LOCK_UN)  # closing alone would leave it to the children
+        file, self._file = self._file, -1
         os.close(file)
 
     def __del__(self) -> None:

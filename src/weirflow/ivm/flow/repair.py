@@ -17,9 +17,11 @@ from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkup import IDENTITY, LOG, Checkup, Lost, check_flow
 from weirflow.ivm.durability.log_format import HEADER_SIZE, TAIL, encode_header, encode_tail
 from weirflow.ivm.durability.packs import FOLDER as PACKS
+from weirflow.ivm.durability.sink_position import sink_name
 from weirflow.ivm.flow.folder_lock import FolderLock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from weirflow.ivm.durability.log_scan import ScannedFile
@@ -62,9 +64,15 @@ class Repair:
             lines.append(f"What was damaged is in {self.aside}:")
         lines += [f"  {name}" for name in self.moved]
         lines += [f"  {name}, of which the whole part stays" for name in self.rewritten]
-        lines += [f"The sink {name!r} is ahead of the flow: make it with resync=True." for name in self.ahead]
-        lines += [f"The position of the sink {name!r} is lost: it begins with all rows." for name in self.anew]
-        return "\n".join(lines)
+        return "\n".join([*lines, *advice(self.ahead, self.anew)])
+
+
+def advice(ahead: Iterable[str], anew: Iterable[str]) -> list[str]:
+    """What to do about the sinks of a flow that has gone back."""
+    return [
+        *(f"The sink {name!r} is ahead of the flow: make it with resync=True." for name in ahead),
+        *(f"The position of the sink {name!r} is lost: it begins with all rows." for name in anew),
+    ]
 
 
 def repair_flow(path: Path, *, dry_run: bool = False) -> Repair:
@@ -113,7 +121,6 @@ class _Plan:
     def repair(self) -> Repair:
         """What it comes to."""
         found = self._found
-        names = {name: name.removeprefix("sinks/").removesuffix(".json") for name in found.sinks}
         return Repair(
             found.name,
             found.epoch,
@@ -122,8 +129,8 @@ class _Plan:
             self._aside if self._moved or self._rewritten else None,
             self._moved,
             self._rewritten,
-            tuple(names[name] for name, at in found.sinks.items() if isinstance(at, int) and at > found.epoch),
-            tuple(names[name] for name, at in found.sinks.items() if isinstance(at, str)),
+            tuple(sink_name(one) for one, at in found.sinks.items() if isinstance(at, int) and at > found.epoch),
+            tuple(sink_name(one) for one, at in found.sinks.items() if isinstance(at, str)),
         )
 
     def carry_out(self) -> None:
@@ -209,7 +216,9 @@ class _Plan:
 
     def _target(self, name: str) -> Path:
         target = self._aside / name
-        target.parent.mkdir(0o700, parents=True, exist_ok=True)
+        for folder in reversed(target.relative_to(self._path).parents[:-1]):
+            (self._path / folder).mkdir(0o700, exist_ok=True)
+        _sync(self._aside)
         _sync(self._path)
         return target
 

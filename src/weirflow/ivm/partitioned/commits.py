@@ -22,10 +22,10 @@ from weirflow.ivm.partitioned.reports import RowsRef  # noqa: TC001 - msgspec re
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage
 
-_COMMITS = "commits/"
+COMMITS = "commits/"
 _DEFINITIONS = "definitions/"
 PENDING = "pending/"
-_HINT = "restore the flow's storage from a copy"
+_HINT = "restore the flow's storage from a copy, or go back to its newest whole commit with 'weirflow flow repair'"
 _GIVE_UP = "restore the file, or delete it to give up the tick that was begun, and tick again"
 
 ShardStates = dict[str, dict[int, list[list[RunRef]]]]
@@ -103,9 +103,9 @@ class Commits:
         Raises:
             StorageError: it is damaged.
         """
-        names = [info.name for info in self.storage.list(_COMMITS)]
+        names = [info.name for info in self.storage.list(COMMITS)]
         if not names and any(True for _ in self.storage.list(PACKS)):
-            raise refused(f"{self.storage.uri}/{_COMMITS}", "the flow has files but no commits", _HINT)
+            raise refused(f"{self.storage.uri}/{COMMITS}", "the flow has files but no commits", _HINT)
         return self.read(names[-1]) if names else None
 
     def read(self, name: str) -> Commit:
@@ -119,7 +119,7 @@ class Commits:
     def kept(self) -> list[Commit]:
         """All commits that are there, oldest first."""
         found = []
-        for info in self.storage.list(_COMMITS):
+        for info in self.storage.list(COMMITS):
             with contextlib.suppress(ObjectNotFound):  # another coordinator has just tidied up
                 found.append(self.read(info.name))
         return found
@@ -195,7 +195,7 @@ class Commits:
 
 def commit_name(number: int) -> str:
     """The name of a commit; names sort by number."""
-    return f"{_COMMITS}{number:020d}.json"
+    return f"{COMMITS}{number:020d}.json"
 
 
 def _pending_name(epoch: int, fence: int) -> str:

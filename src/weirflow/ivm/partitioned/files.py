@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Batch
 
 ROWS = "rows/"
-_REMEDY = "restore the flow's storage from a copy"
+_REMEDY = "restore the flow's storage from a copy, or go back to its newest whole commit with 'weirflow flow repair'"
 
 
 class FlowFiles:
