@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.damaged_flow import Damage, contents, digests, names, write
+from support.flow_engine import FlowEngine
 from typer.testing import CliRunner
 
 from weirflow.cli.app import app
@@ -113,6 +114,22 @@ def test_an_open_flow_is_checked_but_not_repaired(run, shop):
         result = run("repair", shop.path)
         assert result.exit_code == 1
         assert "close it there first" in result.stderr
+
+
+def test_a_flow_that_needs_spark_is_repaired_and_opens_in_a_session(run, tmp_path):
+    path = tmp_path / "flow"
+    with IncrementalFlow("shop", path=path, engine=FlowEngine()) as flow:
+        flow.register_source("orders", "customer STRING, amount BIGINT")
+        flow.register_view("names", "SELECT DISTINCT customer FROM orders", mode="diff")
+        for amount in (1, 2):
+            flow.tick("orders", [{"customer": "ann", "amount": amount}])
+    Damage(newest_log(path), "cut", (path / newest_log(path)).stat().st_size - 1).apply(path)
+    result = run("repair", path)
+    assert result.exit_code == 0
+    assert "it opens in a Session" in result.stdout
+    assert run("check", path).exit_code == 0
+    with IncrementalFlow("shop", path=path, engine=FlowEngine()) as flow:
+        assert (flow.epoch, flow.snapshot("names").to_pylist()) == (1, [{"customer": "ann"}])
 
 
 def test_where_nothing_whole_is_left(run, shop):
