@@ -226,3 +226,30 @@ def test_an_open_finds_everything_or_names_the_commands(originals, tmp_path, sha
             assert f"weirflow flow repair {path}" in error.hint, name  # noqa: PT017 - as above
             assert digests(path) == before, f"an open that failed has changed something: {name}"
     assert named > 0
+
+
+@pytest.mark.parametrize("folders", [["log"], ["log", "manifests"]])
+@pytest.mark.parametrize("shape", ["two checkpoints", "a checkpoint at the end"])
+def test_whole_folders_that_are_gone_are_missed(originals, tmp_path, shape, folders):
+    original, path = originals[shape], tmp_path / "flow"
+    copied(original, path)
+    for folder in folders:
+        shutil.rmtree(path / folder)
+    assert not check_flow(path).is_whole
+    with pytest.raises(StorageError, match=r"missing|no checkpoint") as error:
+        opened(path)
+    assert f"weirflow flow repair {path}" in error.value.hint
+    if "manifests" in folders:
+        with pytest.raises(StorageError, match="Nothing whole is left"):
+            IncrementalFlow.salvage(path)
+        return
+    left = original.records[max(record for record, _ in original.checkpoints.values()) - 1]
+    flow, repair = IncrementalFlow.salvage(path, checkpoint_every=0)
+    with flow:
+        assert (flow.epoch, contents(flow)) == (left.epoch, left.contents)
+    last = original.records[-1].epoch
+    assert (None if repair.lost is None else repair.lost.epochs) == (
+        (left.epoch + 1, last) if last > left.epoch else None
+    )
+    assert check_flow(path).is_whole
+    goes_on(path, left.epoch)

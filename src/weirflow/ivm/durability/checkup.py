@@ -15,6 +15,7 @@ from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.ivm.durability.log_format import TAIL, log_paths
 from weirflow.ivm.durability.log_scan import LogScan, log_identities, scan_log
 from weirflow.ivm.durability.manifest import MANIFESTS, Manifest, decode_manifest, place_of
+from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.durability.sink_position import SINKS, decode_position
 
 if TYPE_CHECKING:
@@ -69,18 +70,19 @@ class Lost:
     """What cannot be reached any more.
 
     Attributes:
-        records: the first and the last of them.
+        records: the first and the last of them; None if only a sink still tells of what was there.
         epochs: likewise; None if it is not known which they were, or if the records held none.
         what: what is numbered: a record of a log, or a commit of a flow in shards.
     """
 
-    records: tuple[int, int]
+    records: tuple[int, int] | None
     epochs: tuple[int, int] | None
     what: str = "record"
 
     def __str__(self) -> str:
-        numbers = _span(self.what, *self.records)
-        return numbers if self.epochs is None else f"{_span('epoch', *self.epochs)} ({numbers})"
+        numbers = "" if self.records is None else _span(self.what, *self.records)
+        epochs = "" if self.epochs is None else _span("epoch", *self.epochs)
+        return f"{epochs} ({numbers})" if epochs and numbers else epochs or numbers
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Checkup:
         log: the log.
         manifests: the checkpoints, oldest first.
         packs: for each pack what is wrong with it, None for nothing.
+        is_empty: whether there is neither a log nor a checkpoint, but state of one.
         sinks: for each file of a sink its epoch, or what is wrong with it.
         is_open: whether another process has the flow open.
     """
@@ -107,6 +110,7 @@ class Checkup:
     manifests: tuple[CheckedManifest, ...]
     packs: Mapping[str, str | None]
     sinks: Mapping[str, int | str]
+    is_empty: bool = False
     is_open: bool = field(default=False, compare=False)
 
     @property
@@ -130,14 +134,14 @@ class Checkup:
         places = [(one.epoch, one.record) for one in self.manifests]
         files = self.log.files
         record = max([self.log.synced, *(number for _, number in places), *(file.last for file in files)])
-        if record <= self.record:
-            return None
         told = [position for position in self.sinks.values() if isinstance(position, int)]
         epoch = max(
             [*told, *(number for number, _ in places), *(after for file in files for _, after in file.epochs)],
             default=0,
         )
-        return Lost((self.record + 1, record), (self.epoch + 1, epoch) if epoch > self.epoch else None)
+        records = (self.record + 1, record) if record > self.record else None
+        epochs = (self.epoch + 1, epoch) if epoch > self.epoch else None
+        return Lost(records, epochs) if records or epochs else None
 
     @property
     def reaching(self) -> tuple[CheckedManifest, ...]:
@@ -180,6 +184,8 @@ class Checkup:
         for one in self.manifests:
             packs = 0 if one.manifest is None else len(one.manifest.packs)
             yield CheckedFile(one.name, f"epoch {one.epoch}, record {one.record}, {packs} packs", one.trouble)
+        if self.is_empty:
+            yield CheckedFile(MANIFESTS, "", _MISSING)
         for name, trouble in self.packs.items():
             yield CheckedFile(name, "state", trouble)
         for file in self.log.files:
@@ -229,9 +235,10 @@ def _look_patiently(path: Path) -> Checkup:
 def _look(path: Path) -> Checkup:
     was_open = is_open(path)
     decoded = {name: _decoded(path, name) for name in _names(path, MANIFESTS) if place_of(name) is not None}
+    places = [place for name in decoded if (place := place_of(name)) is not None]
     readable = [one for one in decoded.values() if isinstance(one, Manifest)]
     identity, identity_trouble = _identity(path, [one.identity for one in readable])
-    log = scan_log(path / LOG, bytes.fromhex(identity))
+    log = scan_log(path / LOG, bytes.fromhex(identity), max((place[1] for place in places), default=0))
     wanted = {name: pack for one in readable for name, pack in one.packs.items()}
     packs = {name: _pack_trouble(path / name, pack) for name, pack in sorted(wanted.items())}
     return Checkup(
@@ -243,6 +250,7 @@ def _look(path: Path) -> Checkup:
         tuple(_checked(name, one, identity, packs) for name, one in decoded.items()),
         packs,
         {name: _position(path, name) for name in _names(path, SINKS) if name.endswith(".json")},
+        is_empty=not decoded and not log.files and bool(_names(path, PACKS)),
         is_open=was_open or is_open(path),
     )
 

@@ -325,7 +325,7 @@ class Log:
 
     def _placed(self, after: int) -> Iterator[tuple[Record | None, _Place]]:
         """The records behind number ``after``, each with its place; None where a place holds no such record."""
-        synced = self._read_tail()
+        synced = self._read_tail(after)
         last, place = after, _Place()
         for path in self._needed(after):
             data = path.read_bytes()
@@ -371,14 +371,14 @@ class Log:
             raise self._damaged(path, f"the records from {last + 1} to {first - 1} before it are missing")
         return True
 
-    def _read_tail(self) -> int:
-        """The last record that is known to be on the disk; 0 if none is."""
+    def _read_tail(self, after: int) -> int:
+        """The last record known to be on the disk; 0 if none is. A checkpoint has the records up to ``after``."""
         path = self._folder / TAIL
         data = path.read_bytes() if path.exists() else b""
         if not any(data):
             # A crash right after the tail was made leaves nothing in it, and no record that was synced. A file that
-            # was begun later than with the first record had a tail before it.
-            if any(first_record(item) > 1 for item in self._paths()):
+            # was begun later than with the first record had a tail before it, and so had a checkpoint.
+            if after or any(first_record(item) > 1 for item in self._paths()):
                 raise self._damaged(path, "it is missing or empty")
             return 0
         tail = decode_tail(data)

@@ -97,10 +97,17 @@ class LogScan:
             yield reached + 1, self.synced
 
 
-def scan_log(folder: Path, identity: bytes) -> LogScan:
-    """Read a log as far as it is whole. Neither damage nor torn ends are errors."""
-    tail, tail_trouble = _scan_tail(folder / TAIL, identity, log_paths(folder))
+def scan_log(folder: Path, identity: bytes, saved: int) -> LogScan:
+    """Read a log as far as it is whole. Neither damage nor torn ends are errors.
+
+    Args:
+        folder: where it is.
+        identity: of the flow.
+        saved: the last record that a checkpoint has, which the log once had.
+    """
     paths = log_paths(folder)
+    later = saved > 0 or any(first_record(path) > 1 for path in paths)
+    tail, tail_trouble = _scan_tail(folder / TAIL, identity, later=later)
     synced = max(tail or 0, first_record(paths[-1]) - 1 if paths else 0)
     return LogScan(tuple(_scan_file(path, identity, synced) for path in paths), tail, tail_trouble)
 
@@ -118,10 +125,9 @@ def log_identities(folder: Path) -> Iterator[bytes]:
             yield tail[0]
 
 
-def _scan_tail(path: Path, identity: bytes, files: list[Path]) -> tuple[int | None, str | None]:
+def _scan_tail(path: Path, identity: bytes, *, later: bool) -> tuple[int | None, str | None]:
     data = path.read_bytes() if path.exists() else b""
     if not any(data):
-        later = any(first_record(file) > 1 for file in files)
         return (None, "it is missing or empty") if later else (0, None)
     tail = decode_tail(data)
     if tail is None:

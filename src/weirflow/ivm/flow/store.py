@@ -14,6 +14,7 @@ from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.durability.checkup import IDENTITY, LOG
 from weirflow.ivm.durability.log import Log, sync_folder
 from weirflow.ivm.durability.log_format import log_paths
+from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.durability.records import (
     DefineSource,
     DefineView,
@@ -218,6 +219,12 @@ class FlowStore:
             return restore(manifest, states, None, engine).state, manifest.record
         if damage is not None:
             raise StorageError(damage.message, uri=damage.uri, hint=remedy(self._folder)) from damage
+        if not log_paths(self._folder / LOG) and any(True for _ in self._storage.list(PACKS)):
+            raise StorageError(
+                f"The flow in {self._folder} has state, but no checkpoint and no log.",
+                uri=self._storage.uri,
+                hint=remedy(self._folder),
+            )
         return FlowState(engine), 0
 
     def _state_before(self, engine: Engine | None, epoch: int) -> tuple[FlowState, int]:
