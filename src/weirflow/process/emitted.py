@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weirflow.errors import UserCodeError, did_you_mean
+from weirflow.errors import ConfigError, UserCodeError, did_you_mean
 from weirflow.process.function import LATE
 from weirflow.process.schemas import output_schema, side_schemas
+from weirflow.rows.types import spark_type
+from weirflow.rows.values import column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +28,9 @@ class Emitted:
     Args:
         schema: the columns.
         what: the output, for errors.
+
+    Raises:
+        ConfigError: Spark has no type for a column.
     """
 
     def __init__(self, schema: pa.Schema, what: str) -> None:
@@ -33,6 +38,7 @@ class Emitted:
         self._what = what
         self._names = dict.fromkeys(schema.names)
         self._rows: list[dict[str, Any]] = []
+        self._types = [spark_type(field.type, field.name) for field in schema]
         kinds = [(field.name, _PLAIN.get(field.type)) for field in schema]
         self._plain = [(name, kind) for name, kind in kinds if kind is not None] if all(k for _, k in kinds) else None
 
@@ -63,30 +69,36 @@ class Emitted:
         Raises:
             UserCodeError: a value does not fit its column.
         """
-        return pa.Table.from_arrays([self._array(field) for field in self._schema], schema=self._schema)
+        arrays = [self._array(field, kind) for field, kind in zip(self._schema, self._types, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows as they were put out, each with all columns; fails like ``table``."""
+        """All rows as their columns hold them, each with all columns; fails like ``table``."""
         if self._rows and not self._surely_fit():
-            self.table()
+            return self.table().to_pylist()  # type: ignore[no-any-return]  # pyarrow ships no types
         return self._rows
 
     def _surely_fit(self) -> bool:
         """Whether all values are plain ones that fit without a doubt: then no table has to be made to see it."""
         return self._plain is not None and all(
-            type(row[name]) is kind and (kind is not int or _LEAST <= row[name] <= _MOST)
+            type(row[name]) is kind
+            and (kind is not int or _LEAST <= row[name] <= _MOST)
+            and (kind is not str or row[name].isascii())  # others may have lone surrogates
             for row in self._rows
             for name, kind in self._plain
         )
 
-    def _array(self, field: pa.Field) -> pa.Array:
+    def _array(self, field: pa.Field, kind: pa.DataType) -> pa.Array:
         values = [row[field.name] for row in self._rows]
         try:
-            array = pa.array(values, field.type)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            array = column(values, kind, field.name)
+            if not kind.equals(field.type):
+                array = array.cast(field.type)
+        except ConfigError as error:
+            raise UserCodeError(f"{self._what}: {error.message}", hint=error.hint) from error
+        except pa.ArrowInvalid as error:
             raise UserCodeError(
-                f"{self._what} has a value that does not fit column {field.name!r} of type {field.type}: {error}",
-                hint="nothing of the batch was kept",
+                f"{self._what} has a value that does not fit column {field.name!r} of type {field.type}: {error}"
             ) from error
         if array.null_count and not field.nullable:
             raise UserCodeError(f"{self._what} has NULL in column {field.name!r}, which is NOT NULL.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.query import explain_query
-from weirflow.ivm.flow.source import declared
+from weirflow.ivm.flow.source import Source
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.session.fed_flow import STREAMS, FedFlow
@@ -114,7 +114,7 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
             self._define()
             state = FlowState(self._stages.engine)
             for name in self.readable:
-                state.add_source(declared(name, self._schema(name), key=None, dedup=False, lateness=None))
+                state.add_source(Source(name, self._schema(name)))
             return explain_query(state, query, one_of(Mode, mode, "No mode of a view is called"))
 
     def alive_nodes(self) -> tuple[Node, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weirflow.ivm.zset.types import spark_schema
+from weirflow.rows.types import spark_schema
 from weirflow.sql.types import nullable
 
 if TYPE_CHECKING:

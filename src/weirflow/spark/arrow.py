@@ -10,6 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from weirflow.errors import ConfigError, DataError
+from weirflow.rows.tabular import columns_of
 from weirflow.spark.arrow_types import spark_type, to_spark_type
 from weirflow.spark.local_iterator import ending_quietly
 
@@ -31,12 +32,11 @@ def to_table(data: Any) -> pa.Table:
         return pa.Table.from_batches([data])
     try:
         if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
-            return pa.Table.from_pandas(data, preserve_index=False)
+            return columns_of(data).table()
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
             return pa.table(data)
         if isinstance(data, list) and data and all(isinstance(row, dict) for row in data):
-            names = dict.fromkeys(name for row in data for name in row)
-            return pa.table({name: [row.get(name) for row in data] for name in names})
+            return columns_of(data).table()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ConfigError(f"The {type(data).__name__} cannot be read as a table: {error}.") from error
     if isinstance(data, list) and not data:

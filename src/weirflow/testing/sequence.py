@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from weirflow.ivm.zset.ingest import read_table
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -44,7 +46,7 @@ class SequenceSource:
 
     def add(self, rows: Sequence[Mapping[str, Any]] | pa.Table) -> int:
         """Have the stream bring these rows as one batch, and return the batch's number in the sequence."""
-        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), self.schema)
+        table = rows if isinstance(rows, pa.Table) else read_table(list(rows), self.schema)
         number = self._count
         aside = self._folder / f".{number}"
         pq.write_table(table.cast(self.schema), aside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -10,6 +10,7 @@ from weirflow.ivm.compiler.program import Mode, Program, View
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.ivm.zset.ingest import read_table
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 _QUERY = "the query"  # no name of a source or view
 
 
-def run_query(state: FlowState, query: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+def run_query(state: FlowState, query: str, given: Mapping[str, Any]) -> pa.Table:
     """The rows that a query returns for the sources and views whose rows are kept, as they are now.
 
-    It may also read ``tables``, which go before sources and views of their names.
+    It may also read the tables ``given``, which go before sources and views of their names.
     """
+    tables = {name: read_table(data) for name, data in given.items()}
     program = Program()
     for name in _stored(state) - tables.keys():
         program.add_source(name, state.schema(name), stored=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.zset.ingest import read_table
-from weirflow.ivm.zset.types import spark_schema
+from weirflow.ivm.zset.ingest import WEIGHT, read_table
+from weirflow.rows.types import spark_schema
 from weirflow.sql.types import parse_ddl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def read_schema(schema: Any) -> pa.Schema:
@@ -19,7 +22,7 @@ def read_schema(schema: Any) -> pa.Schema:
     ['id', 'name']
     """
     if isinstance(schema, str):
-        found = parse_ddl(schema)
+        found = parse_ddl(schema) if schema.strip() else pa.schema([])
     elif isinstance(schema, pa.Schema):
         found = schema
     elif hasattr(schema, "__arrow_c_schema__") and not hasattr(schema, "__arrow_c_stream__"):
@@ -29,3 +32,37 @@ def read_schema(schema: Any) -> pa.Schema:
     if not len(found):
         raise ConfigError("The schema has no columns.", hint='write one such as "id BIGINT, name STRING"')
     return spark_schema(found)
+
+
+def require_source_names(schema: pa.Schema, source: str) -> None:
+    """``ConfigError`` if a source's columns cannot be told apart by SQL, or one has the name of the weights."""
+    _require_distinct(schema.names, f"The source {source!r}", "columns")
+    for name in schema.names:
+        if name.casefold() == WEIGHT:
+            raise ConfigError(
+                f"The source {source!r} has a column {name!r}, the name of the weights of rows.",
+                hint="give the column another name",
+            )
+    for field in schema:
+        _require_distinct_inside(field.type, field.name, source)
+
+
+def _require_distinct(names: Sequence[str], what: str, parts: str) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        if not name:
+            raise ConfigError(f"{what} has {parts} without a name.", hint="give each a name")
+        if name.casefold() in seen:
+            raise ConfigError(
+                f"{what} has {parts} {seen[name.casefold()]!r} and {name!r}, which SQL cannot tell apart.",
+                hint="SQL does not heed upper and lower case: rename one of them",
+            )
+        seen[name.casefold()] = name
+
+
+def _require_distinct_inside(kind: pa.DataType, where: str, source: str) -> None:
+    parts = [kind.field(index) for index in range(kind.num_fields)]
+    if pa.types.is_struct(kind):
+        _require_distinct([part.name for part in parts], f"The column {where!r} of the source {source!r}", "fields")
+    for part in parts:
+        _require_distinct_inside(part.type, f"{where}.{part.name}" if pa.types.is_struct(kind) else where, source)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +13,17 @@ import pyarrow.compute as pc
 
 from weirflow.errors import ConfigError, DataError, did_you_mean
 from weirflow.ivm.durability.records import encode_rows
-from weirflow.ivm.flow.schema import read_schema
+from weirflow.ivm.flow.schema import read_schema, require_source_names
 from weirflow.ivm.zset.batch import Batch, take_columns
-from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
-from weirflow.ivm.zset.ingest import read_table
+from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.ivm.zset.ingest import read_weighted
 from weirflow.ivm.zset.rows import consolidate, group_rows
+from weirflow.rows.casts import require_valid
 from weirflow.sql.literals import duration_micros
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from weirflow.ivm.kernel.arrangement import Arrangement
@@ -111,7 +113,9 @@ def declared(
 ) -> Source:
     """A source as users declare it; see ``IncrementalFlow.register_source``."""
     columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
-    return Source(name, read_schema(schema), columns, int(dedup), lateness)
+    found = read_schema(schema)
+    require_source_names(found, name)
+    return Source(name, found, columns, int(dedup), lateness)
 
 
 @dataclass(frozen=True)
@@ -193,15 +197,16 @@ class SourceInput:
         schema = self.source.schema
         try:
             if isinstance(data, DeltaBatch):
-                fits = data.schema.equals(schema)
-                return data.batch if fits else DeltaBatch.from_weighted(data, schema=schema).batch
+                if data.schema.equals(schema):
+                    return data.batch
+                data = data.to_arrow()
             if isinstance(data, pa.RecordBatchReader):
                 data = data.read_all()
             if self._nullable and isinstance(data, (pa.Table, pa.RecordBatch)) and data.schema.equals(schema):
+                for column, name in zip(data.columns, schema.names, strict=True):
+                    require_valid(column, name)
                 return Batch.of_arrow(data)
-            if _has_weights(data):
-                return DeltaBatch.from_weighted(data, schema=schema).batch
-            return Batch.of_arrow(read_table(data, schema))
+            return read_weighted(data, schema, key=self.source.key)
         except ConfigError as error:
             raise ConfigError(
                 f"The delta does not fit the source {self.source.name!r}: {error.message}", hint=error.hint
@@ -274,16 +279,6 @@ class SourceInput:
             mark for mark in (self.watermark, None if newest is None else newest - self._delay) if mark is not None
         ]
         return rows.filter(~late), rows.filter(late), max(reached, default=None)
-
-
-def _has_weights(data: Any) -> bool:
-    if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return WEIGHT in data.schema.names
-    if isinstance(data, Mapping):
-        return WEIGHT in data
-    if isinstance(data, Sequence):
-        return any(isinstance(row, Mapping) and WEIGHT in row for row in data)
-    return WEIGHT in read_table(data).schema.names
 
 
 def _micros(column: pa.Array) -> pa.Array:

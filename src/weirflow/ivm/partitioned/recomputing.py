@@ -9,7 +9,8 @@ import msgspec
 
 from weirflow.ivm.compiler.program import Mode, Program, no_engine, read_whole
 from weirflow.ivm.flow.persist import entry_source, entry_view, source_entry
-from weirflow.ivm.flow.source import declared
+from weirflow.ivm.flow.schema import read_schema
+from weirflow.ivm.flow.source import Source
 from weirflow.ivm.partitioned.commits import Commit
 from weirflow.ivm.partitioned.definition import add_input, blueprint_of
 from weirflow.ivm.partitioned.files import flow_files
@@ -71,7 +72,7 @@ def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> D
         raise no_engine()
     reads = read_whole(entry.sql, program.relations)
     schema = executor.schema(entry.sql, {name: program.relations[name].schema for name in reads})
-    source = declared(entry.name, schema, key=None, dedup=False, lateness=None)
+    source = Source(entry.name, read_schema(schema))
     add_input(source, program)
     return source_entry(source)
 

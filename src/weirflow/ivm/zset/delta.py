@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 
 from weirflow.errors import ConfigError, DataError
 from weirflow.ivm.zset import render
-from weirflow.ivm.zset.batch import Batch, one_array
+from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
-from weirflow.ivm.zset.ingest import read_table
+from weirflow.ivm.zset.ingest import WEIGHT, made_table, read_table, read_weights, without
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.rows.tabular import Columns, columns_of
+from weirflow.rows.types import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weirflow.ivm.zset.batch import Int64s
 
-WEIGHT = "_weight"
+__all__ = ["WEIGHT", "DeltaBatch"]
+
 _WEIGHT_FIELD = pa.field(WEIGHT, pa.int64(), nullable=False)
 _MAX_REPEATED_ROWS = 2**31 - 1
 _OP_WEIGHTS = {
@@ -57,7 +59,12 @@ class DeltaBatch:
 
     @classmethod
     def from_inserts(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """Every row of ``data`` inserted once. ``data`` is whatever ``read_table`` takes; ``schema`` is cast to.
+        """Every row of ``data`` inserted once.
+
+        Args:
+            data: Arrow data, a pandas or Polars frame, a list of dicts or a dict of columns. A dict that lacks a column
+                of the others has NULL there.
+            schema: the columns; every value is stored as it is, or refused. Without it they are those of the data.
 
         Raises:
             ConfigError: the data cannot be read, does not fit the schema, or has a column ``_weight``.
@@ -71,9 +78,14 @@ class DeltaBatch:
 
     @classmethod
     def from_updates(cls, old: Any, new: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """The rows ``old`` replaced by the rows ``new``; their numbers need not be equal."""
-        retracted = cls.from_deletes(old, schema=schema)
-        return retracted + cls.from_inserts(new, schema=schema if schema is not None else retracted.schema)
+        """The rows ``old`` replaced by the rows ``new``; their numbers need not be equal.
+
+        For a source with a key, ``old`` may have the columns of the key alone; ``new`` has all columns.
+        """
+        if schema is None:
+            schema = _common_schema(old, new)
+        _require_complete(new, schema)
+        return cls.of_batch(schema, Batch.of_arrow(_padded(old, schema), -1)) + cls.from_inserts(new, schema=schema)
 
     @classmethod
     def from_weighted(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
@@ -81,20 +93,17 @@ class DeltaBatch:
 
         Rows of weight zero are left out.
         """
-        table = read_table(data, None if schema is None else schema.append(_WEIGHT_FIELD))
-        if WEIGHT not in table.schema.names:
+        wanted = None if schema is None else spark_schema(schema)
+        given = columns_of(data, None if wanted is None else wanted.names, WEIGHT)
+        if WEIGHT not in given.of:
             raise ConfigError(
-                f"There is no column '{WEIGHT}' among {', '.join(table.schema.names)}.",
+                f"There is no column '{WEIGHT}' among {', '.join(given.of)}.",
                 hint="add an int64 column of weights, or use DeltaBatch.from_inserts for rows without weights",
             )
-        weights = table.column(WEIGHT)
-        if not pt.is_integer(weights.type) or weights.null_count:
-            found = "NULLs" if weights.null_count else f"type {weights.type}"
-            raise ConfigError(f"The column '{WEIGHT}' has {found}; it must be int64 without NULLs.")
-        batch = Batch.of_arrow(table.drop_columns([WEIGHT]))
-        batch = Batch(batch.columns, raw_values(one_array(weights.cast(pa.int64()))))
-        rest = pa.schema([field for field in table.schema if field.name != WEIGHT])
-        return cls.of_batch(rest, batch.filter(batch.weights != 0))
+        weights = read_weights(given)
+        table = made_table(without(given, WEIGHT), wanted)
+        batch = Batch(Batch.of_arrow(table).columns, weights)
+        return cls.of_batch(table.schema, batch.filter(weights != 0))
 
     @classmethod
     def from_changes(cls, data: Any, *, op: str = "op", schema: pa.Schema | None = None) -> DeltaBatch:
@@ -237,6 +246,30 @@ class DeltaBatch:
 def _texts(rows: pa.RecordBatch) -> list[str]:
     """Each row as text that says all of it."""
     return [repr(row) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
+
+
+def _common_schema(old: Any, new: Any) -> pa.Schema:
+    """The columns of both."""
+    if isinstance(old, list) and isinstance(new, list):
+        return read_table([*old, *new]).schema
+    before, after = read_table(old).schema, read_table(new).schema
+    return pa.schema([*before, *(field for field in after if field.name not in before.names)])
+
+
+def _padded(old: Any, schema: pa.Schema) -> pa.Table:
+    """Rows with NULL in the columns that they lack."""
+    given = columns_of(old, schema.names)
+    absent = {name: [None] * given.count for name in schema.names if name not in given.of}
+    table = made_table(Columns({**given.of, **absent}, given.count), spark_schema(schema))
+    _refuse_weight(table.schema)
+    return table
+
+
+def _require_complete(new: Any, schema: pa.Schema) -> None:
+    for name, rows in columns_of(new, schema.names).absent.items():
+        raise ConfigError(
+            f"Row {min(rows)} of the new rows has no column {name!r}.", hint="give every column, None for NULL"
+        )
 
 
 def _refuse_weight(schema: pa.Schema) -> None:

@@ -1,121 +1,156 @@
-"""Anything tabular to an Arrow table of Spark's types, with errors that say which column is wrong."""
+"""Anything tabular to rows of a schema, with or without weights: exactly, or with an error that names the value."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from weirflow.errors import ConfigError, did_you_mean
-from weirflow.ivm.zset.types import spark_schema
+from weirflow.ivm.zset.batch import Batch, one_array
+from weirflow.ivm.zset.buffers import raw_values
+from weirflow.rows.misfit import shown
+from weirflow.rows.tabular import Columns, columns_of
+from weirflow.rows.types import spark_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from weirflow.ivm.zset.batch import Int64s
+
+WEIGHT = "_weight"
+"""The column of weights."""
 
 
 def read_table(data: Any, schema: pa.Schema | None = None) -> pa.Table:
-    """An Arrow table of ``data``, with Spark's types, cast to ``schema`` when it is given.
+    """An Arrow table of ``data``, which ``rows.tabular.columns_of`` reads, with Spark's types.
 
-    ``data`` is an Arrow table, batch or reader, any object with the Arrow PyCapsule interface (Polars, DuckDB...),
-    a pandas frame (its index is left out and NaN is NULL, as Spark reads it), a list of dicts or a dict of columns.
+    Every value is what it was; those that the types of ``schema`` do not hold are refused. A dict that lacks a column
+    has NULL there.
 
     Raises:
-        ConfigError: ``data`` is none of these, its columns are not those of ``schema``, or a value does not fit.
+        ConfigError: ``data`` holds no rows, its columns are not those of ``schema``, or a value does not fit.
     """
-    wanted = None if schema is None else spark_schema(schema)
-    try:
-        table = _as_table(data, wanted)
-        _refuse_duplicates(table.schema)
-        wanted = spark_schema(table.schema) if wanted is None else wanted
-        table = _matched(table, wanted)
-        _refuse_nulls(table, wanted)
-        return table if table.schema.equals(wanted) else _cast(table, wanted)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
-        raise ConfigError(
-            f"The rows cannot be read as Arrow data: {error}", hint="pass schema= to fix the types"
-        ) from error
+    if schema is not None:
+        schema = spark_schema(schema)
+    return made_table(columns_of(data, None if schema is None else schema.names), schema)
 
 
-def _as_table(data: Any, schema: pa.Schema | None) -> pa.Table:  # noqa: PLR0911 (one return for each kind of data)
-    if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if isinstance(data, pa.RecordBatchReader):
-        return data.read_all()
-    if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
-        return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    if hasattr(data, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(data)])
-    if isinstance(data, Mapping):
-        return pa.table(dict(data))
-    if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
-        return _from_rows(data, schema)
-    raise ConfigError(
-        f"A {type(data).__name__} holds no rows that Weirflow can read.",
-        hint="pass Arrow data, a pandas or Polars frame, a list of dicts, or any object with __arrow_c_stream__",
-    )
-
-
-def _from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None) -> pa.Table:
-    """A row that lacks a key has NULL there; a key outside the schema is refused."""
+def made_table(given: Columns, schema: pa.Schema | None) -> pa.Table:
+    """``read_table`` of columns that were found already; the schema is of Spark's types."""
     if schema is None:
-        if not rows:
-            raise ConfigError("An empty list says nothing about its columns.", hint="pass schema=")
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
-    for row in rows:
-        for name in row:
-            if name not in schema.names:
-                raise ConfigError(f"There is no column {name!r} in the schema.", hint=did_you_mean(name, schema.names))
-    arrays = [_column([row.get(field.name) for row in rows], field) for field in schema]
+        return pa.Table.from_arrays([given.array(name, None) for name in given.of], list(given.of))
+    require_columns(given, schema)
+    arrays = [given.array(field.name, field.type) for field in schema]
+    for array, field in zip(arrays, schema, strict=True):
+        if not field.nullable and array.null_count:
+            raise _is_null(array, field.name)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _column(values: list[Any], field: pa.Field) -> pa.Array:
-    try:
-        return pa.array(values, field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise ConfigError(f"A value does not fit column {field.name!r} of type {field.type}: {error}") from error
+def read_weighted(data: Any, schema: pa.Schema, *, key: Collection[str] = ()) -> Batch:
+    """The rows of ``data`` with the weights of their column ``_weight``, or of weight 1 if there is none.
+
+    Args:
+        data: as for ``read_table``.
+        schema: of Spark's types.
+        key: columns that identify a row. Then a row of positive weight, which replaces another, has all columns, and
+            one of negative weight needs no others: what it lacks is NULL.
+
+    Raises:
+        ConfigError: the columns are not those of the schema, or a value does not fit.
+    """
+    given = columns_of(data, schema.names, WEIGHT)
+    weights = read_weights(given) if WEIGHT in given.of else np.ones(given.count, np.int64)
+    given = without(given, WEIGHT)
+    columns = _keyed(given, schema, weights, key) if key else Batch.of_arrow(made_table(given, schema)).columns
+    return Batch(columns, weights).filter(weights != 0)
 
 
-def _refuse_duplicates(schema: pa.Schema) -> None:
-    repeated = [name for name, count in Counter(schema.names).items() if count > 1]
-    if repeated:
-        raise ConfigError(f"Several columns are named {repeated[0]!r}.", hint="rename or leave out all but one")
+def read_weights(given: Columns) -> Int64s:
+    """The column ``_weight``: integers, none of them NULL."""
+    weights = given.of[WEIGHT]
+    if isinstance(weights, pa.ChunkedArray):
+        if not pt.is_integer(weights.type) or weights.null_count:
+            found = "NULLs" if weights.null_count else f"type {weights.type}"
+            raise ConfigError(f"The column '{WEIGHT}' has {found}; it must be int64 without NULLs.")
+    elif not set(map(type, weights)) <= {int}:
+        for row, weight in enumerate(weights):
+            if row in given.absent.get(WEIGHT, ()):
+                raise ConfigError(f"Row {row} has no '{WEIGHT}', and others have.", hint="give every row a weight")
+            if isinstance(weight, bool) or not isinstance(weight, int | np.integer):
+                raise ConfigError(
+                    f"Row {row}: the weight {shown(weight)} is a {type(weight).__name__}; weights are ints.",
+                    hint="give +1 for a row that is inserted and -1 for one that is retracted",
+                )
+    return raw_values(one_array(given.array(WEIGHT, pa.int64())))
 
 
-def _matched(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table's columns in the schema's order."""
-    if table.schema.names == schema.names:
-        return table
-    for name in table.schema.names:
-        if name not in schema.names:
-            raise ConfigError(
-                f"There is no column {name!r} in the schema.",
-                hint=did_you_mean(name, schema.names) or f"the columns are {', '.join(schema.names)}",
-            )
+def without(given: Columns, name: str) -> Columns:
+    """The other columns."""
+    if name not in given.of:
+        return given
+    rest = {other: values for other, values in given.of.items() if other != name}
+    return Columns(rest, given.count, given.absent)
+
+
+def require_columns(given: Columns, schema: pa.Schema) -> None:
+    """``ConfigError`` if the columns are not those of the schema, in any order."""
+    _require_known(given, schema)
     for name in schema.names:
-        if name not in table.schema.names:
-            raise ConfigError(f"The column {name!r} is missing.", hint=did_you_mean(name, table.schema.names))
-    return table.select(schema.names)
+        if name not in given.of:
+            raise ConfigError(f"The column {name!r} is missing.", hint=did_you_mean(name, given.of))
 
 
-def _refuse_nulls(table: pa.Table, schema: pa.Schema) -> None:
-    for column, field in zip(table.columns, schema, strict=True):
-        if not field.nullable and column.null_count:
-            raise ConfigError(f"Column {field.name!r} must not be NULL, but {column.null_count} values are.")
+def _require_known(given: Columns, schema: pa.Schema) -> None:
+    known = schema.names
+    for name in given.of:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"the columns are {', '.join(known)}"
+            raise ConfigError(f"There is no column {name!r} in the schema.", hint=hint)
 
 
-def _cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = []
-    for column, field in zip(table.columns, schema, strict=True):
-        try:
-            columns.append(column if column.type.equals(field.type) else column.cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise ConfigError(
-                f"Column {field.name!r} has type {column.type} and cannot become {field.type}: {error}",
-                hint="cast the column to the type you want before",
-            ) from error
-    return pa.Table.from_arrays(columns, schema=schema)
+def _keyed(given: Columns, schema: pa.Schema, weights: Int64s, key: Collection[str]) -> tuple[pa.Array, ...]:
+    """The columns of rows for a source with a key; rows that delete may leave out what is not in the key."""
+    _require_known(given, schema)
+    inserted = weights > 0
+    arrays = []
+    for field in schema:
+        name = field.name
+        if name not in given.of:
+            absent = np.ones(given.count, np.bool_)
+        else:
+            absent = np.zeros(given.count, np.bool_)
+            absent[list(given.absent.get(name, ()))] = True
+        missing = np.flatnonzero(absent if name in key else absent & inserted)
+        if len(missing):
+            raise _incomplete(int(missing[0]), name, in_key=name in key)
+        array = one_array(given.array(name, field.type)) if name in given.of else pa.nulls(given.count, field.type)
+        if not field.nullable and array.null_count and np.any(_nulls(array) & inserted):
+            raise _is_null(array, name)
+        arrays.append(array)
+    return tuple(arrays)
+
+
+def _nulls(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    nulls: np.ndarray[Any, np.dtype[np.bool_]] = one_array(array).is_null().to_numpy(zero_copy_only=False)
+    return nulls
+
+
+def _incomplete(row: int, name: str, *, in_key: bool) -> ConfigError:
+    if in_key:
+        return ConfigError(f"Row {row} has no column {name!r}, which is in the key.", hint="give every row its key")
+    return ConfigError(
+        f"Row {row} has no column {name!r}: a row for a source with a key replaces all columns of that key.",
+        hint="give every column, None for NULL; only deletions may have the key alone",
+    )
+
+
+def _is_null(array: pa.Array | pa.ChunkedArray, name: str) -> ConfigError:
+    row = int(np.flatnonzero(_nulls(array))[0])
+    return ConfigError(
+        f"Row {row}: column {name!r} must not be NULL, but {array.null_count} values are.",
+        hint="give every row a value there, or declare the column without NOT NULL",
+    )
