@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 10_000
 _CANNOT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
-_CHECKED = (pt.is_boolean, pt.is_integer, pt.is_floating, pt.is_temporal)
 
 
 def cast_exactly(array: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
@@ -45,8 +44,9 @@ def cast_exactly(array: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chu
 
 
 def require_valid(array: pa.Array | pa.ChunkedArray, name: str) -> None:
-    """``ConfigError`` if an array is not what its type says: bytes that are no UTF-8, offsets outside of it."""
-    if any(is_sound(array.type) for is_sound in _CHECKED):
+    """``ConfigError`` if an array is not what its type says: bytes that are no UTF-8, a map with a key twice."""
+    kind = array.type
+    if pt.is_primitive(kind) and not pt.is_date64(kind):  # any bits are a value, but days must be whole
         return
     try:
         array.validate(full=True)
@@ -55,6 +55,20 @@ def require_valid(array: pa.Array | pa.ChunkedArray, name: str) -> None:
             f"The column {name!r} of type {array.type} is not valid Arrow data: {error}",
             hint="whoever made it did not check it; array.validate(full=True) says the same",
         ) from error
+    if pt.is_map(array.type):
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+        if any(_repeats_keys(chunk) for chunk in chunks):
+            _one_by_one(pa.chunked_array(chunks), spark_type(array.type, name), name)
+
+
+def _repeats_keys(array: pa.Array) -> bool:
+    """Whether a map may have a key twice; only maps of plain keys are known not to."""
+    entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
+    keys = pc.struct_field(pc.list_flatten(entries), 0)
+    if pt.is_nested(keys.type):
+        return True
+    pairs = pa.table({"row": pc.list_parent_indices(entries), "key": keys})
+    return len(pairs.group_by(["row", "key"]).aggregate([])) < len(pairs)
 
 
 def _plain(array: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -86,9 +100,15 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if not _is_checked(given, kind):
         raise pa.ArrowInvalid("value by value")
     result = array.cast(kind)
-    if pt.is_float32(kind) and not pc.all(pc.equal(pc.is_inf(result), pc.is_inf(array))).as_py():
+    if pt.is_float32(kind) and pt.is_floating(given) and not _same(pc.is_inf(result), pc.is_inf(array)):
         raise pa.ArrowInvalid("out of range")
+    if pt.is_date32(kind) and not _same(result.cast(given), array):
+        raise pa.ArrowInvalid("not midnight")
     return result
+
+
+def _same(one: pa.Array, other: pa.Array) -> bool:
+    return bool(pc.all(pc.equal(one, other), min_count=0).as_py())
 
 
 def _is_checked(given: pa.DataType, kind: pa.DataType) -> bool:

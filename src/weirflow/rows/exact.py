@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from weirflow.errors import did_you_mean
-from weirflow.rows.misfit import Misfit, shown
+from weirflow.rows.misfit import Misfit, kind_of, shown
 
 Converter = Callable[[Any], Any]
 
@@ -102,12 +102,18 @@ def _number(value: Any, wanted: str) -> int | float | Decimal:
         raise Misfit(value, "it has more digits than a DOUBLE")
     if isinstance(value, Decimal):
         return value
-    raise Misfit(value, f"it is a {type(value).__name__}, not a number", wanted)
+    raise Misfit(value, f"it is {kind_of(value)}, not an int, a float or a Decimal", wanted)
 
 
-def _finite(number: float | Decimal, what: str) -> None:
-    if not math.isfinite(number):
-        raise Misfit(number, f"it is no {what}", "None is NULL" if math.isnan(number) else None)
+def _require_finite(number: float | Decimal, what: str) -> None:
+    # The math module would make a float of a Decimal, which large ones are too large for.
+    finite, nan = (
+        (number.is_finite(), number.is_nan())
+        if isinstance(number, Decimal)
+        else (math.isfinite(number), math.isnan(number))
+    )
+    if not finite:
+        raise Misfit(number, f"it is no {what}", "None is NULL" if nan else None)
 
 
 def _integer(kind: pa.DataType) -> Converter:
@@ -117,7 +123,7 @@ def _integer(kind: pa.DataType) -> Converter:
     def convert(value: Any) -> int:
         number = _number(value, "give an int")
         if not isinstance(number, int):
-            _finite(number, "whole number")
+            _require_finite(number, "whole number")
             if isinstance(number, Decimal) and number and number.adjusted() > digits:
                 raise Misfit(value, "it is too large")
             whole = int(number)
@@ -166,7 +172,7 @@ def _decimal(kind: pa.DataType) -> Converter:
 
     def convert(value: Any) -> Decimal:
         number = _number(value, "give a Decimal or an int")
-        _finite(number, "number that a DECIMAL holds")
+        _require_finite(number, "number that a DECIMAL holds")
         if isinstance(number, int) and abs(number) >= 10**precision:
             raise Misfit(value, f"it has more than {precision - scale} digits before the point")
         exact = _trimmed(Decimal(number))
@@ -202,12 +208,12 @@ def _trimmed(number: Decimal) -> Decimal:
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise Misfit(value, f"it is a {type(value).__name__}, not a boolean", "give True, False or None")
+    raise Misfit(value, f"it is {kind_of(value)}, not a boolean", "give True, False or None")
 
 
 def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise Misfit(value, f"it is a {type(value).__name__}, not a str", "give a str")
+        raise Misfit(value, f"it is {kind_of(value)}, not a str", "give a str")
     text = str.__str__(value)
     try:
         text.encode()
@@ -219,7 +225,7 @@ def _string(value: Any) -> str:
 def _binary(value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    raise Misfit(value, f"it is a {type(value).__name__}, not bytes", "give bytes; a str has to be encoded")
+    raise Misfit(value, f"it is {kind_of(value)}, not bytes", "give bytes; a str has to be encoded")
 
 
 # Times
@@ -232,7 +238,7 @@ def _date(value: Any) -> date:
         if _micros_of_day(value) or value.tzinfo is not None:
             raise Misfit(value, "it is a time, not a day", "give a date, such as the datetime's date()")
     elif not isinstance(value, date):
-        raise Misfit(value, f"it is a {type(value).__name__}, not a date", "give a datetime.date")
+        raise Misfit(value, f"it is {kind_of(value)}, not a date", "give a datetime.date")
     return date(value.year, value.month, value.day)
 
 
@@ -250,7 +256,7 @@ def _wall_clock(value: Any) -> int:
         return _micros_of(value)
     if isinstance(value, date):
         return (date(value.year, value.month, value.day) - _FIRST_DAY) // _MICROSECOND
-    raise Misfit(value, f"it is a {type(value).__name__}, not a datetime", "give a datetime without tzinfo")
+    raise Misfit(value, f"it is {kind_of(value)}, not a datetime", "give a datetime without tzinfo")
 
 
 def _moment(value: Any) -> int:
@@ -260,7 +266,7 @@ def _moment(value: Any) -> int:
         if offset is not None:
             return _micros_of(value) - offset // _MICROSECOND
     elif not isinstance(value, date | np.datetime64):
-        raise Misfit(value, f"it is a {type(value).__name__}, not a datetime", "give a datetime with tzinfo")
+        raise Misfit(value, f"it is {kind_of(value)}, not a datetime", "give a datetime with tzinfo")
     raise Misfit(
         value, "it has no zone", "give it one, such as datetime(..., tzinfo=UTC), or declare the column TIMESTAMP_NTZ"
     )
@@ -298,7 +304,7 @@ def _duration(value: Any) -> int:
             raise Misfit(value, "how long it is, is not said", "give a timedelta")
         return _micros(value, "timedelta64[us]", "it has nanoseconds")
     if not isinstance(value, timedelta):
-        raise Misfit(value, f"it is a {type(value).__name__}, not a timedelta", "give a timedelta")
+        raise Misfit(value, f"it is {kind_of(value)}, not a timedelta", "give a timedelta")
     if getattr(value, "nanoseconds", 0):
         raise Misfit(value, "it has nanoseconds", "intervals have microseconds: round it")
     micros = timedelta(value.days, value.seconds, value.microseconds) // _MICROSECOND
@@ -310,7 +316,7 @@ def _duration(value: Any) -> int:
 def _months(value: Any) -> Any:
     if isinstance(value, pa.MonthDayNano):
         return value
-    raise Misfit(value, f"it is a {type(value).__name__}", "give a pyarrow.MonthDayNano")
+    raise Misfit(value, f"it is {kind_of(value)}", "give a pyarrow.MonthDayNano")
 
 
 def _nothing(value: Any) -> None:
@@ -348,7 +354,7 @@ def _struct(kind: pa.DataType) -> Converter:
 
     def convert(value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise Misfit(value, f"it is a {type(value).__name__}, not a dict", f"give a dict of {', '.join(fields)}")
+            raise Misfit(value, f"it is {kind_of(value)}, not a dict", f"give a dict of {', '.join(fields)}")
         for name in value:
             if name not in fields:
                 hint = did_you_mean(name, fields) if isinstance(name, str) else None
@@ -364,17 +370,27 @@ def _map(kind: pa.DataType) -> Converter:
     def convert(value: Any) -> list[tuple[Any, Any]]:
         pairs = []
         for pair in list(value.items()) if isinstance(value, Mapping) else _elements(value, "a map", "give a dict"):
-            if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - key and value
-                raise Misfit(value, f"{shown(pair)} is no pair of a key and a value", "give a dict")
-            key = _inside(key_of, pair[0], ".key")
+            given, item = _pair(pair)
+            key = _inside(key_of, given, ".key")
             if key is None:
                 raise Misfit(value, "a key is NULL")
-            pairs.append((key, _inside(item_of, pair[1], f"[{shown(pair[0])}]")))
+            pairs.append((key, _inside(item_of, item, f"[{shown(given)}]")))
         if _repeats([key for key, _ in pairs]):
             raise Misfit(value, "a key is there twice")
         return pairs
 
     return convert
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    """A key and its value; frames that have no maps, as those of Polars, have structs of them."""
+    if isinstance(pair, pa.Scalar):
+        pair = pair.as_py()
+    if isinstance(pair, Mapping) and pair.keys() == {"key", "value"}:
+        return pair["key"], pair["value"]
+    if isinstance(pair, tuple | list) and len(pair) == 2:  # noqa: PLR2004 - key and value
+        return pair[0], pair[1]
+    raise Misfit(pair, "it is no pair of a key and a value", "give a dict")
 
 
 def _elements(value: Any, what: str, hint: str) -> Sequence[Any]:
@@ -384,7 +400,7 @@ def _elements(value: Any, what: str, hint: str) -> Sequence[Any]:
         return list(value)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return value
-    raise Misfit(value, f"it is a {type(value).__name__}, not {what}", hint)
+    raise Misfit(value, f"it is {kind_of(value)}, not {what}", hint)
 
 
 def _inside(convert: Converter, value: Any, step: str) -> Any:

@@ -58,6 +58,12 @@ def shown(value: Any) -> str:
     return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
 
 
+def kind_of(value: Any) -> str:
+    """The type of a value, with its article."""
+    name = type(value).__name__
+    return f"an {name}" if name[:1] in "aeiouAEIOU" else f"a {name}"
+
+
 def named(kind: pa.DataType) -> str:
     """Spark's name of a type, of bounded length."""
     name = type_name(kind)

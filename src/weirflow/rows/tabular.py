@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.rows.casts import cast_exactly
-from weirflow.rows.misfit import shown
+from weirflow.rows.misfit import kind_of, shown
 from weirflow.rows.types import spark_type
 from weirflow.rows.values import column, inferred
 
@@ -92,10 +92,11 @@ def _table(data: Any) -> pa.Table:
         if isinstance(data, pa.RecordBatchReader):
             return data.read_all()
         if hasattr(data, "__arrow_c_stream__"):
+            _refuse_objects(data)
             return pa.table(data)
         if hasattr(data, "__arrow_c_array__"):
             return pa.Table.from_batches([pa.record_batch(data)])
-    except MemoryError:
+    except (ConfigError, MemoryError):
         raise
     except Exception as error:
         # Another library hands out its data here, and raises what it likes.
@@ -104,6 +105,18 @@ def _table(data: Any) -> pa.Table:
         f"A {type(data).__name__} holds no rows that Weirflow can read.",
         hint="pass Arrow data, a pandas or Polars frame, a list of dicts, or any object with __arrow_c_stream__",
     )
+
+
+def _refuse_objects(frame: Any) -> None:
+    """Polars hands out the addresses of Python's objects as if they were values."""
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        for name, kind in frame.schema.items():
+            if kind == polars.Object:
+                raise ConfigError(
+                    f"The column {shown(name)} holds Python objects, which are not data.",
+                    hint="give the column a type of its own, or give a list of dicts",
+                )
 
 
 def _of_table(table: pa.Table) -> Columns:
@@ -207,7 +220,7 @@ def _ragged(rows: Sequence[Any], names: Sequence[str] | None, also: str | None) 
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise ConfigError(
-                f"Row {at} is a {type(row).__name__}, which holds no rows that Weirflow can read.",
+                f"Row {at} is {kind_of(row)}, and a list holds no rows that Weirflow can read but dicts.",
                 hint="give a dict for each row",
             )
     found = list(dict.fromkeys(name for row in rows for name in row)) if names is None else list(names)

@@ -58,7 +58,8 @@ def spark_type(type_: pa.DataType, where: str) -> pa.DataType:  # noqa: PLR0911 
 def _nested_type(type_: pa.DataType, where: str) -> pa.DataType:
     if pt.is_dictionary(type_):
         return spark_type(type_.value_type, where)
-    if isinstance(type_, pa.BaseExtensionType):
+    # What pandas has as periods and intervals is more than the numbers they are stored as.
+    if isinstance(type_, pa.BaseExtensionType) and not type_.extension_name.startswith("pandas."):
         return spark_type(type_.storage_type, where)
     if pt.is_map(type_):
         return pa.map_(spark_type(type_.key_type, where), spark_type(type_.item_type, where))

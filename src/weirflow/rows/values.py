@@ -18,7 +18,7 @@ import pyarrow.types as pt
 
 from weirflow.errors import ConfigError
 from weirflow.rows.exact import converter, is_missing
-from weirflow.rows.misfit import Misfit, misfit_error, named
+from weirflow.rows.misfit import Misfit, kind_of, misfit_error, named
 from weirflow.rows.types import spark_type
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def inferred(values: Sequence[Any], name: str) -> pa.DataType:
             try:
                 pa.infer_type([] if is_missing(value) else [value])
             except _ARROW:
-                reason = Misfit(value, f"no type is known for a {type(value).__name__}", "pass schema=")
+                reason = Misfit(value, f"no type is known for {kind_of(value)}", "pass schema=")
                 raise misfit_error(reason, name, row, pa.null()) from error
         raise ConfigError(
             f"The values of column {name!r} are of types that do not go together: {error}",

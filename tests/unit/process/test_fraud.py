@@ -2,6 +2,7 @@
 
 import importlib.util
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def fraud():
 
 
 def payment(account, at, amount):
-    return {"account": account, "at": at, "amount": amount}
+    return {"account": account, "at": datetime.fromtimestamp(at / 1000, UTC), "amount": amount}
 
 
 def story(fraud):
@@ -39,7 +40,7 @@ def test_a_large_payment_soon_after_a_small_one_is_an_alert(fraud):
     test = story(fraud)
     assert test.output == [{"account": "ann", "amount": 700.0, "seconds_after": 30}]
     assert test.sides["harmless"] == [{"account": "bob", "amount": 0.9}]
-    assert [row["amount"] for row in test.sides["late"]] == [999.0]
+    assert test.sides["late"] == [payment("bob", 91_000, 999.0)]
     assert test.stored() == {}
 
 

@@ -340,8 +340,8 @@ class Emits(ProcessFunction):
     ("row", "error", "message"),
     [
         ({"row": {"n": 1, "x": 2}}, UserCodeError, "The output of Emits has no column 'x'"),
-        ({"row": {"n": "one"}}, UserCodeError, "does not fit column 'n' of type int32"),
-        ({"row": {"n": 1 << 40}}, UserCodeError, "does not fit column 'n' of type int32"),
+        ({"row": {"n": "one"}}, UserCodeError, "does not fit column 'n' of type INT"),
+        ({"row": {"n": 1 << 40}}, UserCodeError, "does not fit column 'n' of type INT"),
         ({"row": {"s": "x"}}, UserCodeError, "NULL in column 'n', which is NOT NULL"),
         ({"side": "sid"}, UserCodeError, "no side output 'sid'"),
         ({"state": "one"}, StateTypeError, "'n'"),

@@ -11,7 +11,7 @@ import pyarrow.types as pt
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
-from weirflow.rows.misfit import shown
+from weirflow.rows.misfit import kind_of, shown
 from weirflow.rows.tabular import Columns, columns_of
 from weirflow.rows.types import spark_schema
 
@@ -82,7 +82,7 @@ def read_weights(given: Columns) -> Int64s:
                 raise ConfigError(f"Row {row} has no '{WEIGHT}', and others have.", hint="give every row a weight")
             if isinstance(weight, bool) or not isinstance(weight, int | np.integer):
                 raise ConfigError(
-                    f"Row {row}: the weight {shown(weight)} is a {type(weight).__name__}; weights are ints.",
+                    f"Row {row}: the weight {shown(weight)} is {kind_of(weight)}; weights are ints.",
                     hint="give +1 for a row that is inserted and -1 for one that is retracted",
                 )
     return raw_values(one_array(given.array(WEIGHT, pa.int64())))

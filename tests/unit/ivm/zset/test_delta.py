@@ -115,8 +115,8 @@ REFUSED = {
     "weight in deletes": (lambda: DeltaBatch.from_deletes({"_weight": [1]}), "from_weighted"),
     "weight in changes": (lambda: DeltaBatch.from_changes({"op": ["c"], "_weight": [1]}), "from_weighted"),
     "no weight": (lambda: DeltaBatch.from_weighted({"x": [1]}), "no column '_weight'"),
-    "text weight": (lambda: DeltaBatch.from_weighted({"x": [1], "_weight": ["1"]}), "type string"),
-    "float weight": (lambda: DeltaBatch.from_weighted({"x": [1], "_weight": [1.0]}), "type double"),
+    "text weight": (lambda: DeltaBatch.from_weighted({"x": [1], "_weight": ["1"]}), "the weight '1' is a str"),
+    "float weight": (lambda: DeltaBatch.from_weighted({"x": [1], "_weight": [1.0]}), "the weight 1.0 is a float"),
     "null weight": (lambda: DeltaBatch.from_weighted({"x": [1], "_weight": pa.array([None], pa.int64())}), "NULLs"),
     "no op": (lambda: DeltaBatch.from_changes({"x": [1]}), "no column 'op'"),
     "unknown op": (lambda: DeltaBatch.from_changes({"op": ["upsert"], "x": [1]}), "'upsert'"),
@@ -127,7 +127,7 @@ REFUSED = {
         "'y'",
     ),
     "missing column": (lambda: DeltaBatch.from_inserts({"name": ["ann"]}, schema=TABLE.schema), "'age' is missing"),
-    "wrong type": (lambda: DeltaBatch.from_inserts({"x": ["a"]}, schema=pa.schema([("x", pa.int64())])), "Column 'x'"),
+    "wrong type": (lambda: DeltaBatch.from_inserts({"x": ["a"]}, schema=pa.schema([("x", pa.int64())])), "column 'x'"),
     "too large": (lambda: DeltaBatch.from_inserts([{"x": 300}], schema=pa.schema([("x", pa.int8())])), "'x'"),
     "mixed types": (lambda: DeltaBatch.from_inserts([{"x": 1}, {"x": "a"}]), "schema="),
     "null in not null": (
@@ -136,7 +136,7 @@ REFUSED = {
     ),
     "two columns of one name": (lambda: DeltaBatch.from_inserts(pa.table([[1], [2]], names=["x", "x"])), "named 'x'"),
     "no Spark type": (lambda: DeltaBatch.from_inserts({"x": pa.array([1], pa.time64("us"))}), "time64"),
-    "nanoseconds": (lambda: DeltaBatch.from_inserts({"x": pa.array([1], pa.timestamp("ns"))}), "Column 'x'"),
+    "nanoseconds": (lambda: DeltaBatch.from_inserts({"x": pa.array([1], pa.timestamp("ns"))}), "column 'x'"),
     "not weighted": (lambda: DeltaBatch(TABLE.to_batches()[0]), "last column"),
     "different columns": (
         lambda: DeltaBatch.from_inserts({"x": [1]}) + DeltaBatch.from_inserts({"y": [1]}),
