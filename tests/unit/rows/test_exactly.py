@@ -142,11 +142,22 @@ def same(value, found, kind):
     return type(found) is type(value) and found == value
 
 
+def is_equal(one, other):
+    """Whether both are the same value of the same type."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(is_equal, one, other))
+    if isinstance(one, dict):
+        return is_equal(list(one.values()), list(other.values()))
+    return one == other or (one != one and other != other)  # noqa: PLR0124 - NaN
+
+
 def carried(make, value):
     """What a container has for the value, if it has just this value."""
     try:
         held, back = make(value)
-        same_value = type(back) is type(value) and (back == value or (back != back and value != value))  # noqa: PLR0124
+        same_value = is_equal(back, value)
     except (Exception, pl.exceptions.PanicException):  # noqa: BLE001 - it is about which containers carry which values
         return None
     return held if same_value else None
