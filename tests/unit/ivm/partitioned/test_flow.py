@@ -12,6 +12,7 @@ from weirflow.errors import ColumnNotFound, ConfigError, EngineMissing, FlowErro
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.zset import DeltaBatch
 
 ORDERS = "id BIGINT, customer STRING, amount BIGINT"
 TOTALS = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"
@@ -294,3 +295,23 @@ class Off(FlowEngine):
     def run(self, sql, tables):
         rows = super().run(sql, tables)
         return rows.set_column(1, rows.field(1), pa.array([1000] * rows.num_rows, pa.int64()))
+
+
+@pytest.mark.parametrize(
+    "delta", [[{"id": 1, "_weight": -1}], DeltaBatch.from_deletes([{"id": 1}])], ids=["dict", "delta"]
+)
+def test_a_source_with_a_key_deletes_by_it_and_takes_whole_rows(flow, delta):
+    flow.register_source("people", "id BIGINT, name STRING, age BIGINT NOT NULL", key="id")
+    flow.tick("people", [{"id": 1, "name": "ann", "age": 3}, {"id": 2, "name": "bob", "age": 4}])
+    with pytest.raises(ConfigError, match="Row 0 has no column 'name'"):
+        flow.tick("people", [{"id": 1}])
+    with pytest.raises(ConfigError, match=r"Row 0: .* does not fit column 'age'"):
+        flow.tick("people", [{"id": 1, "name": "ann", "age": 3.5}])
+    flow.tick("people", delta)
+    assert flow.snapshot("people").to_pylist() == [{"id": 2, "name": "bob", "age": 4}]
+
+
+def test_columns_of_a_source_can_be_told_apart(flow):
+    for columns in ("a BIGINT, A BIGINT", "_weight BIGINT"):
+        with pytest.raises(ConfigError, match=r"cannot tell apart|the name of the weights"):
+            flow.register_source("odd", columns)
