@@ -23,6 +23,7 @@ from weirflow.ivm.partitioned.explain import explain_stages
 from weirflow.ivm.partitioned.moving import CountRows, ReadRows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.ivm.zset.ingest import read_table
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.types import one_of
 
@@ -85,7 +86,7 @@ class PartitionedReading(PartitionedCore, Sinking):
 
         It may also read ``tables``, by their names, which go before those of sources and views.
         """
-        given = tables or {}
+        given = {name: read_table(data) for name, data in (tables or {}).items()}
         with self._lock:
             self._require_open()
             self._define()
