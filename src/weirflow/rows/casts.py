@@ -7,7 +7,7 @@ one goes value by value.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -129,7 +129,6 @@ def _one_by_one(array: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chun
     convert = converter(kind)
     parts = []
     row = 0
-    value: Any = None
     try:
         for part in _slices(array):
             converted = []

@@ -29,6 +29,14 @@ _MICROSECOND = timedelta(microseconds=1)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _WHOLE = {pa.float64(): 2**53, pa.float32(): 2**24}
 _NAT = np.iinfo(np.int64).min
+_NUMBERS = frozenset({int, float, Decimal})
+_BOOLEANS = (bool, np.bool_)
+_NUMPY_TIMES = (np.datetime64, np.timedelta64)
+_BYTES = (bytes, bytearray, memoryview)
+_TEXTS = (str, *_BYTES)
+
+PLAIN = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, timedelta, list, tuple, dict, type(None)})
+"""Types of Python's own, none of whose values is missing but None."""
 
 
 @lru_cache(maxsize=1024)
@@ -40,9 +48,12 @@ def converter(kind: pa.DataType) -> Converter:
         if value is None:
             return None
         try:
-            if isinstance(value, pa.Scalar):
-                value = value.as_py()
-            return None if is_missing(value) else convert(value)
+            if type(value) not in PLAIN:
+                if isinstance(value, pa.Scalar):
+                    value = value.as_py()
+                if is_missing(value):
+                    return None
+            return convert(value)
         except (Misfit, MemoryError):
             raise
         except RecursionError:
@@ -58,7 +69,7 @@ def is_missing(value: Any) -> bool:
     """Whether a value is None, ``pandas.NA``, ``pandas.NaT`` or a NaT of NumPy; NaN is a number."""
     if value is None:
         return True
-    if isinstance(value, np.datetime64 | np.timedelta64):
+    if isinstance(value, _NUMPY_TIMES):
         return bool(np.isnat(value))
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
@@ -87,7 +98,9 @@ def _converter(kind: pa.DataType) -> Converter:  # noqa: PLR0911 - one return fo
 
 def _number(value: Any, wanted: str) -> int | float | Decimal:
     """The value as one of Python's own numbers."""
-    if isinstance(value, bool | np.bool_):
+    if type(value) in _NUMBERS:
+        return value  # type: ignore[no-any-return]  # it is one of them
+    if isinstance(value, _BOOLEANS):
         raise Misfit(value, "it is a boolean", wanted)
     if isinstance(value, int):
         return int.__pos__(value)
@@ -206,7 +219,7 @@ def _trimmed(number: Decimal) -> Decimal:
 
 
 def _boolean(value: Any) -> bool:
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, _BOOLEANS):
         return bool(value)
     raise Misfit(value, f"it is {kind_of(value)}, not a boolean", "give True, False or None")
 
@@ -223,7 +236,7 @@ def _string(value: Any) -> str:
 
 
 def _binary(value: Any) -> bytes:
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, _BYTES):
         return bytes(value)
     raise Misfit(value, f"it is {kind_of(value)}, not bytes", "give bytes; a str has to be encoded")
 
@@ -265,7 +278,7 @@ def _moment(value: Any) -> int:
         offset = value.utcoffset()
         if offset is not None:
             return _micros_of(value) - offset // _MICROSECOND
-    elif not isinstance(value, date | np.datetime64):
+    elif not isinstance(value, (date, np.datetime64)):
         raise Misfit(value, f"it is {kind_of(value)}, not a datetime", "give a datetime with tzinfo")
     raise Misfit(
         value, "it has no zone", "give it one, such as datetime(..., tzinfo=UTC), or declare the column TIMESTAMP_NTZ"
@@ -388,7 +401,7 @@ def _pair(pair: Any) -> tuple[Any, Any]:
         pair = pair.as_py()
     if isinstance(pair, Mapping) and pair.keys() == {"key", "value"}:
         return pair["key"], pair["value"]
-    if isinstance(pair, tuple | list) and len(pair) == 2:  # noqa: PLR2004 - key and value
+    if isinstance(pair, (tuple, list)) and len(pair) == 2:  # noqa: PLR2004 - key and value
         return pair[0], pair[1]
     raise Misfit(pair, "it is no pair of a key and a value", "give a dict")
 
@@ -396,9 +409,9 @@ def _pair(pair: Any) -> tuple[Any, Any]:
 def _elements(value: Any, what: str, hint: str) -> Sequence[Any]:
     if isinstance(value, np.ndarray) and value.ndim:
         return list(value)
-    if isinstance(value, pa.Array | pa.ChunkedArray):
+    if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return list(value)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+    if isinstance(value, Sequence) and not isinstance(value, _TEXTS):
         return value
     raise Misfit(value, f"it is {kind_of(value)}, not {what}", hint)
 

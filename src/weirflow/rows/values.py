@@ -12,12 +12,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from weirflow.errors import ConfigError
-from weirflow.rows.exact import converter, is_missing
+from weirflow.rows.exact import PLAIN, converter, is_missing
 from weirflow.rows.misfit import Misfit, kind_of, misfit_error, named
 from weirflow.rows.types import spark_type
 
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _NONE = type(None)
-_INT = frozenset({int, _NONE})
+# Unsigned integers of 64 bits are left out: pyarrow wraps them on their way to floats.
+_INT: frozenset[type] = frozenset({int, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, _NONE})
+_FLOAT: frozenset[type] = frozenset({float, np.float16, np.float32, np.float64, *_INT})
 _SURE: dict[pa.DataType, frozenset[type]] = {
     pa.bool_(): frozenset({bool, _NONE}),
     pa.int8(): _INT,
     pa.int16(): _INT,
     pa.int32(): _INT,
     pa.int64(): _INT,
-    pa.float32(): frozenset({float, int, _NONE}),
-    pa.float64(): frozenset({float, int, _NONE}),
+    pa.float32(): _FLOAT,
+    pa.float64(): _FLOAT,
     pa.string(): frozenset({str, _NONE}),
     pa.binary(): frozenset({bytes, _NONE}),
     pa.date32(): frozenset({date, _NONE}),
@@ -45,7 +48,6 @@ _DATETIME = frozenset({datetime, _NONE})
 _ZONES = frozenset({ZoneInfo, timezone})
 _LIST = frozenset({list, tuple, _NONE})
 _DICT = frozenset({dict, _NONE})
-_PLAIN = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, timedelta, list, tuple, dict, _NONE})
 _SECOND = timedelta(seconds=1)
 
 _ARROW = (pa.ArrowException, OverflowError, TypeError, ValueError)
@@ -76,7 +78,7 @@ def column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
 def inferred(values: Sequence[Any], name: str) -> pa.DataType:
     """The type of Spark's for values whose type nobody says; ``ConfigError`` if there is none."""
     plain = values
-    if not set(map(type, values)) <= _PLAIN:
+    if not set(map(type, values)) <= PLAIN:
         plain = [value for value in values if not is_missing(value)]
     try:
         kind = pa.infer_type(plain)

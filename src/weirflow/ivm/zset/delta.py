@@ -73,7 +73,10 @@ class DeltaBatch:
 
     @classmethod
     def from_deletes(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """Every row of ``data`` retracted once; otherwise as ``from_inserts``."""
+        """Every row of ``data`` retracted once; otherwise as ``from_inserts``.
+
+        For a source with a key, rows may have the columns of the key alone.
+        """
         return cls._uniform(data, schema, -1)
 
     @classmethod

@@ -184,6 +184,7 @@ REFUSED = [
     ("BIGINT", NOON, "a datetime"),
     ("TINYINT", 128, "not between -128 and 127"),
     ("DOUBLE", 2**53 + 1, "9007199254740993"),
+    ("DOUBLE", np.uint64(2**64 - 1), "does not hold every int"),
     ("DOUBLE", 10**400, "does not hold every int"),
     ("DOUBLE", True, "a boolean"),
     ("DOUBLE", Decimal("0.1"), "would be rounded"),
