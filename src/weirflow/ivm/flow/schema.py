@@ -50,8 +50,6 @@ def require_source_names(schema: pa.Schema, source: str) -> None:
 def _require_distinct(names: Sequence[str], what: str, parts: str) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        if not name:
-            raise ConfigError(f"{what} has {parts} without a name.", hint="give each a name")
         if name.casefold() in seen:
             raise ConfigError(
                 f"{what} has {parts} {seen[name.casefold()]!r} and {name!r}, which SQL cannot tell apart.",

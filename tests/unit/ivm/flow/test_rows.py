@@ -511,7 +511,6 @@ def test_tables_of_a_query_are_rows_like_others():
         ("s ARRAY<STRUCT<p: STRUCT<a: INT, A: INT>>>", "The column 's.p' of the source 't' has fields"),
         ("", "no columns"),
         (pa.schema([]), "no columns"),
-        (pa.schema([("", pa.int64())]), "without a name"),
         ([{"x": 1, "X": 2}], "cannot tell apart"),
     ],
 )
@@ -522,7 +521,7 @@ def test_columns_that_cannot_be_told_apart_are_refused_when_they_are_declared(sc
     flow.register_source("t", "x BIGINT")
 
 
-@pytest.mark.parametrize("name", ["a b", "a.b", "a`b", "a\nb", "a\0b", "é", " ", "1", "select", "a,b;c{}()=", "🦆"])
+@pytest.mark.parametrize("name", ["", "a b", "a.b", "a`b", "a\nb", "a\0b", "é", " ", "1", "select", "a,b;c{}()=", "🦆"])
 def test_columns_may_have_any_name_that_spark_allows(name):
     flow = flow_of(pa.schema([(name, pa.int64())]))
     flow.register_view("v", "SELECT `{}` AS x FROM t".format(name.replace("`", "``")))
