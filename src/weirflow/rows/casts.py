@@ -65,10 +65,11 @@ def _repeats_keys(array: pa.Array) -> bool:
     """Whether a map may have a key twice; only maps of plain keys are known not to."""
     entries = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
     keys = pc.struct_field(pc.list_flatten(entries), 0)
-    if pt.is_nested(keys.type):
-        return True
     pairs = pa.table({"row": pc.list_parent_indices(entries), "key": keys})
-    return len(pairs.group_by(["row", "key"]).aggregate([])) < len(pairs)
+    try:
+        return len(pairs.group_by(["row", "key"]).aggregate([])) < len(pairs)
+    except pa.ArrowNotImplementedError:
+        return True
 
 
 def _plain(array: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

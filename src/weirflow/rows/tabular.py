@@ -83,6 +83,13 @@ def columns_of(data: Any, names: Sequence[str] | None = None, also: str | None =
     return _of_table(_table(data))
 
 
+def rereadable(data: Any) -> Any:
+    """The data, as something that can be read more than once: a reader or another's stream may be gone then."""
+    if isinstance(data, Sequence | Mapping) or _is_pandas(data, "DataFrame"):
+        return data
+    return _table(data)
+
+
 def _table(data: Any) -> pa.Table:
     if isinstance(data, pa.Table):
         return data

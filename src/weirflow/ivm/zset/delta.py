@@ -15,7 +15,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.ingest import WEIGHT, made_table, read_table, read_weights, without
 from weirflow.ivm.zset.rows import consolidate
-from weirflow.rows.tabular import Columns, columns_of
+from weirflow.rows.tabular import Columns, columns_of, rereadable
 from weirflow.rows.types import spark_schema
 
 if TYPE_CHECKING:
@@ -85,10 +85,11 @@ class DeltaBatch:
 
         For a source with a key, ``old`` may have the columns of the key alone; ``new`` has all columns.
         """
-        if schema is None:
-            schema = _common_schema(old, new)
-        _require_complete(new, schema)
-        return cls.of_batch(schema, Batch.of_arrow(_padded(old, schema), -1)) + cls.from_inserts(new, schema=schema)
+        old, new = rereadable(old), rereadable(new)
+        columns = _common_schema(old, new) if schema is None else spark_schema(schema)
+        _require_complete(new, columns)
+        retracted = Batch.of_arrow(_padded(old, columns), -1)
+        return cls.of_batch(columns, retracted) + cls.from_inserts(new, schema=columns)
 
     @classmethod
     def from_weighted(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:

@@ -409,6 +409,18 @@ def test_updates_of_a_source_with_a_key_name_the_old_rows_by_it():
     assert rows(flow) == [{"id": 1, "name": "eve", "age": 5}, {**BOB, "id": 3}]
 
 
+def test_updates_may_be_read_but_once():
+    def reader(*rows):
+        return pa.Table.from_pylist(list(rows)).to_reader()
+
+    schema = pa.schema([("id", pa.int64()), ("name", pa.large_string()), ("age", pa.uint8())])
+    for options in ({}, {"schema": schema}):
+        delta = DeltaBatch.from_updates(reader({"id": 1}), reader({**ANN, "age": 31}), **options)
+        flow = people()
+        flow.tick("t", delta)
+        assert rows(flow) == [{**ANN, "age": 31}, BOB]
+
+
 def test_updates_have_all_columns_and_types_of_both():
     with pytest.raises(ConfigError, match="Row 0 of the new rows has no column 'name'"):
         DeltaBatch.from_updates([{"id": 1, "name": "ann"}], [{"id": 1}])
