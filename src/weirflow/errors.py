@@ -26,6 +26,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── StreamNotFound          STREAM_NOT_FOUND         no streaming query has this name or id
     │   ├── SqlTypeError            SQL_TYPE                 types do not fit
     │   ├── DataError               DATA_ERROR               a row broke a rule: overflow, division by zero, bad cast
+    │   │   └── ResultTooLarge      RESULT_TOO_LARGE         an expression or join would make more than fits in memory
     │   └── UserCodeError           USER_CODE_FAILED         a Python function that was given to be run raised
     ├── OperationError
     │   ├── OperationCancelled      OPERATION_CANCELLED
@@ -34,6 +35,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     ├── FlowError                   FLOW_FAILED              a flow cannot do what it was asked now
     │   ├── TickPending             TICK_PENDING             a failed tick waits to be retried or discarded
     │   ├── FlowReentered           FLOW_REENTERED           a function that a tick calls would tick the same flow
+    │   ├── TickTimeout             TICK_TIMEOUT             a tick did not finish in time; nothing has changed
     │   ├── WatchOverflow           WATCH_OVERFLOW           a reader of deltas fell too far behind
     │   ├── HistoryGone             HISTORY_GONE             deltas of an epoch are not kept any more
     │   ├── SinkFailed              SINK_FAILED              a sink could not write; its deltas are kept
@@ -281,6 +283,12 @@ class DataError(QueryError):
     code = "DATA_ERROR"
 
 
+class ResultTooLarge(DataError):
+    """An expression, a generator or a join would make more at once than is allowed or fits; none of it was made."""
+
+    code = "RESULT_TOO_LARGE"
+
+
 class UserCodeError(QueryError):
     """A Python function raised that Spark ran (a UDF, mapInArrow, ...), or a process function.
 
@@ -338,6 +346,12 @@ class FlowReentered(FlowError):
     """A sink's function or a callback, which a tick calls, would tick, change or close the flow that calls it."""
 
     code = "FLOW_REENTERED"
+
+
+class TickTimeout(FlowError):
+    """A tick did not finish by its deadline. Nothing has changed, and its delta is kept as after every failed tick."""
+
+    code = "TICK_TIMEOUT"
 
 
 class WatchOverflow(FlowError):

@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.errors import OperationCancelled, OperationTimeout, OperationUnknown, UnsupportedError
+from weirflow.ivm.kernel.deadline import check, remaining
 from weirflow.session.followed import Followed
 from weirflow.session.operation import Operation, Submitted
 from weirflow.types import OperationState
@@ -182,6 +183,18 @@ class Operations:
                 )
         result: T = operation.result()
         return result
+
+    def run_for_tick(self, description: str, call: Callable[[], T]) -> T:
+        """As ``run``, for work of a tick: if the tick has a deadline, stopped then, with ``TickTimeout``."""
+        check()
+        seconds = remaining()
+        if seconds is None:
+            return self.run(description, call)
+        try:
+            return self.run_with_timeout(description, call, seconds)
+        except OperationTimeout:
+            check()
+            raise
 
     @contextlib.contextmanager
     def _tracked(self, operation: Operation) -> Iterator[None]:

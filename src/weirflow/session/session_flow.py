@@ -25,7 +25,10 @@ class SessionFlow(FedFlow, IncrementalFlow):
 
     def __init__(self, session: Session, name: str, **options: Any) -> None:
         self._session = session
-        engine = SparkRecompute(lambda: session.spark.newSession(), session.operations.run)  # noqa: PLW0108 - starts Spark
+        engine = SparkRecompute(
+            lambda: session.spark.newSession(),  # noqa: PLW0108 - starts Spark
+            session.operations.run_for_tick,
+        )
         super().__init__(name, engine=engine, **options)
         self._feeds = Feeds(session, self)
 

@@ -29,8 +29,8 @@ class SparkStages:
 
         self._session = session
         self._own: list[Any] = []
-        self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run)
-        self._recompute = SparkRecompute(self._open, session.operations.run)
+        self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run_for_tick)
+        self._recompute = SparkRecompute(self._open, session.operations.run_for_tick)
 
     @property
     def runs(self) -> str:
@@ -78,7 +78,7 @@ class SparkStages:
 
     def table(self, frame: Any) -> pa.Table:
         """See ``StageExecutor``."""
-        result = self._session.operations.run("run a query", frame.toArrow)
+        result = self._session.operations.run_for_tick("run a query", frame.toArrow)
         return result.cast(as_views_have_it(result.schema))
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.circuit.fingerprint import fingerprint
+from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
@@ -250,7 +251,11 @@ def advance(nodes: Sequence[Node], sources: Mapping[int, Frontier]) -> None:
 
 
 def stepped(operator: Operator, inputs: Sequence[Batch]) -> Batch:
-    """The operator's output; rows that come and go within the tick are not there, so they cannot fail it."""
+    """The operator's output; rows that come and go within the tick are not there, so they cannot fail it.
+
+    ``TickTimeout`` if the deadline has passed.
+    """
+    check()
     try:
         return operator.step(inputs)
     except DataError:

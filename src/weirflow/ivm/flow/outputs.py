@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weirflow.ivm.flow.history import History
 from weirflow.ivm.flow.telling import Telling
 from weirflow.ivm.flow.watch import OverflowPolicy, Watch
+from weirflow.ivm.kernel.deadline import soonest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -122,8 +123,11 @@ class Outputs:
             return {watch.view for watch in self._watches} | set(self._callbacks)
 
     def await_room(self, changed: Mapping[str, Batch | None]) -> None:
-        """Wait until every watch of these views that holds ticks back has room; ``FlowError`` if that takes long."""
-        deadline = time.monotonic() + _ROOM_SECONDS
+        """Wait until every watch of these views that holds ticks back has room; ``FlowError`` if that takes long.
+
+        ``TickTimeout`` if the tick has less time than that.
+        """
+        deadline = soonest(time.monotonic() + _ROOM_SECONDS)
         for watch in self._watching(changed):
             watch.await_room(deadline)
 

@@ -14,6 +14,7 @@ from weirflow.ivm.flow.refusals import tick_pending
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import Committed
+from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
@@ -28,7 +29,14 @@ if TYPE_CHECKING:
 class Ticking(FlowCore):
     """How deltas come in."""
 
-    def tick(self, source: str | Mapping[str, Any], delta: Any = None, *, token: str | None = None) -> StepSummary:
+    def tick(
+        self,
+        source: str | Mapping[str, Any],
+        delta: Any = None,
+        *,
+        token: str | None = None,
+        timeout: float | None = None,
+    ) -> StepSummary:
         """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
 
         A delta is a ``DeltaBatch``, or rows (Arrow, pandas, Polars, dicts) that are inserted, or upserted where the
@@ -39,15 +47,24 @@ class Ticking(FlowCore):
             source: the source's name, or a mapping of names to deltas.
             delta: the delta, unless ``source`` is a mapping.
             token: names the tick, in 256 characters at most; does nothing if one of the last 100,000 ticks had it.
+            timeout: the seconds it may take until its changes are known; None for any time.
 
         Raises:
             DataError: a row breaks a rule of a view, or a retracted row is not there.
+            TickTimeout: the time is over.
             ConfigError: the delta does not fit the source's schema.
             TickPending: an earlier tick failed and waits.
         """
-        return self._tick(source, delta, token=token)
+        return self._tick(source, delta, token=token, deadline=Deadline(timeout))
 
-    def feed(self, source: str | Mapping[str, Any], delta: Any = None, *, position: Position) -> StepSummary:
+    def feed(
+        self,
+        source: str | Mapping[str, Any],
+        delta: Any = None,
+        *,
+        position: Position,
+        timeout: float | None = None,
+    ) -> StepSummary:
         """A tick from a stream that can bring its deltas again; the flow remembers where the stream is.
 
         A delta from the position where the stream already is does nothing. One that fails is not kept.
@@ -55,6 +72,7 @@ class Ticking(FlowCore):
         Raises:
             StreamConflict: another stream was attached under this name before.
         """
+        deadline = Deadline(timeout)
         with self._ticks:
             with self._lock:
                 self._require_open()
@@ -65,7 +83,7 @@ class Ticking(FlowCore):
             others = self.pending
             failpoint("feed.before_tick")
             try:
-                summary = self._tick(source, delta, position=position)
+                summary = self._tick(source, delta, position=position, deadline=deadline)
             except BaseException:
                 if not others:
                     self.discard()
@@ -79,19 +97,20 @@ class Ticking(FlowCore):
             found = self._state.positions.get(stream)
             return found and found[0]
 
-    def load(self, source: str, data: Any, *, token: str | None = None) -> StepSummary:
+    def load(self, source: str, data: Any, *, token: str | None = None, timeout: float | None = None) -> StepSummary:
         """Insert (or upsert) a table of rows as one tick; made for millions of them."""
-        return self.tick(source, data, token=token)
+        return self.tick(source, data, token=token, timeout=timeout)
 
-    def retry(self) -> StepSummary:
-        """Run the tick that failed again."""
+    def retry(self, *, timeout: float | None = None) -> StepSummary:
+        """Run the tick that failed again, in so many seconds if a timeout is given."""
+        deadline = Deadline(timeout)
         with self._ticks:
             with self._lock:
                 self._require_open()
                 pending = self._pending
                 if pending is None:
                     raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
-            return self._measured(lambda: pending, time.perf_counter())
+            return self._measured(lambda: pending, time.perf_counter(), deadline)
 
     def discard(self) -> None:
         """Give up the tick that failed: its delta never happened. Does nothing without one."""
@@ -116,6 +135,7 @@ class Ticking(FlowCore):
         *,
         token: str | None = None,
         position: Position | None = None,
+        deadline: Deadline,
     ) -> StepSummary:
         started = time.perf_counter()
         deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
@@ -134,16 +154,16 @@ class Ticking(FlowCore):
                 changes = {name: self._state.input(name).read(data) for name, data in deltas.items()}
                 return Pending(changes, token, position)
 
-            return self._measured(read, started)
+            return self._measured(read, started, deadline)
 
-    def _measured(self, pending: Callable[[], Pending], started: float) -> StepSummary:
+    def _measured(self, pending: Callable[[], Pending], started: float, deadline: Deadline) -> StepSummary:
         try:
-            return self._run(pending, started)
+            return self._run(pending, started, deadline)
         except BaseException:
             self._metrics.tick_failed()
             raise
 
-    def _run(self, read: Callable[[], Pending], started: float) -> StepSummary:
+    def _run(self, read: Callable[[], Pending], started: float, deadline: Deadline) -> StepSummary:
         """Step, wait for readers, commit; whatever raises before that leaves all as it was, and the tick pending."""
         with self._lock:
             self._sinks.before_tick()
@@ -151,9 +171,11 @@ class Ticking(FlowCore):
             self._pending = pending
             changes = pending.changes
             failpoint("tick.before_step")
-            outputs = self._state.step(changes)
+            with deadline:
+                outputs = self._state.step(changes)
             outputs |= {f"{name}{LATE}": one.late for name, one in changes.items() if len(one.late)}
-        self._outputs.await_room(outputs)
+        with deadline:
+            self._outputs.await_room(outputs)
         with self._lock:
             self._require_open()
             self._commit(pending, outputs)

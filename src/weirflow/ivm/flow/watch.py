@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from weirflow.errors import ConfigError, FlowError, WatchOverflow
+from weirflow.ivm.kernel.deadline import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -139,6 +140,7 @@ class Watch:
                 lambda: len(self._items) < self._capacity or self._closed, deadline - time.monotonic()
             )
         if not room:
+            check()
             raise FlowError(
                 f"A reader of {self.view!r} has not made room for the next delta in time.",
                 hint="read the watch in another thread, give it more capacity, or use the policy 'fail'",

@@ -64,17 +64,25 @@ class Arrangement(Spined):
             return
         self._spine.insert(batch.columns, np.ascontiguousarray(batch.weights).reshape(-1, 1))
 
-    def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False, count: int | None = None) -> Matches:
+    def probe(
+        self,
+        keys: Sequence[pa.Array],
+        *,
+        consolidated: bool = False,
+        count: int | None = None,
+        most: int | None = None,
+    ) -> Matches:
         """All stored rows whose key equals that of a probe row. The order of matches is unspecified.
 
         The same row may be found several times with weights that are to be added, unless ``consolidated``. Without
-        key columns every stored row matches each of ``count`` (default 1) probe rows.
+        key columns every stored row matches each of ``count`` (default 1) probe rows. ``TooManyPairs`` if there may be
+        more than ``most`` matches.
         """
         runs = self._spine.runs
         hits = []
         if runs:
             needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
-            hits = needles.candidates(runs)
+            hits = needles.candidates(runs, most)
         if not hits:
             return Matches(np.empty(0, np.int64), Batch.empty(self.types))
         probe = np.concatenate([probe for _, probe, _ in hits])

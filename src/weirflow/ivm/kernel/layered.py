@@ -42,11 +42,18 @@ class LayeredArrangement(Arrangement):
         self._inserted.append(batch)
         self._both = Arrangement(self.types, self.key_count, runs=(*self.runs, *self._layer.runs))
 
-    def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False, count: int | None = None) -> Matches:
+    def probe(
+        self,
+        keys: Sequence[pa.Array],
+        *,
+        consolidated: bool = False,
+        count: int | None = None,
+        most: int | None = None,
+    ) -> Matches:
         """See ``Arrangement``; rows of the layer are found too."""
         if not self._inserted:
-            return super().probe(keys, consolidated=consolidated, count=count)
-        return self._both.probe(keys, consolidated=consolidated, count=count)
+            return super().probe(keys, consolidated=consolidated, count=count, most=most)
+        return self._both.probe(keys, consolidated=consolidated, count=count, most=most)
 
     def probe_stored(self, keys: Sequence[pa.Array]) -> Matches:
         """The rows that were there before the tick, each once."""

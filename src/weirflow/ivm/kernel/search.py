@@ -29,6 +29,18 @@ _SMALL_RUN = 1 << 16
 """Such a run stays in the processor's cache: many needles need not be sorted for it."""
 
 
+class TooManyPairs(Exception):
+    """A search finds more pairs than was asked for.
+
+    Attributes:
+        pairs: how many.
+    """
+
+    def __init__(self, pairs: int) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
 class Needles:
     """Probe rows prepared for a search in several runs.
 
@@ -83,16 +95,22 @@ class Needles:
     def _upper(self, codes: UInt64s) -> UInt64s:
         return codes & ~self._span if self._span else codes
 
-    def candidates(self, runs: Iterable[Run]) -> Hits:
-        """(run, probe rows, positions in the run) of all pairs whose codes fit, for each run that has any."""
+    def candidates(self, runs: Iterable[Run], most: int | None = None) -> Hits:
+        """(run, probe rows, positions in the run) of all pairs whose codes fit, for each run that has any.
+
+        ``TooManyPairs`` if these are more than ``most``, before they are made.
+        """
+        found = [(run, *self.ranges(run)) for run in runs]
+        if most is not None and (pairs := sum(int(length.sum()) for *_, length in found)) > most:
+            raise TooManyPairs(pairs)
         hits: Hits = []
-        for run in runs:
-            probe, position, length = self.ranges(run)
+        for run, probe, position, length in found:
             if len(probe) == 0:
                 continue
             if length.max() > 1:
-                probe, position = probe.repeat(length), expand_ranges(position, length)
-            hits.append((run, probe, position))
+                hits.append((run, probe.repeat(length), expand_ranges(position, length)))
+            else:
+                hits.append((run, probe, position))
         return hits
 
     def matches(self, runs: Iterable[Run]) -> Hits:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.kernel.bounds import require_memory, row_bytes
 from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.ivm.kernel.frontier import least
 from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.operators.pairs import met
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from weirflow.ivm.kernel.expressions.compile import Evaluator
     from weirflow.ivm.kernel.frontier import Frontier
@@ -58,19 +60,33 @@ class Join(Operator):
         """See ``Operator``."""
         left, right = deltas
         keys = self.left.key_count
-        parts = []
+        parts: list[Batch] = []
         if len(left):
-            parts.append(self._joined(left, self.right.arrangement.probe(left.columns[:keys], count=len(left))))
+            self._join(left, self.right.arrangement, self._joined, parts)
         if len(right):
-            parts.append(
-                self._joined_reversed(right, self.left.arrangement.probe(right.columns[:keys], count=len(right)))
-            )
+            self._join(right, self.left.arrangement, self._joined_reversed, parts)
         if len(left) and len(right):
             new = Arrangement(self.right.types, keys)
             new.insert(right)
-            parts.append(self._joined(left, new.probe(left.columns[:keys], count=len(left))))
-        present = [part for part in parts if len(part)]
-        return Batch.concat(present) if present else self.nothing
+            self._join(left, new, self._joined, parts)
+        return Batch.concat(parts) if parts else self.nothing
+
+    def _join(
+        self, rows: Batch, side: Arrangement, joined: Callable[[Batch, Matches], Batch], parts: list[Batch]
+    ) -> None:
+        """Append the pairs of rows with one side; ``ResultTooLarge`` rather than run out of memory."""
+        made = 0
+        for part in met(rows, side, self._require_memory if self._residual is None else None):
+            pairs = joined(part.rows, part.matches)
+            if not len(pairs):
+                continue
+            parts.append(pairs)
+            made += len(pairs)
+            if len(part.rows) < len(rows):
+                self._require_memory(made)  # once more, to put the slices together
+
+    def _require_memory(self, pairs: int) -> None:
+        require_memory(pairs * row_bytes(self.types), f"A join that makes {pairs:,} rows at once")
 
     def _joined(self, left: Batch, matches: Matches) -> Batch:
         return self._combined(left, matches.probe_index, matches.batch, None)

@@ -14,6 +14,7 @@ import numpy as np
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.operators.pairs import met
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
@@ -78,12 +79,11 @@ class Match(Operator):
 
     def _matches(self, left: Batch, side: Arrangement) -> np.ndarray:
         counts = np.zeros(len(left), np.int64)
-        keys = left.columns[: self.left.key_count]
-        matches = side.probe(keys, count=len(left))
-        weights = matches.batch.weights
-        if self._residual is not None and len(weights):
-            pairs = left.take(matches.probe_index)
-            met = self._residual((*pairs.columns, *matches.batch.columns), len(weights))
-            weights = np.where(true_rows(met), weights, 0)
-        np.add.at(counts, matches.probe_index, weights)
+        for start, part, matches in met(left, side):
+            weights = matches.batch.weights
+            if self._residual is not None and len(weights):
+                pairs = part.take(matches.probe_index)
+                true = true_rows(self._residual((*pairs.columns, *matches.batch.columns), len(weights)))
+                weights = np.where(true, weights, 0)
+            np.add.at(counts, matches.probe_index + start, weights)
         return counts

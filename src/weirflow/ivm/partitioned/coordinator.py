@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from weirflow.ivm.durability.records import DefineView
+    from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.partitioned.executor import StageExecutor
     from weirflow.ivm.partitioned.jobs import Deltas, Stepped
     from weirflow.ivm.partitioned.reports import RowsRef, ShardReport
@@ -204,17 +205,19 @@ class Coordinator:
         """Finish what is done in the background."""
         self._chores.shutdown()
 
-    def tick(self) -> Ticked:
+    def tick(self, deadline: Deadline) -> Ticked:
         """Run the tick that was begun and commit it.
 
         Raises:
             DataError: a row breaks a rule; the tick stays begun.
+            TickTimeout: its jobs are not done by the deadline; the tick stays begun.
             LeaseLost: another coordinator has taken over.
         """
         pending = self.pending
         assert pending is not None
         self._require_leader()
-        stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
+        with deadline:
+            stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
         self._await_written()
         ticked = self._commit_tick(stepped, pending.epoch, **self._remembered(pending))
         self.pending = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from weirflow.errors import DataError, StorageError, WeirflowError
+from weirflow.errors import DataError, ResultTooLarge, StorageError, WeirflowError
 from weirflow.ivm.durability.manifest import Pack, RunRef
 
 StateRefs = list[list[RunRef]]
@@ -35,8 +35,9 @@ class Failure(msgspec.Struct, frozen=True):
 
     def error(self) -> WeirflowError:
         """The error to raise."""
-        if self.code == DataError.code:
-            return DataError(self.message, hint=self.hint)
+        for kind in (DataError, ResultTooLarge):
+            if self.code == kind.code:
+                return kind(self.message, hint=self.hint)
         return StorageError(self.message, uri=self.uri, hint=self.hint)
 
 

@@ -12,6 +12,7 @@ from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.refusals import no_source, other_stream, require_token
 from weirflow.ivm.flow.source import LATE, digest_of
 from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.moving import SplitRows, decode_moved, reader, split
 
@@ -26,26 +27,45 @@ _INLINE = 1 << 20
 class PartitionedTicking(PartitionedCore):
     """How deltas come in."""
 
-    def tick(self, source: str | Mapping[str, Any], delta: Any = None, *, token: str | None = None) -> StepSummary:
+    def tick(
+        self,
+        source: str | Mapping[str, Any],
+        delta: Any = None,
+        *,
+        token: str | None = None,
+        timeout: float | None = None,
+    ) -> StepSummary:
         """Apply a delta to a source, or to several at once, and bring every view to the new epoch.
 
         A delta is what ``IncrementalFlow.tick`` takes, or a Spark frame of any size: its rows go from executor to
         executor. Of a frame, rows have no order, so for a source with a key it may hold each key once.
 
+        When ``timeout`` seconds are over, its job is cancelled. What a frame takes to be read counts too, but is not
+        cut short.
+
         Raises:
             DataError: a row breaks a rule of a view, or a retracted row is not there; ``retry`` or ``discard``.
+            TickTimeout: the time is over; ``retry`` or ``discard``.
             ConfigError: the delta does not fit the source's schema.
             TickPending: an earlier tick failed and waits.
             LeaseLost: another process coordinates the flow now.
         """
-        return self._tick(source, delta, token=token)
+        return self._tick(source, delta, token=token, deadline=Deadline(timeout))
 
-    def load(self, source: str, data: Any, *, token: str | None = None) -> StepSummary:
+    def load(self, source: str, data: Any, *, token: str | None = None, timeout: float | None = None) -> StepSummary:
         """Insert (or upsert) a table of rows as one tick; made for millions of them."""
-        return self.tick(source, data, token=token)
+        return self.tick(source, data, token=token, timeout=timeout)
 
-    def feed(self, source: str | Mapping[str, Any], delta: Any = None, *, position: Position) -> StepSummary:
+    def feed(
+        self,
+        source: str | Mapping[str, Any],
+        delta: Any = None,
+        *,
+        position: Position,
+        timeout: float | None = None,
+    ) -> StepSummary:
         """A tick from a stream that can bring its deltas again; see ``IncrementalFlow.feed``."""
+        deadline = Deadline(timeout)
         with self._lock:
             self._require_open()
             last = self._coordinator.commit.positions.get(position.stream)
@@ -56,7 +76,7 @@ class PartitionedTicking(PartitionedCore):
                 return StepSummary(last[2], 0, 0, 0.0, replayed=True)
             others = self.pending
             try:
-                return self._tick(source, delta, position=position)
+                return self._tick(source, delta, position=position, deadline=deadline)
             except BaseException:
                 if not others:
                     self.discard()
@@ -67,14 +87,15 @@ class PartitionedTicking(PartitionedCore):
         found = self._coordinator.commit.positions.get(stream)
         return None if found is None else Position(stream, found[0], found[1])
 
-    def retry(self) -> StepSummary:
-        """Run the tick that failed again."""
+    def retry(self, *, timeout: float | None = None) -> StepSummary:
+        """Run the tick that failed again, in so many seconds if a timeout is given."""
+        deadline = Deadline(timeout)
         with self._lock:
             self._require_open()
             if self._coordinator.pending is None:
                 raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
             self._sinks.before_tick()
-            return self._run(time.perf_counter())
+            return self._run(time.perf_counter(), deadline)
 
     def discard(self) -> None:
         """Give up the tick that failed: its delta never happened. Does nothing without one."""
@@ -95,6 +116,7 @@ class PartitionedTicking(PartitionedCore):
         *,
         token: str | None = None,
         position: Position | None = None,
+        deadline: Deadline,
     ) -> StepSummary:
         started = time.perf_counter()
         deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
@@ -113,7 +135,7 @@ class PartitionedTicking(PartitionedCore):
             dropped = sum(self._split(name, data, rows, digests) for name, data in deltas.items())
             place = None if position is None else (position.stream, position.origin, position.at)
             self._coordinator.begin(rows, token=token, position=place, digests=digests)
-            return self._run(started, dropped)
+            return self._run(started, deadline, dropped)
 
     def _split(self, name: str, data: Any, rows: Deltas, digests: dict[str, bytes]) -> int:
         """Put a delta's rows where their shards find them, and its digest where repetitions are to be noticed.
@@ -149,11 +171,12 @@ class PartitionedTicking(PartitionedCore):
                 rows.setdefault(name, {}).setdefault(target, []).append(ref)
         return 0
 
-    def _run(self, started: float, dropped: int = 0) -> StepSummary:
+    def _run(self, started: float, deadline: Deadline, dropped: int = 0) -> StepSummary:
         try:
             # What changes is known when the job is done; then it is too late to wait for readers.
-            self._outputs.await_room(dict.fromkeys(self._outputs.watched))
-            ticked = self._coordinator.tick()
+            with deadline:
+                self._outputs.await_room(dict.fromkeys(self._outputs.watched))
+            ticked = self._coordinator.tick(deadline)
         except BaseException:
             self._metrics.tick_failed()
             raise
@@ -170,6 +193,6 @@ class PartitionedTicking(PartitionedCore):
     def _refeed(self) -> None:
         """Run the tick that a coordinator before this one began; what the data is to blame for stays pending."""
         try:
-            self._run(time.perf_counter())
+            self._run(time.perf_counter(), Deadline(None))
         except DataError as error:
             _log.warning("the flow %s was opened with a tick that fails: %s", self.name, error.message)

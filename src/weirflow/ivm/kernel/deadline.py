@@ -1,0 +1,94 @@
+"""``Deadline``: when a tick is to give up, known to all that works for it in its thread."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import TYPE_CHECKING, Self
+
+from weirflow.errors import ConfigError, TickTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+_SLICE = 1024
+
+
+class _Now(threading.local):
+    """The deadline that holds in a thread."""
+
+    deadline: Deadline | None = None
+
+
+_now = _Now()
+
+
+class Deadline:
+    """So many seconds from now on, or for ever. It holds inside of its ``with`` blocks; time runs outside, too.
+
+    Of blocks inside of each other, the soonest deadline holds. A block belongs around work that may be given up at any moment, never around what must be done whole.
+    """
+
+    __slots__ = ("_before", "at", "seconds")
+
+    def __init__(self, seconds: float | None) -> None:
+        if seconds is not None and not _is_time(seconds):
+            raise ConfigError(f"The timeout {seconds!r} is not a number of seconds above 0.")
+        self.seconds = seconds
+        self.at = None if seconds is None else time.monotonic() + seconds
+        self._before: Deadline | None = None
+
+    def __enter__(self) -> Self:
+        if self.at is not None:
+            self._before = _now.deadline
+            if self._before is None or self.at < soonest(math.inf):
+                _now.deadline = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.at is not None:
+            _now.deadline = self._before
+
+    def passed(self) -> TickTimeout:
+        """The error for a tick that is not done by then."""
+        return TickTimeout(
+            f"The tick did not finish within {self.seconds:g} s; nothing has changed.",
+            hint="the delta is kept: retry() with a longer timeout=, or discard() it",
+        )
+
+
+def check() -> None:
+    """Raise ``TickTimeout`` if the thread's deadline has passed. Costs next to nothing without one."""
+    deadline = _now.deadline
+    if deadline is not None and deadline.at is not None and time.monotonic() >= deadline.at:
+        raise deadline.passed()
+
+
+def remaining() -> float | None:
+    """The seconds until the thread's deadline, at least 0; None without one."""
+    deadline = _now.deadline
+    return None if deadline is None or deadline.at is None else max(deadline.at - time.monotonic(), 0.0)
+
+
+def soonest(moment: float) -> float:
+    """The moment (monotonic), or the thread's deadline if that comes before."""
+    deadline = _now.deadline
+    return moment if deadline is None or deadline.at is None else min(moment, deadline.at)
+
+
+def checked(values: Sequence[T]) -> Iterator[T]:
+    """The values, for a loop that ends with ``TickTimeout`` when the deadline passes on its way."""
+    if len(values) <= _SLICE or _now.deadline is None:
+        yield from values
+        return
+    for start in range(0, len(values), _SLICE):
+        check()
+        yield from values[start : start + _SLICE]
+
+
+def _is_time(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
