@@ -20,7 +20,7 @@ def run_limited(code: str, *, seconds: float = 20, gibibytes: int = 4) -> str:
         capture_output=True,
         text=True,
         timeout=seconds,
-        preexec_fn=limit,  # noqa: PLW1509 - runs before the child has threads
+        preexec_fn=limit,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

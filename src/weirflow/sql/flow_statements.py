@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 MODES = ("auto", "incremental", "diff")
-_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+([A-Za-z]+)", re.DOTALL)
 _SOURCE_OPTIONS = ("dedup", "event_time", "lateness", "spread")
 _VIEW_OPTIONS = ("mode", "materialized")
 

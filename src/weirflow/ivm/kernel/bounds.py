@@ -6,19 +6,27 @@ import resource
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from weirflow.errors import ResultTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
     from weirflow.errors import SqlPosition
+    from weirflow.ivm.zset.batch import Int64s
 
 MOST_BYTES = 1 << 30
 """Of one expression's values for the rows of one batch. Arrow's own limit for texts is twice as much."""
 _SMALL = 1 << 26
 """So much is not worth asking whether there is memory for it."""
+_FEW = 256
+_LARGEST_COLUMN = (1 << 31) - 1
+"""Of texts; Arrow's."""
 _MEMORY, _GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
@@ -32,8 +40,13 @@ def require_result(nbytes: float, function: str, position: SqlPosition | None = 
         )
 
 
+def is_too_large(nbytes: float) -> bool:
+    """Whether a function's results may not take so many bytes."""
+    return nbytes > MOST_BYTES
+
+
 def require_memory(nbytes: float, what: str) -> None:
-    """``ResultTooLarge`` if something, named for people, would take so many bytes and the machine has no room for it."""
+    """``ResultTooLarge`` if something, named for people, would take so many bytes and there is no room for it."""
     if nbytes <= _SMALL:
         return
     room = available()
@@ -42,6 +55,34 @@ def require_memory(nbytes: float, what: str) -> None:
             f"{what} would take {_readable(nbytes)} of memory, and {_readable(room)} is free.",
             hint="look for a join condition that is missing or met by most pairs; or tick with fewer rows at a time",
         )
+
+
+def require_copies(times: Int64s, width: int, what: str) -> None:
+    """``ResultTooLarge`` if rows of so many bytes, each so many times, would not fit."""
+    count = float(times.sum(dtype=np.float64))
+    require_memory(count * width, f"{what} over {count:,.0f} rows, equal ones counted apart,")
+
+
+def require_takeable(columns: Sequence[pa.Array], at: Int64s, what: str) -> None:
+    """``ResultTooLarge`` if the rows at these places, of which some may be there often, would not fit."""
+    if len(at) < _FEW:
+        return
+    wide = [column for column in columns if not pa.types.is_primitive(column.type)]
+    if len(at) * sum(int(column.nbytes) for column in wide) <= _SMALL:
+        return
+    times = np.bincount(at)
+    sizes = [float(_sizes(column)[: len(times)] @ times) for column in wide]
+    if max(sizes, default=0) > _LARGEST_COLUMN:
+        require_result(max(sizes), what)
+    require_memory(sum(sizes), what)
+
+
+def _sizes(column: pa.Array) -> NDArray[np.float64]:
+    """The bytes of each value."""
+    if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        lengths: NDArray[np.float64] = pc.binary_length(column).fill_null(0).to_numpy().astype(np.float64)
+        return lengths
+    return np.full(len(column), column.nbytes / max(len(column), 1))
 
 
 def available() -> int | None:

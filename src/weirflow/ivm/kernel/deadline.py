@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from weirflow.errors import ConfigError, TickTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -30,7 +30,8 @@ _now = _Now()
 class Deadline:
     """So many seconds from now on, or for ever. It holds inside of its ``with`` blocks; time runs outside, too.
 
-    Of blocks inside of each other, the soonest deadline holds. A block belongs around work that may be given up at any moment, never around what must be done whole.
+    Of blocks inside of each other, the soonest deadline holds. A block belongs around work that may be given up at any
+    moment, never around what must be done whole.
     """
 
     __slots__ = ("_before", "at", "seconds")
@@ -80,11 +81,12 @@ def soonest(moment: float) -> float:
     return moment if deadline is None or deadline.at is None else min(moment, deadline.at)
 
 
-def checked(values: Sequence[T]) -> Iterator[T]:
+def checked(values: Sequence[T]) -> Iterable[T]:
     """The values, for a loop that ends with ``TickTimeout`` when the deadline passes on its way."""
-    if len(values) <= _SLICE or _now.deadline is None:
-        yield from values
-        return
+    return values if len(values) <= _SLICE or _now.deadline is None else _in_slices(values)
+
+
+def _in_slices(values: Sequence[T]) -> Iterator[T]:
     for start in range(0, len(values), _SLICE):
         check()
         yield from values[start : start + _SLICE]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from weirflow.ivm.kernel.bounds import require_takeable
 from weirflow.ivm.kernel.expressions.generators import compile_generator
 from weirflow.ivm.kernel.expressions.monotone import monotone
 from weirflow.ivm.operators.operator import Operator
@@ -45,7 +46,9 @@ class Generate(Operator):
         """See ``Operator``."""
         (delta,) = deltas
         owners, made = self._generate(delta.columns, len(delta))
-        rows = delta.take(owners.to_numpy())
+        at = owners.to_numpy()
+        require_takeable(delta.columns, at, "A generator")
+        rows = delta.take(at)
         return Batch((*rows.columns, *made), rows.weights)
 
 

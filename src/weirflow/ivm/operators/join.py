@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.kernel.bounds import require_memory, row_bytes
+from weirflow.ivm.kernel.bounds import require_memory, require_takeable, row_bytes
 from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.ivm.kernel.frontier import least
 from weirflow.ivm.operators.operator import Operator
@@ -102,8 +102,10 @@ class Join(Operator):
         if self._residual is None:
             left, right = left.select(self.left_columns), right.select(self.right_columns)
         if left_at is not None:
+            require_takeable(left.columns, left_at, "A join")
             left = left.take(left_at)
         if right_at is not None:
+            require_takeable(right.columns, right_at, "A join")
             right = right.take(right_at)
         weights = left.weights * right.weights
         if self._residual is None:

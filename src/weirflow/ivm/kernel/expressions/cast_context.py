@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.kernel.expressions.calendar import text_of_micros
 from weirflow.ivm.kernel.expressions.failures import cast_invalid, cast_overflow
 from weirflow.ivm.kernel.expressions.rows import first_row, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -52,10 +53,10 @@ class Cast:
         value = _shown(array, row)
         raise error(value) if error else cast_overflow(value, self.source, self.target, self.position)
 
-    def parsed(self, texts: Iterable[Any], parse: Callable[[str], Any]) -> list[Any]:
+    def parsed(self, texts: Sequence[Any], parse: Callable[[str], Any]) -> list[Any]:
         """Each text parsed, one by one; ``parse`` raises ``ValueError`` for what is malformed."""
         results: list[Any] = []
-        for text in texts:
+        for text in checked(texts):
             if text is None:
                 results.append(None)
                 continue

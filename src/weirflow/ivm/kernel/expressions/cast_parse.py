@@ -13,8 +13,8 @@ import pyarrow as pa
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.expressions.cast_numbers import nearest_float
 from weirflow.ivm.kernel.expressions.decimal_words import MAX_DIGITS, plain_text
-from weirflow.ivm.kernel.expressions.failures import decimal_overflow, failure
-from weirflow.ivm.kernel.expressions.parse_times import parse_date, parse_timestamp
+from weirflow.ivm.kernel.expressions.failures import decimal_overflow, failure, shown
+from weirflow.ivm.kernel.expressions.parse_times import BLANKS, parse_date, parse_timestamp
 from weirflow.ivm.kernel.expressions.rows import on_arrays
 
 if TYPE_CHECKING:
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.cast_context import Cast
     from weirflow.ivm.kernel.expressions.signature import Kernel
 
-BLANKS = "".join(map(chr, [*range(0x21), 0x7F]))
-"""What Spark trims from texts that it parses: white space and control characters of ASCII."""
 JAVA_BLANKS = BLANKS[:-1]
 """What Java's ``trim`` takes away."""
 
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_FLOATING = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
-_HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
+# Possessive: digits that were taken are not given back, so that a text is read once, however long it is.
+_INTEGER = re.compile(r"[+-]?(0*+)([0-9]*+)")
+_FLOATING = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?[fFdD]?)")
+_HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)[pP][+-]?[0-9]++)[fFdD]?")
 _SPECIAL = {
     "inf": "inf",
     "+inf": "inf",
@@ -43,8 +42,13 @@ _SPECIAL = {
     "-infinity": "-inf",
     "nan": "nan",
 }
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,10}))?")
+_DECIMAL = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE]([+-]?\d{1,10}))?")
 _EXPONENT_LIMIT = 1 << 31
+_LONGEST_INTEGER = 19
+_DECIMAL_DIGITS = 2 * MAX_DIGITS + 2
+"""So many digits, from the first that is not 0, decide about any decimal: how large it is, and how it is rounded."""
+_FLOAT_DIGITS = 800
+"""So many digits tell a number from any that lies halfway between two doubles, if it is known that more follow."""
 
 
 def to_boolean(cast: Cast) -> Kernel:
@@ -58,9 +62,11 @@ def to_integer(cast: Cast) -> Kernel:
 
     def integer(text: str) -> int:
         trimmed = text.strip(BLANKS)
-        if not _INTEGER.fullmatch(trimmed):
+        found = _INTEGER.fullmatch(trimmed)
+        if not found or not (found[1] or found[2]) or len(found[2]) > _LONGEST_INTEGER:
             raise ValueError(text)
-        number = int(trimmed)
+        number = int(found[2] or "0")
+        number = -number if trimmed[0] == "-" else number
         if not info.min <= number <= info.max:
             raise ValueError(text)
         return number
@@ -83,7 +89,7 @@ def to_float(cast: Cast) -> Kernel:
         digits = text.strip(JAVA_BLANKS).rstrip("fFdD")
         if "x" in digits or "X" in digits:
             return float(np.float32(double))
-        exact = Fraction(Decimal(digits))
+        exact = Fraction(_shortened(Decimal(digits)))
         return float(nearest_float(exact.numerator, exact.denominator))
 
     def run(array: pa.Array) -> pa.Array:
@@ -94,7 +100,7 @@ def to_float(cast: Cast) -> Kernel:
 
 def to_decimal(cast: Cast) -> Kernel:
     """Digits, a point, an exponent; rounded half up to the scale."""
-    target, position = cast.target, cast.position
+    target = cast.target
 
     def run(array: pa.Array) -> pa.Array:
         results: list[Decimal | None] = []
@@ -106,24 +112,6 @@ def to_decimal(cast: Cast) -> Kernel:
                     raise
                 results.append(None)
         return pa.array(results, target)
-
-    def _rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
-        size, scale = parsed
-        if size and len(str(abs(size))) - scale > MAX_DIGITS:
-            message = f"The value {text!r} has more than {MAX_DIGITS} integral digits."
-            raise failure("NUMERIC_OUT_OF_SUPPORTED_RANGE", message, position)
-        shift = target.scale - scale
-        if shift >= 0:
-            size *= 10**shift
-        elif -shift > len(str(abs(size))) + 1:
-            size = 0
-        else:
-            power = 10**-shift
-            half = (2 * abs(size) + power) // (2 * power)
-            size = half if size >= 0 else -half
-        if abs(size) >= 10**target.precision:
-            raise decimal_overflow(text.strip(), target, cast.position)
-        return Decimal(plain_text(size, target.scale))
 
     return on_arrays(run)
 
@@ -198,4 +186,42 @@ def _unscaled(text: str) -> tuple[int, int]:
     scale = len(fraction) - exponent
     if abs(exponent) >= _EXPONENT_LIMIT or abs(scale) >= _EXPONENT_LIMIT:
         raise ValueError(text)
-    return int(number.replace(".", "")), scale
+    digits = number.replace(".", "").lstrip("+-")
+    if not digits.isascii():  # digits of other scripts
+        digits = "".join(str(int(each)) for each in digits)
+    digits = digits.lstrip("0")
+    dropped = max(len(digits) - _DECIMAL_DIGITS, 0)
+    size = int(digits[: len(digits) - dropped] or "0")
+    return -size if number[0] == "-" else size, scale - dropped
+
+
+def _rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
+    """An integer and its scale as a value of the target type; ``DataError`` if it has too many digits."""
+    size, scale = parsed
+    target = cast.target
+    if not size:
+        return Decimal(plain_text(0, target.scale))
+    if len(str(abs(size))) - scale > MAX_DIGITS:
+        message = f"The value {shown(text)!r} has more than {MAX_DIGITS} integral digits."
+        raise failure("NUMERIC_OUT_OF_SUPPORTED_RANGE", message, cast.position)
+    shift = target.scale - scale
+    if shift >= 0:
+        size *= 10**shift
+    elif -shift > len(str(abs(size))) + 1:
+        size = 0
+    else:
+        power = 10**-shift
+        half = (2 * abs(size) + power) // (2 * power)
+        size = half if size >= 0 else -half
+    if abs(size) >= 10**target.precision:
+        raise decimal_overflow(text.strip(), target, cast.position)
+    return Decimal(plain_text(size, target.scale))
+
+
+def _shortened(number: Decimal) -> Decimal:
+    """A number of fewer digits that is nearest to the same float: a last 1 stands for all that was left out."""
+    sign, digits, exponent = number.as_tuple()
+    if len(digits) <= _FLOAT_DIGITS:
+        return number
+    assert isinstance(exponent, int), "not infinite"
+    return Decimal((sign, (*digits[:_FLOAT_DIGITS], 1), exponent + len(digits) - _FLOAT_DIGITS - 1))

@@ -26,6 +26,13 @@ _SQL_NAMES = {
     pa.timestamp("us", "UTC"): "TIMESTAMP",
     pa.duration("us"): "INTERVAL DAY TO SECOND",
 }
+_LONGEST_SHOWN = 200
+
+
+def shown(value: Any) -> str:
+    """A value for a message, which is no place for megabytes."""
+    text = str(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def sql_name(kind: pa.DataType) -> str:
@@ -68,7 +75,7 @@ def cast_overflow(value: Any, source: pa.DataType, target: pa.DataType, position
 def cast_invalid(value: Any, source: pa.DataType, target: pa.DataType, position: SqlPosition | None) -> DataError:
     """A text that does not spell a value of the type it is cast to."""
     message = (
-        f"The value {str(value)!r} of the type {sql_name(source)} cannot be cast to {sql_name(target)}: "
+        f"The value {shown(value)!r} of the type {sql_name(source)} cannot be cast to {sql_name(target)}: "
         "it is malformed."
     )
     return DataError(
@@ -83,7 +90,9 @@ def decimal_overflow(
     condition: str = "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
 ) -> DataError:
     """A number with more integral digits than its decimal type has."""
-    return DataError(f"{value} cannot be represented as {sql_name(target)}.", position=position, condition=condition)
+    return DataError(
+        f"{shown(value)} cannot be represented as {sql_name(target)}.", position=position, condition=condition
+    )
 
 
 def failure(condition: str, message: str, position: SqlPosition | None, *, hint: str | None = None) -> DataError:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.ivm.kernel.bounds import require_result
 from weirflow.ivm.kernel.expressions import nested_order
 from weirflow.ivm.kernel.expressions.comparison import comparer
 from weirflow.ivm.kernel.expressions.failures import failure
@@ -22,7 +23,14 @@ from weirflow.ivm.kernel.expressions.rows import (
     true_mask,
     valid_mask,
 )
-from weirflow.ivm.kernel.expressions.texts import one_by_one
+from weirflow.ivm.kernel.expressions.texts import (
+    growing,
+    joined,
+    list_bytes,
+    most_bytes,
+    one_by_one,
+    require_joinable,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,6 +183,7 @@ def array(signature: Signature) -> Kernel:
 
     def run(*parts: pa.Array) -> pa.Array:
         count, rows = len(parts), len(parts[0])
+        require_joinable(parts, signature)
         offsets = np.arange(rows + 1, dtype=np.int32) * count
         return list_from(offsets, _interleaved([retyped(part, kind.value_type) for part in parts]), kind)
 
@@ -226,7 +235,11 @@ def map_part(signature: Signature) -> Kernel | None:
 
 def concat(signature: Signature) -> Kernel:
     """Arrays laid end to end; NULL if one is."""
-    return one_by_one(lambda *arrays: [value for part in arrays for value in part], signature.result)
+
+    def run(*arrays: list[Any]) -> list[Any]:
+        return [value for part in arrays for value in part]
+
+    return growing(run, signature, size=list_bytes)
 
 
 def reverse(signature: Signature) -> Kernel:
@@ -278,12 +291,14 @@ def flatten(signature: Signature) -> Kernel | None:
 def array_join(signature: Signature) -> Kernel | None:
     """``array_join(array, delimiter[, for NULLs])``: NULLs are left out unless there is a text for them."""
 
-    def joined(values: list[str | None], delimiter: str, nothing: str | None = None) -> str:
+    def run(values: list[str | None], delimiter: str, nothing: str | None = None) -> str:
+        if nothing is not None:
+            require_result(most_bytes(nothing) * len(values), signature.function, signature.position)
         filled = [nothing if value is None else value for value in values]
-        return delimiter.join(value for value in filled if value is not None)
+        return joined(delimiter, [value for value in filled if value is not None], signature)
 
     kind = signature.types[0]
-    return one_by_one(joined, pa.string()) if pa.types.is_list(kind) and kind.value_type == pa.string() else None
+    return growing(run, signature) if pa.types.is_list(kind) and kind.value_type == pa.string() else None
 
 
 FUNCTIONS: dict[str, Builder] = {

@@ -6,21 +6,21 @@ import re
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.expressions.calendar import days_from_civil
-from weirflow.ivm.kernel.expressions.failures import failure
+from weirflow.ivm.kernel.expressions.failures import failure, shown
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
-_BLANK = r"[\x00-\x20\x7f]*"
-_DATE = re.compile(_BLANK + r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*?)?)?)?" + _BLANK, re.DOTALL)
+BLANKS = "".join(map(chr, [*range(0x21), 0x7F]))
+"""What Spark trims from texts that it parses: white space and control characters of ASCII."""
+_DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIMESTAMP = re.compile(
-    _BLANK + r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
-    r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*?)?)?)?)?)?)?" + _BLANK,
+    r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
+    r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*+))?([^0-9.].*)?)?)?)?)?)?",
     re.DOTALL,
 )
 _TIME_ONLY = re.compile(
-    r"(?:T[0-9]{1,2}|" + _BLANK + r"[0-9]{1,2}:)(?::?[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]*)?(?:[^0-9.].*)?)?)?" + _BLANK,
-    re.DOTALL,
+    r"(?:T[0-9]{1,2}|[0-9]{1,2}:)(?::?[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]*+)?(?:[^0-9.].*)?)?)?", re.DOTALL
 )
 _SINGLE_HOUR = re.compile(r"([+-])(\d):", re.ASCII)
 _SINGLE_MINUTE = re.compile(r"([+-])(\d\d):(\d)$", re.ASCII)
@@ -35,7 +35,7 @@ _MAX_MICROS = 1 << 63
 
 def parse_date(text: str) -> int:
     """Days since 1970-01-01; ``ValueError`` for what is no date."""
-    found = _DATE.fullmatch(text)
+    found = _DATE.fullmatch(text.strip(BLANKS))
     if not found:
         raise ValueError(text)
     sign, year, month, day = found.groups()
@@ -47,10 +47,11 @@ def parse_date(text: str) -> int:
 
 def parse_timestamp(text: str, position: SqlPosition | None, *, zoned: bool) -> int:
     """Microseconds since 1970; ``ValueError`` for what is no timestamp, ``DataError`` for what needs more than UTC."""
-    found = _TIMESTAMP.fullmatch(text)
+    trimmed = text.strip(BLANKS)
+    found = _TIMESTAMP.fullmatch(trimmed)
     if not found:
-        if zoned and _TIME_ONLY.fullmatch(text):
-            raise failure("CAST_INVALID_INPUT", f"{text!r} has no date; Spark would take today's.", position)
+        if zoned and _TIME_ONLY.fullmatch(trimmed):
+            raise failure("CAST_INVALID_INPUT", f"{shown(text)!r} has no date; Spark would take today's.", position)
         raise ValueError(text)
     sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
     days = days_from_civil(-int(year) if sign == "-" else int(year), int(month or 1), int(day or 1))
@@ -82,5 +83,5 @@ def _offset(zone: str, text: str, position: SqlPosition | None) -> int:
         return -total if sign == "-" else total
     if not _REGION.fullmatch(spelled):
         raise ValueError(text)
-    message = f"The time zone of {text!r} is not UTC and no fixed offset, so it is not read here."
+    message = f"The time zone of {shown(text)!r} is not UTC and no fixed offset, so it is not read here."
     raise failure("UNSUPPORTED_TIME_ZONE", message, position, hint="write the offset, such as +02:00")

@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.ivm.kernel.expressions.regex_subset import Expression, Refused, translate
-from weirflow.ivm.kernel.expressions.texts import are_texts, constants, first_only, one_by_one
+from weirflow.ivm.kernel.bounds import require_result
+from weirflow.ivm.kernel.deadline import check
+from weirflow.ivm.kernel.expressions.regex_search import Expression
+from weirflow.ivm.kernel.expressions.regex_subset import Refused
+from weirflow.ivm.kernel.expressions.rows import on_arrays
+from weirflow.ivm.kernel.expressions.texts import (
+    are_texts,
+    constants,
+    first_only,
+    growing,
+    in_slices,
+    list_bytes,
+    one_by_one,
+)
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
@@ -23,11 +35,18 @@ def rlike(signature: Signature) -> Kernel | None:
     expression = _expression(signature)
     if expression is None:
         return None
-    fast = expression.fast
-    if fast is not None:
-        return first_only(lambda texts: pc.match_substring_regex(texts, pattern=fast))
-    search = expression.pattern.search
-    return first_only(one_by_one(lambda text: search(text) is not None, pa.bool_()))
+    text, before_crlf = expression.texts
+
+    def matched(texts: pa.Array) -> pa.Array:
+        found = pc.match_substring_regex(texts, pattern=text)
+        if text == before_crlf:
+            return found
+        ends = pc.ends_with(texts, pattern="\r\n")
+        if not pc.any(ends).as_py():
+            return found
+        return pc.if_else(ends, pc.match_substring_regex(texts, pattern=before_crlf), found)
+
+    return first_only(on_arrays(in_slices(matched)))
 
 
 def regexp_extract(signature: Signature) -> Kernel | None:
@@ -39,11 +58,10 @@ def regexp_extract(signature: Signature) -> Kernel | None:
     group = known[1]
     if not 0 <= group <= expression.groups:
         return None
-    search = expression.pattern.search
 
     def extract(text: str) -> str:
-        found = search(text)
-        return (found[group] or "") if found else ""
+        found = expression.search(text.encode())
+        return found.group(group).decode() if found else ""
 
     return first_only(one_by_one(extract, _STRING))
 
@@ -57,12 +75,24 @@ def regexp_replace(signature: Signature) -> Kernel | None:
     parts = _replacement(known[1], expression.groups)
     if parts is None or (expression.repeated_groups and any(isinstance(part, int) and part for part in parts)):
         return None
+    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
 
-    def replaced(found: re.Match[str]) -> str:
-        return "".join(part if isinstance(part, str) else found[part] or "" for part in parts)
+    def replaced(text: str) -> str:
+        data = text.encode()
+        pieces: list[bytes] = []
+        end, size = 0, len(data)
+        while (found := expression.search(data, end)) is not None:
+            check()
+            pieces.append(data[end : found.start])
+            made = [part if isinstance(part, bytes) else found.group(part) for part in encoded]
+            size += sum(map(len, made))
+            require_result(size, signature.function, signature.position)
+            pieces += made
+            end = found.end
+        pieces.append(data[end:])
+        return b"".join(pieces).decode()
 
-    substitute = expression.pattern.sub
-    return first_only(one_by_one(lambda text: substitute(replaced, text), _STRING))
+    return first_only(growing(replaced, signature))
 
 
 def _replacement(text: str, groups: int) -> list[str | int] | None:
@@ -96,23 +126,22 @@ def split(signature: Signature) -> Kernel | None:
         return None
     limit = known[1] if len(known) > 1 else -1
     if known[0] == "":
-        return first_only(one_by_one(lambda text: _characters(text, limit), signature.result))
+        return first_only(growing(lambda text: _characters(text, limit), signature, size=list_bytes))
     expression = _expression(signature)
     if expression is None or expression.nullable:
         return None
-    find = expression.pattern.finditer
 
     def pieces(text: str) -> list[str]:
-        found: list[str] = []
+        data = text.encode()
+        pieces: list[str] = []
         end = 0
-        for match in find(text):
-            if 0 < limit <= len(found) + 1:
-                break
-            found.append(text[end : match.start()])
-            end = match.end()
-        return [*found, text[end:]]
+        while not 0 < limit <= len(pieces) + 1 and (found := expression.search(data, end)) is not None:
+            check()
+            pieces.append(data[end : found.start].decode())
+            end = found.end
+        return [*pieces, data[end:].decode()]
 
-    return first_only(one_by_one(pieces, signature.result))
+    return first_only(growing(pieces, signature, size=list_bytes))
 
 
 def _characters(text: str, limit: int) -> list[str]:
@@ -128,7 +157,7 @@ def _expression(signature: Signature) -> Expression | None:
     if not are_texts(signature, 2) or known is None:
         return None
     try:
-        return translate(known[0])
+        return Expression(known[0])
     except Refused:
         return None
 

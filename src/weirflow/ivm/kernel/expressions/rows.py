@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.ivm.kernel.bounds import require_result
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -59,12 +61,38 @@ def is_scalar(value: Value) -> bool:
 
 
 def broadcast(value: Value, length: int) -> pa.Array:
-    """The value as an array of ``length``."""
+    """The value as an array of ``length``; ``ResultTooLarge`` for one that is too long for so many."""
     if not isinstance(value, pa.Scalar):
         return value
     if not value.is_valid:
         return pa.nulls(length, value.type)
+    if length > 1 and not pa.types.is_primitive(value.type):
+        require_result(nbytes(value, length), "A constant of all rows")
     return pa.repeat(value, length)
+
+
+def nbytes(value: Value, length: int) -> int:
+    """The bytes that an array takes, or a scalar for so many rows: of texts and binaries alone, without offsets."""
+    if isinstance(value, pa.Scalar):
+        return _scalar_bytes(value) * length
+    if not is_bytes(value.type):
+        return int(value.nbytes)
+    offsets = value.buffers()[1]
+    if offsets is None or not len(value):
+        return 0
+    bounds = np.frombuffer(offsets, np.int32, len(value) + 1, 4 * value.offset)
+    return int(bounds[-1]) - int(bounds[0])
+
+
+def _scalar_bytes(value: pa.Scalar) -> int:
+    if value.is_valid and is_bytes(value.type):
+        return int(value.as_buffer().size)
+    return int(value.values.nbytes) if value.is_valid and pa.types.is_list(value.type) else 1
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether the type is that of texts or binaries."""
+    return kind in (pa.string(), pa.binary())
 
 
 def on_arrays(kernel: Callable[..., pa.Array]) -> Callable[..., Value]:

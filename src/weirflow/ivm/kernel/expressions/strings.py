@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.ivm.kernel.bounds import is_too_large, require_result
+from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions import letters, nested, patterns
 from weirflow.ivm.kernel.expressions.failures import failure
-from weirflow.ivm.kernel.expressions.rows import on_arrays
-from weirflow.ivm.kernel.expressions.texts import are_texts, constants, first_only, one_by_one
+from weirflow.ivm.kernel.expressions.rows import nbytes, on_arrays
+from weirflow.ivm.kernel.expressions.texts import (
+    are_texts,
+    constants,
+    first_only,
+    growing,
+    joined,
+    most_bytes,
+    one_by_one,
+    require_joinable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,10 +68,19 @@ def length(signature: Signature) -> Kernel | None:
     return pc.binary_length  # type: ignore[no-any-return]  # as above
 
 
+def _trimmed(text: str, characters: str, *, left: bool, right: bool) -> str:
+    unwanted, start, end = frozenset(characters), 0, len(text)
+    while left and start < end and text[start] in unwanted:
+        start += 1
+    while right and start < end and text[end - 1] in unwanted:
+        end -= 1
+    return text[start:end]
+
+
 _TRIMS: dict[str, tuple[Kernel, Callable[[str, str], str]]] = {
-    "trim": (pc.utf8_trim, str.strip),
-    "ltrim": (pc.utf8_ltrim, str.lstrip),
-    "rtrim": (pc.utf8_rtrim, str.rstrip),
+    "trim": (pc.utf8_trim, partial(_trimmed, left=True, right=True)),
+    "ltrim": (pc.utf8_ltrim, partial(_trimmed, left=True, right=False)),
+    "rtrim": (pc.utf8_rtrim, partial(_trimmed, left=False, right=True)),
 }
 
 
@@ -70,7 +91,7 @@ def trim(signature: Signature) -> Kernel | None:
     by_arrow, by_python = _TRIMS[signature.function]
     known = constants(signature, 1)
     if known is None:
-        return one_by_one(lambda text, characters: by_python(text, characters) if characters else text, _STRING)
+        return one_by_one(by_python, _STRING)
     characters = known[0] if known else " "
     if not characters:
         return first_only(lambda texts: texts)
@@ -131,7 +152,12 @@ def concat(signature: Signature) -> Kernel | None:
         return None
     nothing = "" if signature.result == _STRING else b""
     separator = pa.scalar(nothing, signature.result)
-    return lambda *parts: pc.binary_join_element_wise(*parts, separator)
+
+    def run(*parts: Value) -> Value:
+        require_joinable(parts, signature)
+        return pc.binary_join_element_wise(*parts, separator)
+
+    return run
 
 
 def concat_ws(signature: Signature) -> Kernel | None:
@@ -140,26 +166,23 @@ def concat_ws(signature: Signature) -> Kernel | None:
     if not all(text or kind == _STRING for text, kind in zip(listed, signature.types, strict=True)):
         return None
     if any(listed) or len(signature.types) == 1:
-        return on_arrays(_joined_one_by_one)
+        return growing(partial(_joined, signature), signature, strict=False)
 
     def run(separators: pa.Array, *parts: pa.Array) -> pa.Array:
-        joined = pc.binary_join_element_wise(*parts, separators, null_handling="skip")
+        require_joinable((*parts, *[separators] * (len(parts) - 1)), signature)
+        whole = pc.binary_join_element_wise(*parts, separators, null_handling="skip")
         # Arrow leaves out rows of which all parts are NULL.
-        return joined if len(joined) == len(separators) else _joined_one_by_one(separators, *parts)
+        return whole if len(whole) == len(separators) else one_by_one(separators, *parts)
 
+    one_by_one = growing(partial(_joined, signature), signature, strict=False)
     return on_arrays(run)
 
 
-def _joined_one_by_one(separators: pa.Array, *parts: pa.Array) -> pa.Array:
-    columns = [part.to_pylist() for part in parts]
-    results: list[str | None] = []
-    for row, separator in enumerate(separators.to_pylist()):
-        pieces: list[str | None] = []
-        for column in columns:
-            pieces.extend(column[row] if isinstance(column[row], list) else [column[row]])
-        known = [piece for piece in pieces if piece is not None]
-        results.append(None if separator is None else separator.join(known))
-    return pa.array(results, _STRING)
+def _joined(signature: Signature, separator: str | None, *parts: str | list[str | None] | None) -> str | None:
+    pieces: list[str | None] = []
+    for part in parts:
+        pieces.extend(part if isinstance(part, list) else [part])
+    return None if separator is None else joined(separator, [piece for piece in pieces if piece is not None], signature)
 
 
 def replace(signature: Signature) -> Kernel | None:
@@ -167,12 +190,28 @@ def replace(signature: Signature) -> Kernel | None:
     if not are_texts(signature, 3):
         return None
     known = constants(signature, 1)
+    slow = growing(partial(_replaced, signature), signature)
     if known is None:
-        return one_by_one(lambda text, old, new: text.replace(old, new) if old else text, _STRING)
+        return slow
     old, new = known
     if not old:
         return first_only(lambda texts: texts)
-    return first_only(lambda texts: pc.replace_substring(texts, old, new))
+
+    def run(texts: Value, *others: Value) -> Value:
+        if is_too_large(nbytes(texts, 1) * (1 + most_bytes(new) / len(old))):
+            return slow(texts, *others)
+        return pc.replace_substring(texts, old, new)
+
+    return run
+
+
+def _replaced(signature: Signature, text: str, old: str, new: str) -> str:
+    if not old:
+        return text
+    if is_too_large(len(text) * (len(new) + 1)):  # counting is worth its time
+        size = most_bytes(text) + text.count(old) * (most_bytes(new) - len(old))
+        require_result(size, signature.function, signature.position)
+    return text.replace(old, new)
 
 
 def pad(signature: Signature) -> Kernel | None:
@@ -185,10 +224,12 @@ def pad(signature: Signature) -> Kernel | None:
         missing = size - len(text)
         if missing <= 0 or not filler:
             return text[: max(size, 0)]
+        width = 1 if filler.isascii() else 4
+        require_result(most_bytes(text) + width * missing, signature.function, signature.position)
         fill = (filler * (missing // len(filler) + 1))[:missing]
         return fill + text if left else text + fill
 
-    return one_by_one(padded, _STRING)
+    return growing(padded, signature)
 
 
 def locate(signature: Signature) -> Kernel | None:
@@ -246,12 +287,22 @@ def reverse(signature: Signature) -> Kernel | None:
 
 def repeat(signature: Signature) -> Kernel | None:
     """So many times; the empty text if negative."""
-    return one_by_one(lambda text, count: text * count, _STRING) if are_texts(signature, 1) else None
+
+    def repeated(text: str, count: int) -> str:
+        require_result(most_bytes(text) * count, signature.function, signature.position)
+        return text * count
+
+    return growing(repeated, signature) if are_texts(signature, 1) else None
 
 
 def space(signature: Signature) -> Kernel | None:
     """So many spaces."""
-    return one_by_one(lambda count: " " * count, _STRING) if signature.types == (_INT,) else None
+
+    def spaces(count: int) -> str:
+        require_result(count, signature.function, signature.position)
+        return " " * count
+
+    return growing(spaces, signature) if signature.types == (_INT,) else None
 
 
 def translate(signature: Signature) -> Kernel | None:
@@ -309,10 +360,23 @@ def substring_index(signature: Signature) -> Kernel | None:
     def cut(text: str, delimiter: str, count: int) -> str:
         if not delimiter or count == 0:
             return ""
-        parts = text.split(delimiter) if count > 0 else text.rsplit(delimiter)
-        return delimiter.join(parts[:count] if count > 0 else parts[count:])
+        if count > 0:
+            return text[: _occurrence(text, delimiter, count)]
+        # Backwards in the reversed texts: a search from the right takes quadratic time.
+        return text[len(text) - _occurrence(text[::-1], delimiter[::-1], -count) :]
 
     return one_by_one(cut, _STRING)
+
+
+def _occurrence(text: str, part: str, count: int) -> int:
+    """Where the count-th occurrence begins, of all that there are, overlapping ones too; the end if there are fewer."""
+    found = -1
+    for _ in range(count):
+        found = text.find(part, found + 1)
+        if found < 0:
+            return len(text)
+        check()
+    return found
 
 
 def like(signature: Signature) -> Kernel | None:

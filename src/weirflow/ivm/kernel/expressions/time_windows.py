@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel.bounds import require_memory
 from weirflow.ivm.kernel.expressions.failures import overflow
 from weirflow.ivm.kernel.expressions.rows import numbers, on_arrays, to_mask
 
@@ -59,6 +60,7 @@ class TimeWindows:
 
     def all(self, times: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
         """Every window that holds a moment, and the index of that moment; ordered by it, none for NULL."""
+        require_memory(4 * 8 * len(times) * self.overlap, f"Windows of which {self.overlap:,} hold each moment")
         starts = self._last_starts(times)[:, None] - np.arange(self.overlap) * self.slide
         holds = (numbers(times)[:, None] < starts + self.size) & _present(times)[:, None]
         return np.nonzero(holds)[0], self._windows(starts[holds], None)

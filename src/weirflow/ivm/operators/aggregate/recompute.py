@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.kernel.bounds import require_copies, row_bytes
+from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.operators.aggregate.functions import Touched, TouchedCall
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
@@ -35,6 +37,7 @@ class RecomputeCall(TouchedCall):
         self, call: AggregateCall, key_types: Sequence[pa.DataType], arguments: Sequence[int], filter_at: int | None
     ) -> None:
         self._type = call.type
+        self._function = call.function
         self._fold = FOLDS[call.function](call)
         self._distinct = call.distinct
         self._key_count = len(key_types)
@@ -76,10 +79,12 @@ class RecomputeCall(TouchedCall):
 
     def _folded(self, rows: Batch, count: int) -> pa.Array:
         collected: list[Rows] = [[] for _ in range(count)]
+        copies = np.ones_like(rows.weights) if self._distinct else np.maximum(rows.weights, 0)
+        require_copies(copies, row_bytes(rows.types), self._function)
         columns = [column.to_pylist() for column in rows.columns]
-        for group, *values, weight in zip(*columns, rows.weights.tolist(), strict=True):
-            collected[group].extend([tuple(values)] * (1 if self._distinct else max(weight, 0)))
-        return pa.array([self._fold(group) for group in collected], self._type)
+        for group, *values, times in checked(list(zip(*columns, copies.tolist(), strict=True))):
+            collected[group].extend([tuple(values)] * times)
+        return pa.array([self._fold(group) for group in checked(collected)], self._type)
 
 
 def _numbered(numbers: np.ndarray, columns: Sequence[pa.Array], weights: np.ndarray) -> Batch:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel.bounds import require_result
+from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.operators.aggregate.recompute import FOLDS
 from weirflow.ivm.zset.rows import expand_ranges
 from weirflow.sql.expr import AggregateCall
@@ -24,6 +26,7 @@ def collect_list(rows: OrderedPartitions, arguments: Arguments, call: WindowCall
     present = value.is_valid().to_numpy(zero_copy_only=False)
     before = np.concatenate([[0], np.cumsum(present)])
     sizes = before[high] - before[low]
+    require_result(8 * int(sizes.sum()), call.function, call.position)
     values = value.drop_null().take(pa.array(expand_ranges(before[low], sizes)))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=call.type)
@@ -35,5 +38,5 @@ def folded(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> p
     values = list(zip(*(argument.to_pylist() for argument in arguments), strict=True))
     frames = np.column_stack(rows.frame(call))
     different, which = np.unique(frames, axis=0, return_inverse=True)
-    results = [fold(values[low:high]) for low, high in different.tolist()]
+    results = [fold(values[low:high]) for low, high in checked(different.tolist())]
     return pa.array(results, call.type).take(pa.array(which.reshape(-1)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.ordering import SortColumn, sort_words
 from weirflow.ivm.operators.aggregate.doubles import DoubleFunction
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
@@ -130,6 +131,7 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     escapes = function.escapes(argument, weights)
     far: dict[int, dict[int, int]] = {}
     for row, slot, amount in zip(*(column.tolist() for column in escapes), strict=True):
+        check()
         for frame in np.flatnonzero((low <= row) & (row < high)).tolist():
             slots = far.setdefault(frame, {})
             slots[slot] = slots.get(slot, 0) + amount

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.kernel.bounds import require_copies, row_bytes
+from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.ordering import SortColumn
 from weirflow.ivm.operators.floats import normalized
@@ -58,12 +60,15 @@ class Window(Operator):
 
     def _windowed(self, numbered: Batch) -> Batch:
         """Rows behind their partition's number, with the calls' columns instead; a row of weight n counts n times."""
-        copies = np.repeat(np.arange(len(numbered)), np.maximum(numbered.weights, 0))
+        times = np.maximum(numbered.weights, 0)
+        require_copies(times, row_bytes(self.types), "A window")
+        copies = np.repeat(np.arange(len(numbered)), times)
         partition = numbered.columns[0].to_numpy()[copies]
         rows = take_columns(numbered.columns[1:], copies)
         count = len(copies)
         columns = list(rows)
         for call, inputs in zip(self._calls, self._inputs, strict=True):
+            check()
             if not count:
                 columns.append(pa.array([], call.type))
                 continue
