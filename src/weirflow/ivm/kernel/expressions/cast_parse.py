@@ -199,8 +199,6 @@ def _rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
     """An integer and its scale as a value of the target type; ``DataError`` if it has too many digits."""
     size, scale = parsed
     target = cast.target
-    if not size:
-        return Decimal(plain_text(0, target.scale))
     if len(str(abs(size))) - scale > MAX_DIGITS:
         message = f"The value {shown(text)!r} has more than {MAX_DIGITS} integral digits."
         raise failure("NUMERIC_OUT_OF_SUPPORTED_RANGE", message, cast.position)
@@ -219,9 +217,10 @@ def _rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
 
 
 def _shortened(number: Decimal) -> Decimal:
-    """A number of fewer digits that is nearest to the same float: a last 1 stands for all that was left out."""
+    """A number of fewer digits that is nearest to the same float: a last 1 stands for what was left out, if anything."""
     sign, digits, exponent = number.as_tuple()
     if len(digits) <= _FLOAT_DIGITS:
         return number
     assert isinstance(exponent, int), "not infinite"
-    return Decimal((sign, (*digits[:_FLOAT_DIGITS], 1), exponent + len(digits) - _FLOAT_DIGITS - 1))
+    more = int(any(digits[_FLOAT_DIGITS:]))
+    return Decimal((sign, (*digits[:_FLOAT_DIGITS], more), exponent + len(digits) - _FLOAT_DIGITS - 1))

@@ -175,3 +175,8 @@ def test_like_escapes():
     assert (
         condition_of("like", BOOLEAN, ("ab", STRING), ("ab\\", STRING), text("\\")) == "INVALID_FORMAT.ESC_AT_THE_END"
     )
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, ""), (2, "a"), (3, "aa"), (4, "aaaa"), (-1, ""), (-2, "a"), (-4, "aaaa")])  # fmt: skip
+def test_occurrences_of_a_delimiter_may_overlap(count, expected):
+    assert apply("substring_index", STRING, ("aaaa", STRING), text("aa"), (count, INT)) == expected
