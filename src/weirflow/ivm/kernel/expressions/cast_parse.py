@@ -217,7 +217,7 @@ def _rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
 
 
 def _shortened(number: Decimal) -> Decimal:
-    """A number of fewer digits that is nearest to the same float: a last 1 stands for what was left out, if anything."""
+    """A number of fewer digits that is nearest to the same float: a last 1 stands for what was left out."""
     sign, digits, exponent = number.as_tuple()
     if len(digits) <= _FLOAT_DIGITS:
         return number
