@@ -67,6 +67,10 @@ CONSTRUCTS = [
             "CAST, TRY_CAST, COALESCE",
             "SELECT CAST(v AS STRING) AS a, TRY_CAST(s AS INT) AS b, COALESCE(v, 0) AS c FROM t",
         ),
+        (
+            "regular expressions, as far as RE2 reads them as Java does",
+            "SELECT regexp_extract(s, '^([a-z]+)', 1) AS x FROM t WHERE s RLIKE '^[a-m]' OR s LIKE '%n_'",
+        ),
         ("DISTINCT", "SELECT DISTINCT k, s FROM t"),
         ("VALUES", "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS x(k, s)"),
         ("CTE", "WITH x AS (SELECT k, v FROM t WHERE v > 0) SELECT k, COUNT(*) AS n FROM x GROUP BY k"),
@@ -174,6 +178,7 @@ CONSTRUCTS = [
             "OPERATOR_NOT_INCREMENTALIZABLE",
         ),
         ("functions without a proof", "SELECT soundex(s) AS x FROM t", "FUNCTION_NOT_PROVEN"),
+        ("lookaround, back references", "SELECT k FROM t WHERE s RLIKE '(?=a)b'", "FUNCTION_NOT_PROVEN"),
     ),
 ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.circuit.fingerprint import fingerprint
-from weirflow.ivm.kernel.deadline import check
+from weirflow.ivm.kernel.deadline import Deadline, check
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
@@ -104,7 +104,7 @@ class Circuit:
         which everything was empty. If this raises, the new nodes are to be cut off.
         """
         outputs = dict(contents)
-        with ExitStack() as stack:
+        with ExitStack() as stack, Deadline(None):
             for number in contents:
                 operator = self.nodes[number].operator
                 if isinstance(operator, Arrange):

@@ -30,7 +30,7 @@ _now = _Now()
 class Deadline:
     """So many seconds from now on, or for ever. It holds inside of its ``with`` blocks; time runs outside, too.
 
-    Of blocks inside of each other, the soonest deadline holds. A block belongs around work that may be given up at any
+    Of blocks inside of each other, the innermost one decides. A block belongs around work that may be given up at any
     moment, never around what must be done whole.
     """
 
@@ -44,15 +44,12 @@ class Deadline:
         self._before: Deadline | None = None
 
     def __enter__(self) -> Self:
-        if self.at is not None:
-            self._before = _now.deadline
-            if self._before is None or self.at < soonest(math.inf):
-                _now.deadline = self
+        self._before = _now.deadline
+        _now.deadline = None if self.at is None else self
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.at is not None:
-            _now.deadline = self._before
+        _now.deadline = self._before
 
     def passed(self) -> TickTimeout:
         """The error for a tick that is not done by then."""
