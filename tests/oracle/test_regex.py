@@ -11,7 +11,7 @@ import pytest
 from support.expression_catalogue import sql_text
 from support.exprs import BOOLEAN, INT, STRING, array_of, call, lit
 
-from weirflow.ivm.kernel.expressions import compile_expression
+from weirflow.ivm.kernel.expressions import compile_expression, regex
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.sql.expr import Column
 
@@ -38,8 +38,13 @@ def test_some_expressions(spark: SparkSession) -> None:
     assert compared(spark, random.Random(1), expressions=40, texts=80) == []
 
 
+def test_some_expressions_one_text_after_the_other(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regex, "_SHORT", -1)
+    assert compared(spark, random.Random(2), expressions=30, texts=80) == []
+
+
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(2, 12))
+@pytest.mark.parametrize("seed", range(3, 13))
 def test_many_expressions(spark: SparkSession, seed: int) -> None:
     assert compared(spark, random.Random(seed), expressions=200, texts=200) == []
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.ivm.kernel.bounds import require_result
+from weirflow.ivm.kernel.bounds import is_too_large, require_result
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.regex_search import Expression
 from weirflow.ivm.kernel.expressions.regex_subset import Refused
-from weirflow.ivm.kernel.expressions.rows import on_arrays
+from weirflow.ivm.kernel.expressions.retype import retyped
+from weirflow.ivm.kernel.expressions.rows import nbytes, on_arrays
 from weirflow.ivm.kernel.expressions.texts import (
     are_texts,
     constants,
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
 
 _STRING = pa.string()
+_SHORT = 4096
+_MOST_REFERENCES = 9
+"""RE2 reads one digit."""
+_BYTES_OF_PIECE = 8
 _REFERENCE = re.compile(r"\\(.)|\$(\d+)|([\\$])", re.DOTALL)
 
 
@@ -63,7 +68,15 @@ def regexp_extract(signature: Signature) -> Kernel | None:
         found = expression.search(text.encode())
         return found.group(group).decode() if found else ""
 
-    return first_only(one_by_one(extract, _STRING))
+    if expression.has_dollar:
+        return first_only(one_by_one(extract, _STRING))
+    with_group = expression.with_group(group)
+
+    def extracted(texts: pa.Array) -> pa.Array:
+        found = pc.struct_field(pc.extract_regex(texts, pattern=with_group), [0])
+        return pc.if_else(texts.is_valid(), found.fill_null(""), pa.scalar(None, _STRING))
+
+    return first_only(on_arrays(in_slices(extracted)))
 
 
 def regexp_replace(signature: Signature) -> Kernel | None:
@@ -92,7 +105,26 @@ def regexp_replace(signature: Signature) -> Kernel | None:
         pieces.append(data[end:])
         return b"".join(pieces).decode()
 
-    return first_only(growing(replaced, signature))
+    slow = growing(replaced, signature)
+    if expression.has_dollar or expression.groups > _MOST_REFERENCES:
+        return first_only(slow)
+    rewritten = "".join(part.replace("\\", "\\\\") if isinstance(part, str) else f"\\{part}" for part in parts)
+
+    def fast(texts: pa.Array) -> pa.Array:
+        if not _are_short(texts) or is_too_large((1 + len(rewritten.encode())) * nbytes(texts, 1)):
+            return slow(texts)
+        return pc.replace_substring_regex(texts, pattern=expression.texts[0], replacement=rewritten)
+
+    return first_only(on_arrays(in_slices(fast)))
+
+
+def _are_short(texts: pa.Array) -> bool:
+    """Whether all matches in each text may be left to Arrow, which looks at no deadline while it searches for them.
+
+    Each search is linear, and so all in a text may be quadratic.
+    """
+    longest = pc.max(pc.binary_length(texts)).as_py()
+    return longest is None or longest <= _SHORT
 
 
 def _replacement(text: str, groups: int) -> list[str | int] | None:
@@ -141,7 +173,18 @@ def split(signature: Signature) -> Kernel | None:
             end = found.end
         return [*pieces, data[end:].decode()]
 
-    return first_only(growing(pieces, signature, size=list_bytes))
+    slow = growing(pieces, signature, size=list_bytes)
+    if expression.has_dollar or expression.has_caret:
+        return first_only(slow)
+
+    def fast(texts: pa.Array) -> pa.Array:
+        if not _are_short(texts) or is_too_large(_BYTES_OF_PIECE * nbytes(texts, 1)):
+            return slow(texts)
+        most = limit - 1 if limit > 0 else None
+        found = pc.split_pattern_regex(texts, pattern=expression.texts[0], max_splits=most)
+        return retyped(found, signature.result)
+
+    return first_only(on_arrays(in_slices(fast)))
 
 
 def _characters(text: str, limit: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import TYPE_CHECKING, Any
 
 import re2
@@ -10,6 +12,9 @@ from weirflow.ivm.kernel.expressions.regex_subset import Refused, translated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# Parentheses that are meant as such are written as escapes.
+_GROUP = re.compile(r"\((?!\?)")
 
 
 class Match:
@@ -41,6 +46,7 @@ class Expression:
         groups: how many capturing groups it has.
         nullable: whether it may match the empty text.
         repeated_groups: whether a capturing group may match more than once.
+        has_dollar, has_caret: whether it asks for the end or the beginning of the text.
     """
 
     def __init__(self, java: str) -> None:
@@ -49,6 +55,8 @@ class Expression:
         self.groups = len(found.groups) - 1
         self.nullable = found.nullable
         self.repeated_groups = found.repeated_groups
+        self.has_dollar = bool(found.dollars)
+        self.has_caret = "\\A" in found.text
         self._groups = found.groups
         self._dollars = found.dollars
         self._pattern = _compiled(found.text)
@@ -59,6 +67,13 @@ class Expression:
         pattern = self._before_crlf if self._dollars and data.endswith(b"\r\n") else self._pattern
         found = pattern.search(data, start)
         return None if found is None else Match(data, found, self._groups, self._dollars)
+
+    def with_group(self, number: int) -> str:
+        """For RE2, with just one of Java's groups, called g. For expressions without ``$``."""
+        if number == 0:
+            return f"(?P<g>{_GROUP.sub('(?:', self.texts[0])})"
+        before = itertools.count(1)
+        return _GROUP.sub(lambda _: "(?P<g>" if next(before) == number else "(?:", self.texts[0])
 
 
 def _compiled(text: str) -> Any:
