@@ -35,12 +35,12 @@ def spark(session: Session) -> SparkSession:
 
 
 def test_some_expressions(spark: SparkSession) -> None:
-    assert compared(spark, random.Random(1), expressions=40, texts=80) == []
+    assert compared(spark, random.Random(1), expressions=25, texts=80) == []
 
 
 def test_some_expressions_one_text_after_the_other(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regex, "_SHORT", -1)
-    assert compared(spark, random.Random(2), expressions=30, texts=80) == []
+    assert compared(spark, random.Random(2), expressions=15, texts=80) == []
 
 
 @pytest.mark.campaign

@@ -53,7 +53,8 @@ def require_memory(nbytes: float, what: str) -> None:
     if room is not None and nbytes > room:
         raise ResultTooLarge(
             f"{what} would take {_readable(nbytes)} of memory, and {_readable(room)} is free.",
-            hint="look for a join condition that is missing or met by most pairs; or tick with fewer rows at a time",
+            hint="look for a join condition that is missing, or a weight or window that is far too large; "
+            "or tick with fewer rows at a time",
         )
 
 

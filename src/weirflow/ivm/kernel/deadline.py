@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from weirflow.errors import ConfigError, TickTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -78,15 +78,16 @@ def soonest(moment: float) -> float:
     return moment if deadline is None or deadline.at is None else min(moment, deadline.at)
 
 
-def checked(values: Sequence[T]) -> Iterable[T]:
+def checked(values: Iterable[T]) -> Iterable[T]:
     """The values, for a loop that ends with ``TickTimeout`` when the deadline passes on its way."""
-    return values if len(values) <= _SLICE or _now.deadline is None else _in_slices(values)
+    return values if _now.deadline is None else _checked(values)
 
 
-def _in_slices(values: Sequence[T]) -> Iterator[T]:
-    for start in range(0, len(values), _SLICE):
-        check()
-        yield from values[start : start + _SLICE]
+def _checked(values: Iterable[T]) -> Iterator[T]:
+    for number, value in enumerate(values):
+        if number % _SLICE == 0:
+            check()
+        yield value
 
 
 def _is_time(seconds: object) -> bool:

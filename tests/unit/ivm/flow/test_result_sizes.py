@@ -1,10 +1,13 @@
 """What an expression makes is bounded: the tick fails whole, with a typed error, before the memory is taken."""
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from weirflow.errors import DataError, ResultTooLarge
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.kernel import bounds
+from weirflow.ivm.partitioned.executor import InThisProcess
+from weirflow.ivm.partitioned.flow import PartitionedFlow
 
 KIB = 1024
 
@@ -93,3 +96,15 @@ def test_rows_that_do_not_need_what_is_too_large_are_not_to_blame(flow):
     flow.register_view("v", "SELECT CASE WHEN n < 100 THEN length(repeat(s, n)) ELSE -1 END AS x FROM t")
     flow.tick("t", [row(10), row(10, 3)])
     assert sorted(each["x"] for each in flow.snapshot("v").to_pylist()) == [-1, 30]
+
+
+def test_in_shards_it_is_the_same_error(tmp_path):
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess(), registry=CollectorRegistry()) as flow:
+        flow.register_source("t", "s STRING, p STRING, n INT")
+        flow.register_view("v", "SELECT length(repeat(s, n)) AS x FROM t")
+        with pytest.raises(ResultTooLarge, match="repeat would make"):
+            flow.tick("t", [row(10)])
+        assert flow.pending
+        flow.discard()
+        flow.tick("t", [row(10, 3)])
+        assert flow.snapshot("v").to_pylist() == [{"x": 30}]

@@ -154,11 +154,11 @@ def test_a_deadline_holds_inside_of_its_block_and_its_thread():
             check()
         with pytest.raises(TickTimeout):
             check()
-        assert list(checked(range(1024))) == list(range(1024))
         with pytest.raises(TickTimeout):
-            list(checked(range(1025)))
+            list(checked([1]))
     with Deadline(60):
         check()
+        assert list(checked(iter(range(3000)))) == list(range(3000))
         with Deadline(30):
             assert 20 < remaining() < 31
         assert 50 < remaining() < 61

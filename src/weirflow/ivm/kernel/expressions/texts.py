@@ -34,7 +34,7 @@ def one_by_one(function: Callable[..., Any], kind: pa.DataType) -> Kernel:
         if len(arrays) == 1:
             values = checked(arrays[0].to_pylist())
             return pa.array([None if value is None else function(value) for value in values], kind)
-        rows = checked(list(zip(*(array.to_pylist() for array in arrays), strict=True)))
+        rows = checked(zip(*(array.to_pylist() for array in arrays), strict=True))
         return pa.array([None if None in row else function(*row) for row in rows], kind)
 
     return on_arrays(run)
@@ -59,7 +59,7 @@ def growing(
     def run(*arrays: pa.Array) -> pa.Array:
         results: list[Any] = []
         total = 0
-        for row in checked(list(zip(*(array.to_pylist() for array in arrays), strict=True))):
+        for row in checked(zip(*(array.to_pylist() for array in arrays), strict=True)):
             result = None if strict and None in row else function(*row)
             results.append(result)
             if result is not None:

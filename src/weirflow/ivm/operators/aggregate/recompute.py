@@ -82,7 +82,7 @@ class RecomputeCall(TouchedCall):
         copies = np.ones_like(rows.weights) if self._distinct else np.maximum(rows.weights, 0)
         require_copies(copies, row_bytes(rows.types), self._function)
         columns = [column.to_pylist() for column in rows.columns]
-        for group, *values, times in checked(list(zip(*columns, copies.tolist(), strict=True))):
+        for group, *values, times in checked(zip(*columns, copies.tolist(), strict=True)):
             collected[group].extend([tuple(values)] * times)
         return pa.array([self._fold(group) for group in checked(collected)], self._type)
 
