@@ -1,5 +1,6 @@
 """Savepoints of streaming queries: taken while they run, listed, copied, restored into changed queries."""
 
+import os
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -49,6 +50,9 @@ class Shop:
             rows = [order(number) for number in range(20 * self.landed, 20 * self.landed + 20)]
             path = self.folder / "in" / f"{self.landed}.parquet"
             pq.write_table(pa.Table.from_pylist(rows), path.with_suffix(".part"))
+            # Spark reads files by their age, and those of one instant in any order.
+            moment = START.timestamp() + self.landed
+            os.utime(path.with_suffix(".part"), (moment, moment))
             path.with_suffix(".part").rename(path)
             self.landed += 1
 
