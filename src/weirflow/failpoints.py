@@ -59,7 +59,13 @@ PARTITIONED_POINTS = (
 )
 """Those of the coordinator of a partitioned flow."""
 
-STREAMING_POINTS = ("kafka.before_commit", "kafka.after_commit")
+STREAMING_POINTS = (
+    "kafka.before_commit",
+    "kafka.after_commit",
+    "savepoint.before_list",
+    "savepoint.after_file",
+    "savepoint.before_manifest_put",
+)
 """Those of streaming queries."""
 
 _watcher: Callable[[str], None] | None = None

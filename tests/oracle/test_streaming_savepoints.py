@@ -21,6 +21,7 @@ from weirflow.errors import (
     StreamConflict,
     StreamRefused,
 )
+from weirflow.failpoints import watch_failpoints
 from weirflow.process import ProcessFunction
 from weirflow.state import StateDescriptor
 from weirflow.testing.sequence import SequenceSource
@@ -28,6 +29,11 @@ from weirflow.testing.sequence import SequenceSource
 START = datetime(2024, 1, 1, tzinfo=UTC)
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+FORGETFUL = {
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.sql.streaming.fileSource.log.compactInterval": "2",
+    "spark.sql.streaming.fileSource.log.cleanupDelay": "0",
+}
 
 
 def order(number):
@@ -81,6 +87,12 @@ class Shop:
     def written(self, out):
         return values(self.session.read_parquet(self.folder / out))
 
+    def written_up_to(self, batch, out):
+        """What the batches up to this one wrote."""
+        log = [self.folder / out / "_spark_metadata" / str(number) for number in range(batch + 1)]
+        names = [name for path in log for name in re.findall(r'"path":"file://([^"]+)"', path.read_text())]
+        return values(self.session.read_parquet(names)) if names else []
+
 
 def values(frame):
     return sorted(tuple(row) for row in frame.select("window", "customer", "n", "total").collect())
@@ -104,6 +116,17 @@ def provider(request, session):
         session.spark.conf.set(PROVIDER, ROCKSDB)
     yield
     session.spark.conf.set(PROVIDER, before)
+
+
+@pytest.fixture
+def forgetful(session):
+    """Spark deletes what it keeps for a hundred batches as soon as it may."""
+    for name, value in FORGETFUL.items():
+        session.spark.conf.set(name, value)
+    yield
+    watch_failpoints(None)
+    for name in FORGETFUL:
+        session.spark.conf.unset(name)
 
 
 @pytest.fixture
@@ -147,14 +170,47 @@ def test_a_savepoint_is_of_one_batch_whatever_the_query_does_meanwhile(shop):
         wait_until((shop.folder / "saved" / "commits" / "1").exists, 60.0, "at work")
         made = query.savepoint("midway", shop.folder / "points")
         query.process_all_available()
-    versions = {int(found[1]) for name in made.files if (found := re.match(r"state/0/0/(\d+)\.delta$", name))}
+    versions = [
+        int(found[1]) for name in made.files if (found := re.match(r"state/0/0/(\d+)\.(?:delta|snapshot)$", name))
+    ]
     assert max(versions) == made.batch + 1
     finish(shop.writer(shop.totals(), "other", "restored").from_savepoint("midway", shop.folder / "points"))
+    assert shop.written("out") == shop.expected()
     # The first query wrote the same rows up to the savepoint, and each after it is in both.
-    log = [shop.folder / "out" / "_spark_metadata" / str(number) for number in range(made.batch + 1)]
-    names = [name for path in log for name in re.findall(r'"path":"file://([^"]+)"', path.read_text())]
-    before = values(shop.session.read_parquet(names)) if names else []
-    assert sorted([*before, *shop.written("other")]) == shop.expected() == shop.written("out")
+    assert sorted([*shop.written_up_to(made.batch, "out"), *shop.written("other")]) == shop.expected()
+
+
+@pytest.mark.parametrize(
+    ("point", "nth"),
+    [
+        ("savepoint.before_list", 1),
+        ("savepoint.after_file", 2),
+        ("savepoint.after_file", 5),
+        ("savepoint.before_manifest_put", 1),
+    ],
+)
+def test_a_savepoint_is_whole_also_if_the_query_deletes_its_files_meanwhile(shop, forgetful, point, nth):
+    reached = 0
+
+    def go_on(name):
+        nonlocal reached
+        reached += name == point
+        if name == point and reached == nth:
+            last = max(offsets.glob("[0-9]"))
+            shop.land(4)
+            query.process_all_available()
+            wait_until(lambda: not last.exists(), 60.0, "deleted")
+
+    with shop.writer(shop.totals(), "out", "saved").start() as query:
+        offsets = shop.folder / "saved" / "offsets"
+        query.process_all_available()
+        watch_failpoints(go_on)
+        made = query.savepoint("midway", shop.folder / "points")
+    assert reached >= nth
+    assert shop.written("out") == shop.expected()
+    shop.land(2)
+    finish(shop.writer(shop.totals(), "other", "restored").from_savepoint("midway", shop.folder / "points"))
+    assert sorted([*shop.written_up_to(made.batch, "out"), *shop.written("other")]) == shop.expected()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.streaming.savepoint_state import files_of_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ _SINK_LOG = "_spark_metadata/"
 _COMPACTED_EVERY = 10
 _EMPTY_LOG = b"v1\n"
 _NUMBER = re.compile(r"(\d+)(?:\.compact)?")
-_VERSION = re.compile(r"(\d+)[._]")
 
 
 def storage_of_spark(location: str) -> CheckpointStorage:
@@ -33,33 +33,34 @@ def committed_batch(storage: CheckpointStorage) -> int | None:
     return max(_numbers(storage, "commits/"), default=None)
 
 
-def files_of_batch(storage: CheckpointStorage, batch: int) -> Iterator[str]:
-    """The names of the files that a query needs to go on after a batch.
+def files_of_batch(storage: CheckpointStorage, batch: int) -> list[str]:
+    """The names of the files that a query needs to go on after a batch, and of no others.
 
-    They do not change any more, but are deleted a hundred batches later.
+    All are known before the first is returned. They do not change any more, but the query deletes them when it has
+    gone on: the state and offsets of the last hundred batches are kept by default, logs of sources for ten minutes.
+
+    Raises:
+        ObjectNotFound: some are deleted already; others may be named that are, which their reader finds out.
     """
     ends = _source_positions(storage.get(f"offsets/{batch}"))
-    for info in storage.list():
-        parts = info.name.split("/")
-        if not parts[-1].startswith(".") and _is_of(parts, batch, ends):
-            yield info.name
+    there = {info.name for info in storage.list() if not info.name.rpartition("/")[2].startswith(".")}
+    numbers = range(max(batch - 1, 0), batch + 1)
+    needed = [METADATA, f"commits/{batch}", *(f"offsets/{number}" for number in numbers)]
+    plain = sorted(name for name in there if not name.endswith(".crc"))
+    needed += [name for name in plain if name.startswith("sources/") and name.split("/")[1] not in ends]
+    for source, end in ends.items():
+        needed += _entries_up_to(there, f"sources/{source}/", end)
+    needed += files_of_version(storage, there, batch + 1)
+    return needed + [checksum for name in needed if (checksum := f"{name}.crc") in there]
 
 
-def _is_of(parts: list[str], batch: int, ends: dict[str, int]) -> bool:
-    last = parts[-1]
-    match parts[0]:
-        case "metadata":
-            return len(parts) == 1
-        case "offsets" | "commits":
-            return last.isdigit() and batch - 1 <= int(last) <= batch
-        case "sources":
-            found = _NUMBER.fullmatch(last)
-            return found is None or int(found[1]) <= ends.get(parts[1], int(found[1]))
-        case "state":
-            version = None if "_metadata" in parts or "_stateSchema" in parts else _VERSION.match(last)
-            return version is None or int(version[1]) <= batch + 1
-        case _:
-            return False
+def _entries_up_to(there: set[str], log: str, end: int) -> Iterator[str]:
+    """Those of a log that its entry of this number needs: back to the last one that repeats all before it."""
+    for number in range(end, -1, -1):
+        if (compacted := f"{log}{number}.compact") in there:
+            yield compacted
+            return
+        yield f"{log}{number}"
 
 
 def _source_positions(offsets: bytes) -> dict[str, int]:

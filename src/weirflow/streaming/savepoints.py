@@ -12,6 +12,7 @@ from weirflow.checkpoint.named import NamedState, NamedStates
 from weirflow.checkpoint.sealed import FORMAT, seal, unseal
 from weirflow.checkpoint.state_manifest import FileRef  # noqa: TC001 - msgspec reads it
 from weirflow.errors import ObjectNotFound, StreamConflict, StreamRefused
+from weirflow.failpoints import failpoint
 from weirflow.spark.streaming_savepoint import StateOperator  # noqa: TC001 - msgspec reads it
 from weirflow.streaming.savepoint_files import MARK, METADATA, committed_batch, files_of_batch, storage_of_spark
 
@@ -105,6 +106,7 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
             ConfigError: the name cannot be used.
             ObjectExists: there is a savepoint of that name; it is untouched.
             StreamRefused: the query has committed no batch yet.
+            ObjectNotFound: the query has deleted, each time it was tried, files before they were copied.
             StorageError: the storage failed; the savepoint is not there.
         """
         self._require_free(name)
@@ -113,12 +115,19 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
             batch = committed_batch(checkpoint)
             if batch is None:
                 break
+            failpoint("savepoint.before_list")
             try:
                 files = self._save(name, checkpoint, batch)
-            except ObjectNotFound:  # the query has gone on far enough to delete it
+            except ObjectNotFound as error:  # the query has gone on far enough to delete it
                 if attempt == _ATTEMPTS:
-                    raise
+                    raise ObjectNotFound(
+                        f"The query {query} goes on faster than its files are saved, and deletes them: {error.message}",
+                        uri=error.uri,
+                        hint="have it keep more batches with spark.sql.streaming.minBatchesToRetain, "
+                        "or wait between them with Trigger.processing_time",
+                    ) from error
             else:
+                failpoint("savepoint.before_manifest_put")
                 return self._publish(QuerySavepoint(name, datetime.now(UTC), query, query_id, batch, state, files))
         raise StreamRefused(
             f"The query {query} has committed no batch yet, so there is nothing to save.",
@@ -162,7 +171,11 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
 
     def _save(self, name: str, checkpoint: CheckpointStorage, batch: int) -> dict[str, FileRef]:
         files = self._files(name)
-        return {path: files.save(checkpoint.get(path), "") for path in files_of_batch(checkpoint, batch)}
+        saved = {}
+        for path in files_of_batch(checkpoint, batch):
+            saved[path] = files.save(checkpoint.get(path), "")
+            failpoint("savepoint.after_file")
+        return saved
 
 
 def _mark_of(target: CheckpointStorage) -> _Mark | None:
