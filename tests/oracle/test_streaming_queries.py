@@ -2,7 +2,6 @@
 
 import gc
 import threading
-import time
 
 import pyarrow as pa
 import pytest
@@ -183,17 +182,19 @@ def test_a_query_waiting_for_its_restart_can_be_stopped(session, numbers):
 
 
 def test_stop_waits_for_the_batch(session, numbers, tmp_path):
-    entered, rows = threading.Event(), []
+    entered, known, rows = threading.Event(), threading.Event(), []
 
     def slowly(frame, number):
         entered.set()
-        time.sleep(0.5)
+        known.wait()
+        wait_until(lambda: query._run._gate._closed, 60.0, "asked to stop")
         rows.append(number)
 
     numbers.add(one(1))
     numbers.add(one(2))
     writer = numbers.stream(session).write_stream().foreach_batch(slowly)
     query = writer.option("checkpointLocation", tmp_path / "saved").start()
+    known.set()
     assert entered.wait(60)
     query.stop()
     assert rows == [0]
