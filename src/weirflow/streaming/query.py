@@ -182,7 +182,7 @@ class StreamingQuery:
         Raises:
             ObjectExists: there is a savepoint of that name; it is untouched.
             StreamRefused: nothing is committed yet, or the query has no batches.
-            StorageError: the storage failed; the savepoint is not there.
+            StorageError: the storage failed, or the query deletes files before they are copied; there is no savepoint.
         """
         if self._saver is None:
             raise UnsupportedError(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from weirflow.checkpoint.storage import CheckpointStorage
 
-# Snapshots hold all of a version; the others what it has changed. Names with an id are of Spark's second format.
-_VERSION = re.compile(r"(?P<store>.+/)(?P<number>\d+)(?P<id>_[^/.]+)?\.(?:delta|snapshot|changelog|zip)")
+# Snapshots hold all of a version; the others what it has changed. In Spark's second format an id follows the number.
+_VERSION = re.compile(r"(.+/)(\d+)(?:_[^/.]+)?\.(?:delta|snapshot|changelog|zip)")
 _SNAPSHOTS = (".snapshot", ".zip")
 _CHANGES = (".delta", ".changelog")
 # Files of RocksDB that several versions share, by how the note in a snapshot calls them.
@@ -40,7 +40,7 @@ def files_of_version(storage: CheckpointStorage, there: set[str], version: int) 
     others = []
     for name in sorted(there):
         if found := _VERSION.fullmatch(name):
-            stores[found["store"]][name] = int(found["number"])
+            stores[found[1]][name] = int(found[2])
         elif name.startswith("state/") and not name.endswith(".crc"):
             others.append(name)
     shared = tuple(store + folder for store in stores for _, folder in _SHARED.values())
@@ -53,8 +53,8 @@ def files_of_version(storage: CheckpointStorage, there: set[str], version: int) 
 
 
 def _chain(storage: CheckpointStorage, store: str, numbers: dict[str, int], version: int) -> Iterator[str]:
-    if any(_VERSION.fullmatch(name)["id"] for name in numbers):  # type: ignore[index]  # all of them match
-        # Which of them go together is written inside, so all are taken that may.
+    if any("_" in name.removeprefix(store) for name in numbers):
+        # With ids, which of them go together is written inside, so all are taken that may.
         if version not in numbers.values():
             raise _deleted(storage, store, version)
         yield from (name for name, number in numbers.items() if number <= version)
