@@ -120,3 +120,14 @@ def test_rows_of_one_instant_are_late_unless_the_watermark_is_as_long_as_they_sp
     files = (tmp_path / "late").glob("*.parquet")
     kept = sorted(minute for path in files for minute in pq.read_table(path)["minute"].to_pylist())
     assert (found, kept) == ([{"minute": minute, "n": 1} for minute in counted], late)
+
+
+def test_a_file_much_older_than_the_newest_is_not_read(session, inbox):
+    take = Reading()
+    land(inbox, "new.parquet", 1)
+    with stream(session, inbox).write_stream().foreach_batch(take).start() as query:
+        query.process_all_available()
+        land(inbox, "older.parquet", 2, instant=-6 * 86_400)
+        land(inbox, "oldest.parquet", 3, instant=-8 * 86_400)
+        query.process_all_available()
+    assert take.minutes == [1, 2]

@@ -75,6 +75,8 @@ class QueryProgress:
         parts = [f"batch {self.batch}", f"{self.input_rows} rows in"]
         if self.output_rows is not None:
             parts.append(f"{self.output_rows} out")
+        if self.late_rows:
+            parts.append(f"{self.late_rows} dropped as late")
         parts.append(f"{self.processed_rows_per_second:.0f} rows/s")
         if self.state_rows:
             parts.append(f"{self.state_rows} in state")

@@ -55,4 +55,4 @@ def test_progress_is_read_from_sparks_json():
     assert (progress.batch, progress.input_rows, progress.output_rows, progress.watermark) == (3, 5, None, None)
     assert (progress.state_rows, progress.state_bytes, progress.late_rows, progress.duration_ms) == (2, 10, 1, 70)
     assert progress.input_rows_per_second == 0.0
-    assert str(progress) == "batch 3, 5 rows in, 13 rows/s, 2 in state"
+    assert str(progress) == "batch 3, 5 rows in, 1 dropped as late, 13 rows/s, 2 in state"
