@@ -44,8 +44,10 @@ def files_of_batch(storage: CheckpointStorage, batch: int) -> list[str]:
     """
     ends = _source_positions(storage.get(f"offsets/{batch}"))
     there = {info.name for info in storage.list() if not info.name.rpartition("/")[2].startswith(".")}
-    numbers = range(max(batch - 1, 0), batch + 1)
-    needed = [METADATA, f"commits/{batch}", *(f"offsets/{number}" for number in numbers)]
+    needed = [METADATA, f"commits/{batch}", f"offsets/{batch}"]
+    if batch:  # Spark begins with the offsets before, which need not be those of the batch before
+        earlier = [number for name in there if (number := _number_in(name, "offsets/")) is not None and number < batch]
+        needed.append(f"offsets/{max(earlier, default=batch - 1)}")
     plain = sorted(name for name in there if not name.endswith(".crc"))
     needed += [name for name in plain if name.startswith("sources/") and name.split("/")[1] not in ends]
     for source, end in ends.items():
@@ -91,5 +93,10 @@ def begin_sink_log(folder: CheckpointStorage, batch: int) -> None:
 
 def _numbers(storage: CheckpointStorage, folder: str) -> Iterator[int]:
     for info in storage.list(folder):
-        if found := _NUMBER.fullmatch(info.name.removeprefix(folder)):
-            yield int(found[1])
+        if (number := _number_in(info.name, folder)) is not None:
+            yield number
+
+
+def _number_in(name: str, folder: str) -> int | None:
+    found = _NUMBER.fullmatch(name.removeprefix(folder))
+    return int(found[1]) if found else None

@@ -150,6 +150,16 @@ def test_old_files_that_nothing_needs_may_vanish(query):
     }
 
 
+def test_the_offsets_before_may_be_those_of_an_earlier_batch(query):
+    """With asynchronous progress tracking Spark writes those of some batches only."""
+    query.run(4)
+    (query.folder / "offsets" / "2").unlink()
+    assert {name for name in save(query)[1].files if name.startswith("offsets/")} == {"offsets/1", "offsets/3"}
+    (query.folder / "offsets" / "1").unlink()
+    with pytest.raises(ObjectNotFound, match="offsets/2 does not exist"):
+        save(query)
+
+
 def state_files(folder, **files):
     """The names of the state that the savepoint of batch 3, of version 4, has."""
     query = Query(folder)
