@@ -26,7 +26,7 @@ class WriteBuffer:
         self._operator = operator
         self.changes: dict[bytes, bytes | None] = {}
         self.discarded = 0
-        self._ordered = SortedKeys()
+        self._ordered: SortedKeys | None = None
         self._in_order = 0
         self._lasting: dict[bytes, bytes | None] = {}
 
@@ -50,7 +50,12 @@ class WriteBuffer:
     def scan(self, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """What is under the keys ``[start, end)``, in order, as it is now."""
         stored = self._backend.scan(self._operator, start, end, reverse=reverse)
-        self._ordered.add(islice(self.changes, self._in_order, None))
+        if not self.changes:
+            return stored
+        if self._ordered is None:
+            self._ordered = SortedKeys(self.changes)
+        elif self._in_order < len(self.changes):
+            self._ordered.touch(islice(self.changes, self._in_order, None))
         self._in_order = len(self.changes)
         keys = self._ordered.between(start, end)
         if not keys:
@@ -64,11 +69,14 @@ class WriteBuffer:
         self._lasting[key] = data
 
     def flush(self) -> None:
-        """Write all changes at once; if that fails they are still here."""
+        """Write all changes at once; if that fails they are still here.
+
+        An exception that comes when they are written leaves them here too: to write them again does no harm.
+        """
         changes = self.changes | self._lasting if self._lasting else self.changes
         if changes:
             self._backend.write({self._operator: changes})
-            self._lasting = {}
+        self._lasting = {}
         self._begin()
 
     def discard(self) -> None:
@@ -77,10 +85,8 @@ class WriteBuffer:
         self._begin()
 
     def _begin(self) -> None:
-        self.changes.clear()
-        if self._in_order:
-            self._ordered = SortedKeys()
-            self._in_order = 0
+        # New ones, in one statement that no exception comes into: the keys in order are those of this very dict.
+        self.changes, self._ordered, self._in_order = {}, None, 0
 
 
 def _merged(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -42,22 +44,25 @@ class InMemoryStateBackend:
             self._apply(changes)
 
     def _apply(self, changes: Changes) -> None:
+        targets: list[dict[bytes, bytes | None]] = []
+        holders: list[dict[bytes, bytes | None]] = []
+        gone: list[bytes] = []
         for operator, own in changes.items():
             data = self._data.setdefault(operator, {})
-            keys = self._keys.setdefault(operator, SortedKeys())
-            keys.add([key for key in own if key not in data])
+            # First, as keys that are looked at in vain do no harm.
+            self._index(operator).touch([key for key, value in own.items() if (value is None) == (key in data)])
+            targets.append(data)  # type: ignore[arg-type]  # what is None is removed at once
             if None in own.values():
-                data |= own  # type: ignore[arg-type]  # what is None is removed at once
-                for key in [key for key, value in own.items() if value is None]:
-                    del data[key]
-                    keys.remove(key)
-            else:
-                data |= own  # type: ignore[arg-type]  # as was just seen
+                removed = [key for key, value in own.items() if value is None]
+                gone += removed
+                holders += [data] * len(removed)  # type: ignore[list-item]  # as above
+        # One call that runs no Python code: no signal and no exception of another thread comes into it.
+        deque(chain(map(dict.update, targets, changes.values()), map(dict.pop, holders, gone)), maxlen=0)
 
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """See ``StateReader``."""
         data = self._of(operator)
-        return self._scanned(data, self._keys[operator], start, end, reverse=reverse) if data else iter(())
+        return self._scanned(data, self._index(operator), start, end, reverse=reverse) if data else iter(())
 
     def operators(self) -> list[str]:
         """See ``StateReader``."""
@@ -70,7 +75,7 @@ class InMemoryStateBackend:
         copy = InMemoryStateBackend()
         with self._lock:
             copy._data = {operator: data.copy() for operator, data in self._data.items()}
-            copy._keys = {operator: keys.copy() for operator, keys in self._keys.items()}
+            copy._keys = {operator: keys.copy(copy._data[operator]) for operator, keys in self._keys.items()}
         return copy
 
     def close(self) -> None:
@@ -99,6 +104,12 @@ class InMemoryStateBackend:
         if found is None:
             self._require_open()
             return {}
+        return found
+
+    def _index(self, operator: str) -> SortedKeys:
+        found = self._keys.get(operator)
+        if found is None:
+            found = self._keys[operator] = SortedKeys(self._data[operator])
         return found
 
     def _require_open(self) -> None:

@@ -61,6 +61,7 @@ class RocksDbStateBackend:
         self._handles: dict[str, Any] = {}
         self._recent: defaultdict[str, RecentEntries] = defaultdict(RecentEntries)
         self._lock = Lock()
+        self._closed = False
         self._db: Any = None
         try:
             self._path.mkdir(0o700, parents=True, exist_ok=True)
@@ -71,7 +72,11 @@ class RocksDbStateBackend:
             for name in known:
                 self._register(name, self._db.get_column_family(name))
         except Exception as error:
+            self.close()
             raise self._failed("opened", error) from error
+        except BaseException:
+            self.close()
+            raise
 
     def __repr__(self) -> str:
         return f"<state in {self._path}>"
@@ -101,15 +106,18 @@ class RocksDbStateBackend:
         """See ``StateBackend``."""
         self._require_open()
         due = 0 < self._fsync <= self._unsynced + 1
+        # Put back when they have what is written: after an exception, whenever it comes, they are read anew.
+        recent = {operator: self._recent.pop(operator, None) for operator in changes}
         try:
             with self._lock:
                 self._db.write(self._batch(changes), self._synced if due else self._lazily)
         except Exception as error:
-            self._recent.clear()
             raise self._failed("written", error) from error
-        for operator, own in changes.items():
-            self._recent[operator].update(own)
         self._unsynced = 0 if due else self._unsynced + 1
+        for operator, known in recent.items():
+            if known is not None:
+                known.update(changes[operator])
+                self._recent[operator] = known
 
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """See ``StateReader``."""
@@ -154,7 +162,8 @@ class RocksDbStateBackend:
         return sorted(file for file in folder.iterdir() if file.suffix != ".log" or file.stat().st_size)
 
     def close(self) -> None:
-        """See ``StateReader``."""
+        """See ``StateReader``. After an exception it can be called again, and goes on."""
+        self._closed = True
         if self._db is None:
             return
         for scan in list(self._live):
@@ -164,9 +173,8 @@ class RocksDbStateBackend:
         try:
             self._handles.clear()
             self._recent.clear()
-            for family in self._families.values():
-                family.close()
-            self._families.clear()
+            while self._families:
+                self._families.popitem()[1].close()
             self._db.close()
             self._db = None
         except Exception as error:
@@ -197,8 +205,17 @@ class RocksDbStateBackend:
     def _handle(self, operator: str) -> Any:
         if operator not in self._handles:
             name = _OPERATOR + operator
-            self._register(name, self._db.create_column_family(name, _options()))
+            self._register(name, self._family(name))
         return self._handles[operator]
+
+    def _family(self, name: str) -> Any:
+        try:
+            return self._db.create_column_family(name, _options())
+        except Exception:
+            # An exception may have come when it was there and not known here yet.
+            if name not in rocksdict.Rdict.list_cf(str(self._path), _options()):
+                raise
+            return self._db.get_column_family(name)
 
     def _register(self, name: str, family: Any) -> None:
         operator = NOBODY if name == _NOBODY else name.removeprefix(_OPERATOR)
@@ -206,7 +223,7 @@ class RocksDbStateBackend:
         self._handles[operator] = self._db.get_column_family_handle(name)
 
     def _require_open(self) -> None:
-        if self._db is None:
+        if self._closed:
             raise StateError("The state backend is closed.")
 
     def _failed(self, what: str, error: Exception) -> StateError:

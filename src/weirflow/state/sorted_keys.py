@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _LOAD = 1024
 # From this share of new keys on, sorting all is faster than inserting them.
@@ -14,31 +14,23 @@ _MANY = 8
 
 
 class SortedKeys:
-    """Keys in chunks, each sorted and none much larger than the others.
+    """The keys of a dict in chunks, each sorted and none much larger than the others.
 
-    What is added or removed waits until the keys are asked for: most keys are written far more often than scanned.
+    What comes or goes waits until the keys are asked for: most keys are written far more often than scanned. The dict
+    decides which keys there are, so that an exception at any point leaves nothing but more to be looked at.
+
+    Args:
+        data: the dict.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, data: Mapping[bytes, object]) -> None:
+        self._data = data
         self._chunks: list[list[bytes]] = []
-        self._count = 0
-        self._added: set[bytes] = set()
-        self._removed: set[bytes] = set()
+        self._touched = set(data)
 
-    def add(self, keys: Iterable[bytes]) -> None:
-        """Take on keys that are not there."""
-        for key in keys:
-            if key in self._removed:
-                self._removed.discard(key)
-            else:
-                self._added.add(key)
-
-    def remove(self, key: bytes) -> None:
-        """Let go of a key that is there."""
-        if key in self._added:
-            self._added.discard(key)
-        else:
-            self._removed.add(key)
+    def touch(self, keys: Iterable[bytes]) -> None:
+        """Look at keys again, which are about to come or go, or just did."""
+        self._touched.update(keys)
 
     def first(self, start: bytes, end: bytes) -> list[bytes]:
         """Some of the keys ``[start, end)``, the first ones in order; none if there are none."""
@@ -69,43 +61,46 @@ class SortedKeys:
             start = some[-1] + b"\0"
         return found
 
-    def copy(self) -> SortedKeys:
-        """The same keys, on their own from now on."""
-        self._settle()
-        copy = SortedKeys()
+    def copy(self, data: Mapping[bytes, object]) -> SortedKeys:
+        """The same keys for a copy of the dict, on their own from now on."""
+        copy = SortedKeys({})
+        copy._data = data
         copy._chunks = [chunk.copy() for chunk in self._chunks]
-        copy._count = self._count
+        copy._touched = self._touched.copy()
+        copy._settle()
         return copy
 
     def _settle(self) -> None:
-        changed = len(self._added) + len(self._removed)
-        if changed * _MANY > self._count:
-            if changed:
-                left = [key for chunk in self._chunks for key in chunk if key not in self._removed]
-                ordered = sorted([*left, *self._added])
-                self._chunks = [ordered[at : at + _LOAD] for at in range(0, len(ordered), _LOAD)]
+        touched = self._touched
+        if not touched:
+            return
+        if len(touched) * _MANY > len(self._data):
+            ordered = sorted(self._data)
+            self._chunks = [ordered[at : at + _LOAD] for at in range(0, len(ordered), _LOAD)]
         else:
-            for key in self._added:
-                self._insert(key)
-            for key in self._removed:
-                self._delete(key)
-        self._count += len(self._added) - len(self._removed)
-        self._added.clear()
-        self._removed.clear()
+            for key in touched:
+                self._look_at(key)
+        touched.clear()
 
-    def _insert(self, key: bytes) -> None:
-        at = min(self._chunk_of(key), len(self._chunks) - 1)
+    def _look_at(self, key: bytes) -> None:
+        at = self._chunk_of(key)
+        chunk = self._chunks[at] if at < len(self._chunks) else []
+        place = bisect_left(chunk, key)
+        there = place < len(chunk) and chunk[place] == key
+        if there == (key in self._data):
+            return
+        if there and len(chunk) == 1:
+            del self._chunks[at]
+        elif there:
+            del chunk[place]
+        else:
+            self._insert(min(at, len(self._chunks) - 1), key)
+
+    def _insert(self, at: int, key: bytes) -> None:
         chunk = self._chunks[at]
         insort(chunk, key)
         if len(chunk) > 2 * _LOAD:
             self._chunks[at : at + 1] = [chunk[:_LOAD], chunk[_LOAD:]]
-
-    def _delete(self, key: bytes) -> None:
-        at = self._chunk_of(key)
-        chunk = self._chunks[at]
-        del chunk[bisect_left(chunk, key)]
-        if not chunk:
-            del self._chunks[at]
 
     def _chunk_of(self, key: bytes) -> int:
         """The first chunk whose last key is not before this one."""

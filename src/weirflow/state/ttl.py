@@ -134,14 +134,16 @@ class TtlStateBackend:
     def write(self, changes: Changes) -> None:
         """See ``StateBackend``. What reads have found expired is removed with it."""
         complete = dict(changes)
-        for operator, noted in self._noted.items():
+        # Taken out first: what is written now must not be removed by the next write, should an exception come between.
+        expired, self._noted = self._noted, {}
+        for operator, noted in expired.items():
             own = complete.get(operator, {})
             complete[operator] = {**dict.fromkeys(noted), **own}
         if self._watermark is not None and self._watermark != self._stored_watermark:
             complete[NOBODY] = {**complete.get(NOBODY, {}), _WATERMARK: self._watermark.to_bytes(STAMP, "little")}
+        reached = self._watermark
         self._backend.write(complete)
-        self._stored_watermark = self._watermark
-        self._noted.clear()
+        self._stored_watermark = reached
 
     def cleanup(self, limit: int = 1000) -> int:
         """Remove what has expired among the next entries, at most ``limit`` of them; returns how many were removed.

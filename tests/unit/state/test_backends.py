@@ -214,18 +214,21 @@ def test_backends_say_what_they_are(tmp_path):
 
 def test_sorted_keys_follow_small_and_large_changes():
     chosen = random.Random(3)
-    keys, model = SortedKeys(), set()
+    model = {}
+    keys = SortedKeys(model)
     for size in [5000, 3, 3, 2, 4000, 1, 1, 6000, 5, 5]:
-        fresh = {chosen.randrange(1 << 20).to_bytes(3, "big") for _ in range(size)} - model
-        keys.add(fresh)
-        model |= fresh
+        fresh = {chosen.randrange(1 << 20).to_bytes(3, "big") for _ in range(size)}
+        keys.touch(fresh)
+        model |= dict.fromkeys(fresh)
         for key in chosen.sample(sorted(model), min(size, len(model)) // 2):
-            keys.remove(key)
-            model.discard(key)
+            keys.touch([key])
+            del model[key]
         assert keys.between(b"", b"\xff" * 4) == sorted(model)
-        assert keys.copy().between(b"\x05", b"\x09") == sorted(key for key in model if b"\x05" <= key < b"\x09")
+        copied = keys.copy(dict(model))
+        assert copied.between(b"\x05", b"\x09") == sorted(key for key in model if b"\x05" <= key < b"\x09")
     for key in sorted(model):
-        keys.remove(key)
+        keys.touch([key])
+        del model[key]
         if chosen.random() < 0.01:
             keys.between(b"", b"")
     assert keys.between(b"", b"\xff" * 4) == []
