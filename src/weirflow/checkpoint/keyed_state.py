@@ -38,6 +38,7 @@ class KeyedStateCheckpoints:
         self._storage = storage
         self._fence = fence
         self._files = StateFiles(storage, _FILES)
+        self._tried: dict[int, bytes] = {}
 
     @property
     def written(self) -> int:
@@ -61,16 +62,19 @@ class KeyedStateCheckpoints:
         parts = [save_part(self._files, groups, backends[groups]) for groups in sorted(backends)]
         manifest = StateManifest(epoch, self._fence, parts)
         data = seal(manifest)
+        tried, self._tried = self._tried.get(epoch), {epoch: data}
         try:
             self._storage.put_if_absent(_name(epoch), data)
         except ObjectExists:
-            # A put that was repeated may find its own first attempt.
-            if self._storage.get(_name(epoch)) != data:
+            # A put that was repeated may find its own first attempt, or that of a call that an exception ended.
+            if self._storage.get(_name(epoch)) not in (data, tried):
                 raise StorageError(
                     f"There is another checkpoint of epoch {epoch} at {self._storage.uri}.",
                     uri=f"{self._storage.uri}/{_name(epoch)}",
                     hint="one process at a time may write checkpoints; use a later epoch",
                 ) from None
+            return self.find(epoch)
+        self._tried = {}
         return manifest
 
     def epochs(self) -> list[int]:

@@ -82,11 +82,15 @@ def restore_parts(
         else:
             with closing(RocksDbStateBackend(built)) as database:
                 _fill(files, chosen, groups, database)
-        with os_errors("write", path):
-            _sync(built)
-            built.rename(path)
-            _sync(path.parent)
-    return RocksDbStateBackend(path, fsync=fsync)
+        try:
+            with os_errors("write", path):
+                _sync(built)
+                built.rename(path)
+                _sync(path.parent)
+            return RocksDbStateBackend(path, fsync=fsync)
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
 
 
 @contextmanager

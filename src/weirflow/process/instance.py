@@ -107,14 +107,12 @@ class Instance:
         """Run ``on_broadcast`` for rows that belong to no key."""
         assert isinstance(self.function, ProcessFunction), "it has a broadcast input"
         self._store.unset_key()
-        for slot in self._broadcasts:
-            slot.writable = True
         try:
+            self._allow_broadcasts(allowed=True)
             for row in rows:
                 self.function.on_broadcast(self._moment, row)
         finally:
-            for slot in self._broadcasts:
-                slot.writable = False
+            self._allow_broadcasts(allowed=False)
 
     def timer(self, at: int, data: bytes, kind: TimeKind) -> None:
         """Fire a timer of the key with these bytes, unless it was deleted."""
@@ -144,9 +142,14 @@ class Instance:
 
     def discard(self) -> None:
         """Forget all changes since the last flush."""
+        self._allow_broadcasts(allowed=False)
         self._store.discard()
         if self.timers is not None:
             self.timers.forget()
+
+    def _allow_broadcasts(self, *, allowed: bool) -> None:
+        for slot in self._broadcasts:
+            slot.writable = allowed
 
     def _expire(self, progress: Progress) -> None:
         # Nothing expires before 1970.

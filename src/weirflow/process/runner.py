@@ -60,7 +60,8 @@ class Runner(ABC):
     """What the runners of one and of two inputs have in common; for one thread.
 
     A batch is done when the call returns: its state is in the backends. If the call raises, state, timers, watermark
-    and clock are what they were before.
+    and clock are what they were before; unless an exception came while the batch was being written. Then every call is
+    a ``StateError`` until ``resume`` has finished the batch.
     """
 
     runs: ClassVar[type[KeyedFunction]]
@@ -99,7 +100,8 @@ class Runner(ABC):
         ]
         stored = [instance.resume(len(intakes)) for instance in self._instances]
         self._progress = common_progress(stored, operator)
-        self._torn = False
+        self._unfinished: tuple[Progress, ProcessResult] | None = None
+        self._clean = True
 
     @property
     def epoch(self) -> int:
@@ -144,6 +146,18 @@ class Runner(ABC):
         """Say that no event comes any more: every timer by event time fires. Rows that come nevertheless are late."""
         return self.advance(END_OF_TIME)
 
+    def resume(self) -> ProcessResult | None:
+        """Finish a batch that an exception came into while it was being written.
+
+        Returns what came out of it; None if there is no such batch: then all is as the last call that returned left it.
+
+        Raises:
+            StateError: state could not be written; call it again.
+        """
+        if self._unfinished is None:
+            return None
+        return self._finish(begun=True)
+
     def close(self) -> None:
         """Close the functions; backends stay open."""
         with self._user_code("close"):
@@ -163,21 +177,20 @@ class Runner(ABC):
         read = [read_rows(rows) for rows in inputs]
         told = read_rows(broadcast)
         before = self._progress
+        if not self._clean:
+            self._discard()
+        self._clean = False
         self._moment.watermark = before.watermark
         self._moment.now = max(self._clock(), before.clock)
         try:
             after = self._callbacks(read, told, watermark)
             rows, sides = self._outputs.tables()
             result = ProcessResult(rows, sides, self._outputs.late, after.watermark)
-            self._flush(after)
         except BaseException:
-            for instance in self._instances:
-                instance.discard()
+            self._discard()
             raise
-        finally:
-            self._outputs.clear()
-        self._progress = after
-        return result
+        self._unfinished = (after, result)
+        return self._finish(begun=False)
 
     def _callbacks(self, inputs: Sequence[Sequence[Row]], broadcast: Sequence[Row], watermark: int | None) -> Progress:
         if broadcast:
@@ -238,19 +251,38 @@ class Runner(ABC):
                 user_code.key = key
                 instance.element(callbacks[id(instance)], key, time, row)
 
-    def _flush(self, progress: Progress) -> None:
-        for done, instance in enumerate(self._instances):
+    def _finish(self, *, begun: bool) -> ProcessResult:
+        """Write the batch. To write what some instances have written already does no harm.
+
+        A ``StateError`` says that a backend has written nothing: if it is the first one, all is as it was before.
+        """
+        assert self._unfinished is not None, "there is one"
+        after, result = self._unfinished
+        for instance in self._instances:
             try:
-                instance.flush(progress)
-            except BaseException:
-                self._torn = done > 0
+                instance.flush(after)
+            except StateError:
+                if not begun:
+                    self._unfinished = None
+                    self._discard()
                 raise
+            begun = True
+        self._outputs.clear()
+        # In one statement, which no exception comes into.
+        self._progress, self._unfinished, self._clean = after, None, True
+        return result
+
+    def _discard(self) -> None:
+        for instance in self._instances:
+            instance.discard()
+        self._outputs.clear()
+        self._clean = True
 
     def _require_whole(self) -> None:
-        if self._torn:
+        if self._unfinished is not None:
             raise StateError(
-                f"A batch of {self._operator!r} was written by some of its instances only.",
-                hint="restore it from a checkpoint",
+                f"A batch of {self._operator!r} is written by some of its instances only, or not yet.",
+                hint="call resume(), which finishes it and returns what came out of it",
             )
 
 

@@ -52,11 +52,12 @@ class InstanceTimers:
     def register(self, at: int, kind: TimeKind = "event") -> None:
         """See ``Timers``."""
         at = as_time(at)
-        key = self._of(kind).add(at)
+        state = self._of(kind)
+        if kind in self._first:
+            self._first[kind] = min(self._first[kind], at)
+        key = state.add(at)
         if key is not None:
             self.added[kind].append(Due(at, key))
-            if kind in self._first:
-                self._first[kind] = min(self._first[kind], at)
 
     def delete(self, at: int, kind: TimeKind = "event") -> None:
         """See ``Timers``."""
