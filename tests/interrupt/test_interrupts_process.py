@@ -17,7 +17,14 @@ from weirflow.state import InMemoryStateBackend, KeyGroupRange, RocksDbStateBack
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 
 FILES = ("process/", "state/")
-WRITING = ("process/runner.py", "process/instance.py", "state/buffer.py", "state/store.py", "state/ttl.py", "state/memory.py")
+WRITING = (
+    "process/runner.py",
+    "process/instance.py",
+    "state/buffer.py",
+    "state/store.py",
+    "state/ttl.py",
+    "state/memory.py",
+)
 ALL = KeyGroupRange(0, 128)
 BATCHES = [
     [("a", 10), ("b", 11)],
@@ -113,7 +120,9 @@ def interrupted(job, number, n, exception, files):
 
 
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("most", [pytest.param(60, id="some"), pytest.param(600, id="many", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "most", [pytest.param(60, id="some"), pytest.param(600, id="many", marks=pytest.mark.campaign)]
+)
 @pytest.mark.parametrize("files", [FILES, WRITING])
 def test_a_batch_is_done_once(exception, most, files, expected):
     job = Job()
@@ -195,7 +204,9 @@ def test_what_a_callback_raises_undoes_the_batch(raised, expected):
 
 
 @pytest.mark.parametrize("kind", ["memory", "rocksdb"])
-@pytest.mark.parametrize("most", [pytest.param(25, id="some"), pytest.param(300, id="many", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "most", [pytest.param(25, id="some"), pytest.param(300, id="many", marks=pytest.mark.campaign)]
+)
 def test_checkpoints(kind, most, tmp_path, expected):
     """A checkpoint that an exception came into is there or not, can be saved again, and is gone on from."""
     folders = (tmp_path / str(number) for number in count())

@@ -21,7 +21,11 @@ from weirflow.state.layout import END
 
 EXCEPTIONS = [KeyboardInterrupt, MemoryError, SystemExit]
 BEFORE = {"one": {b"a": b"1", b"b": b"1", b"c": b"1"}, "two": {b"a": b"1"}}
-CHANGE = {"one": {b"a": None, b"b": b"2", b"bb": b"2", b"d": b"2"}, "two": {b"a": None, b"z": b"2"}, "new": {b"n": b"2"}}
+CHANGE = {
+    "one": {b"a": None, b"b": b"2", b"bb": b"2", b"d": b"2"},
+    "two": {b"a": None, b"z": b"2"},
+    "new": {b"n": b"2"},
+}
 LATER = {"one": {b"c": None, b"e": b"3", b"aa": b"3"}, "two": {b"a": b"3"}, "new": {b"o": b"3"}}
 
 
@@ -36,7 +40,9 @@ class Backends:
         """A backend that is empty, as far as these operators go."""
         if self.database is None:
             return InMemoryStateBackend()
-        self.database.write({name: dict.fromkeys(key for key, _ in self.database.scan(name, b"", END)) for name in names})
+        self.database.write(
+            {name: dict.fromkeys(key for key, _ in self.database.scan(name, b"", END)) for name in names}
+        )
         return self.database
 
     def unknown(self, name):

@@ -19,7 +19,7 @@ from weirflow.ivm.flow.sinks import Sinks
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.store import FlowStore
-from weirflow.ivm.flow.unfinished import Committed, Undo
+from weirflow.ivm.flow.unfinished import Committed, Undo, afterwards
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
 
 if TYPE_CHECKING:
@@ -256,17 +256,8 @@ class FlowCore:
         return rebuilt.plan
 
     def _afterwards(self, steps: Iterable[Callable[[], None]]) -> None:
-        """Do what follows a change that has happened: what fails is reported, what interrupts is raised at the end."""
-        interrupt: BaseException | None = None
-        for step in steps:
-            try:
-                step()
-            except Exception:  # noqa: BLE001 - whatever it is, it must not look as if the change had not happened
-                _log.exception("what follows epoch %d of the flow %s failed", self._state.epoch, self.name)
-            except BaseException as error:  # noqa: BLE001 - raised below
-                interrupt = interrupt or error
-        if interrupt is not None:
-            raise interrupt
+        """Do what follows a change that has happened; see ``afterwards``."""
+        afterwards(steps, self.name, self._state.epoch)
 
     def _checkpoint_in_time(self) -> None:
         """Replace a long log by a checkpoint. The tick has happened: that this fails must not look as if it had not."""

@@ -7,12 +7,15 @@ done. Should even that be interrupted, the next call on the flow does it first. 
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from weirflow.ivm.flow.store import FlowStore
+
+_log = logging.getLogger(__name__)
 
 
 class Undo:
@@ -49,3 +52,17 @@ class Committed:
         """Do it."""
         for step in self._steps:
             step()
+
+
+def afterwards(steps: Iterable[Callable[[], None]], flow: str, epoch: int) -> None:
+    """Do what follows a change that has happened: what fails is reported, what interrupts is raised at the end."""
+    interrupt: BaseException | None = None
+    for step in steps:
+        try:
+            step()
+        except Exception:  # noqa: BLE001 - whatever it is, it must not look as if the change had not happened
+            _log.exception("what follows epoch %d of the flow %s failed", epoch, flow)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            interrupt = interrupt or error
+    if interrupt is not None:
+        raise interrupt

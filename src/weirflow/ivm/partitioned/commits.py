@@ -124,8 +124,10 @@ class Commits:
                 found.append(self.read(info.name))
         return found
 
-    def put(self, commit: Commit) -> None:
-        """Publish a commit.
+    def put(self, commit: Commit, *others: Commit) -> Commit:
+        """Publish a commit; returns the one that has its number now.
+
+        That is another one if one of ``others`` was there first: commits that the same coordinator tried to publish.
 
         Raises:
             LeaseLost: another coordinator has published one of this number.
@@ -135,15 +137,18 @@ class Commits:
         try:
             self.storage.put_if_absent(name, data)
         except ObjectExists:
-            if self.storage.get(name) == data:  # a put that was repeated finds its own first attempt
-                return
-            raise LeaseLost(
-                f"Another coordinator of this flow has published commit {commit.number} at {self.storage.uri}.",
-                uri=self.storage.uri,
-                name=commit.identity,
-                hint="it has taken the flow over; use it there, or open the flow again here",
-            ) from None
+            there = self.storage.get(name)  # a put that was repeated finds its own first attempt
+            found = next((one for one in (commit, *others) if seal(one) == there), None)
+            if found is None:
+                raise LeaseLost(
+                    f"Another coordinator of this flow has published commit {commit.number} at {self.storage.uri}.",
+                    uri=self.storage.uri,
+                    name=commit.identity,
+                    hint="it has taken the flow over; use it there, or open the flow again here",
+                ) from None
+            return found
         failpoint("partitioned.after_commit")
+        return commit
 
     def put_definition(self, digest: str, data: bytes) -> None:
         """Keep what a flow is made of, under its digest."""

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from weirflow.checkpoint.sealed import refused
 from weirflow.errors import LeaseLost, StorageError
+from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.partitioned.commits import Commit, Commits, PendingTick
 from weirflow.ivm.partitioned.definition import Blueprint, Definition, Group, decode_definition
 from weirflow.ivm.partitioned.files import flow_files
 from weirflow.ivm.partitioned.jobs import FlowJobs, after, part_of_commit
+from weirflow.ivm.partitioned.ledger import Ledger, Ticked
 from weirflow.ivm.partitioned.recent import recent_ticks
 from weirflow.ivm.partitioned.recomputing import chosen
 from weirflow.ivm.partitioned.relation_rows import relation_rows
-from weirflow.ivm.partitioned.trail import Trail
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.types import SourceSpread
@@ -44,20 +45,11 @@ _TOKENS = 1000
 _OTHER_VERSION = "open it with the version of Weirflow that wrote it, or make it anew from its sources"
 
 
-@dataclass(frozen=True)
-class Ticked:
-    """What a tick did: the reports of its tasks, what it changed, and the views whose readers cannot be told."""
-
-    epoch: int
-    reports: Sequence[ShardReport]
-    outputs: Mapping[str, list[RowsRef]]
-    ended: tuple[str, ...] = ()
-
-
 class Coordinator:
     """Runs changes of a flow one after the other, each as one job, and commits what the job reports.
 
-    Not for several threads at once. What raises has changed nothing that others can see.
+    Not for several threads at once. What raises has changed nothing that others can see, unless the exception came while
+    the change was published: then ``is_settled`` is false until ``settle`` has found out.
 
     Args:
         uri: the flow's storage, which the executors reach too.
@@ -67,9 +59,6 @@ class Coordinator:
             two coordinators apart.
 
     Attributes:
-        commit: what the flow is now.
-        blueprint: the flow's circuit, cut into stages.
-        pending: a tick that was begun and not committed, maybe by a coordinator before this one.
         recent: what ticks before this coordinator's changed, as far as it is kept.
     """
 
@@ -80,10 +69,10 @@ class Coordinator:
         self._executor = executor
         self._jobs = FlowJobs(uri, executor)
         self._lease = lease
-        self._pinned: dict[int, int] = {}
+        self._ledger = Ledger(self.commits, lease)
+        self._pinned: Counter[int] = Counter()
         self._chores = ThreadPoolExecutor(1, thread_name_prefix="weirflow-partitioned")
         self._written: Future[None] | None = None
-        self.pending: PendingTick | None = None
         try:
             self._take_over(shards)
         except LeaseLost:
@@ -98,6 +87,39 @@ class Coordinator:
         return self._jobs.reports
 
     @property
+    def commit(self) -> Commit:
+        """What the flow is now."""
+        return self._ledger.commit
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """The flow's circuit, cut into stages."""
+        return self._ledger.blueprint
+
+    @property
+    def pending(self) -> PendingTick | None:
+        """A tick that was begun and not committed, maybe by a coordinator before this one."""
+        return self._ledger.pending
+
+    @property
+    def untold(self) -> Ticked | None:
+        """What the last change did, until it is told."""
+        return self._ledger.untold
+
+    def told(self) -> None:
+        """Everyone knows what the last change did."""
+        self._ledger.untold = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known what the flow is, and everyone was told."""
+        return self._ledger.is_settled and self._ledger.untold is None
+
+    def settle(self) -> None:
+        """Find out what became of a change that an exception came into; fails like ``Ledger.settle``."""
+        self._ledger.settle()
+
+    @property
     def definition(self) -> Definition:
         """What the flow is made of."""
         return self.blueprint.definition
@@ -107,7 +129,8 @@ class Coordinator:
     def define(self, group: Group) -> None:
         """Add sources and views, and fill the views from the rows that are there."""
         before, commit = self.definition, self.commit
-        if not commit.epoch:  # no row has come yet: where rows go is for all that reads them to decide
+        # As long as no row has come, nor waits to, where rows go is for all that reads them to decide.
+        if not commit.epoch and self.pending is None:
             group = before.together().with_others(group)
             before = Definition(forced=before.forced)
             commit = msgspec.structs.replace(commit, states={}, versions={}, packs={}, released={})
@@ -118,7 +141,8 @@ class Coordinator:
     def drop(self, name: str) -> None:
         """Remove a source or view that nothing reads."""
         blueprint = Blueprint(self.definition.without(name))
-        self._redefine("drop", blueprint, _left(self.commit, blueprint))
+        gone = Ticked(self.commit.epoch, ended=(name, f"{name}{LATE}"))
+        self._redefine("drop", blueprint, _left(self.commit, blueprint), gone)
 
     def rescale(self, shards: int, spread: Mapping[str, SourceSpread]) -> None:
         """Spread the flow over another number of shards, and some sources in another way.
@@ -131,10 +155,10 @@ class Coordinator:
         blueprint = Blueprint(Definition(forced=self.definition.forced).with_group(group))
         self._redefine("rescale", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, shards))
 
-    def force(self, names: Collection[str], *, later: bool) -> Ticked | None:
+    def force(self, names: Collection[str], *, later: bool) -> None:
         """Have views recomputed from now on, and with ``later`` those to come, too.
 
-        Returns what the first comparison found to be different, which it has committed; nothing is to be expected.
+        What the first comparison finds to be different is a tick; nothing is to be expected.
         """
         before = Definition(forced=self.definition.forced or later)
         known = {*names, *self.definition.recomputed}
@@ -143,11 +167,10 @@ class Coordinator:
         )
         self._redefine("force", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, self.commit.shards))
         stepped = self._jobs.tick(blueprint, self.commit, self.commit.epoch + 1, {}, list(names))
-        if not stepped.changed or not self.commit.epoch:
-            return None
-        return self._commit_tick(stepped, self.commit.epoch + 1)
+        if stepped.changed and self.commit.epoch:
+            self._commit_tick(stepped, self.commit.epoch + 1)
 
-    def replace(self, view: DefineView, rebuilt: Sequence[str]) -> Ticked:
+    def replace(self, view: DefineView, rebuilt: Sequence[str]) -> None:
         """Have a view compute something else, or the same afresh, as one epoch.
 
         Args:
@@ -174,8 +197,8 @@ class Coordinator:
         outputs = {name: refs for name, refs in found.items() if refs}
         filled = msgspec.structs.replace(filled, epoch=before.epoch + 1)
         # What was told of a view with other columns is of no use for those who come back.
-        self._redefine("replace" if ended else "tick", blueprint, filled, outputs)
-        return Ticked(filled.epoch, (), outputs, tuple(ended))
+        ticked = Ticked(filled.epoch, (), outputs, tuple(ended))
+        self._redefine("replace" if ended else "tick", blueprint, filled, ticked)
 
     def begin(
         self,
@@ -190,16 +213,18 @@ class Coordinator:
         pending = PendingTick(
             self.commit.identity, self.commit.epoch + 1, self._token, token, position, deltas, dict(digests or {})
         )
-        self.pending = pending
+        self._ledger.pending = pending
         # It is on the disk before the tick is committed; until then nobody has been told that it happened.
         self._written = self._chores.submit(self.commits.put_pending, pending)
 
     def discard(self) -> None:
         """Give up the tick that was begun."""
-        if self.pending is not None:
-            self._await_written()
-            self.commits.drop_pending(self.pending.epoch, self.pending.fence)
-            self.pending = None
+        pending = self.pending
+        if pending is not None:
+            self._written = None
+            # Behind the one that writes it, which may not have come to it yet.
+            self._chores.submit(self.commits.drop_pending, pending.epoch, pending.fence).result()
+            self._ledger.pending = None
 
     def close(self) -> None:
         """Finish what is done in the background."""
@@ -212,6 +237,7 @@ class Coordinator:
             DataError: a row breaks a rule; the tick stays begun.
             TickTimeout: its jobs are not done by the deadline; the tick stays begun.
             LeaseLost: another coordinator has taken over.
+            StorageError: the storage failed; ``settle`` finds out whether the tick has happened.
         """
         pending = self.pending
         assert pending is not None
@@ -219,10 +245,11 @@ class Coordinator:
         with deadline:
             stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
         self._await_written()
-        ticked = self._commit_tick(stepped, pending.epoch, **self._remembered(pending))
-        self.pending = None
-        self._chores.submit(self._tidy, pending, frozenset(self._pinned))
-        return ticked
+        return self._commit_tick(stepped, pending.epoch, **self._remembered(pending))
+
+    def tidy(self, done: PendingTick) -> None:
+        """Behind a tick: have what nobody can need any more deleted in the background."""
+        self._chores.submit(self._tidy, done, frozenset(self._pinned))
 
     # Reading
 
@@ -236,7 +263,7 @@ class Coordinator:
 
     def pin(self, number: int) -> None:
         """Keep a commit and its files until ``unpin`` is called as often."""
-        self._pinned[number] = self._pinned.get(number, 0) + 1
+        self._pinned[number] += 1
 
     def unpin(self, number: int) -> None:
         """See ``pin``."""
@@ -268,11 +295,9 @@ class Coordinator:
                 name=found.identity,
                 hint="the leases of a flow must come from the same metadata store all the time",
             )
-        self.commit = found
         kept = self.commits.kept()
         self.recent = recent_ticks(kept)
-        self._trail = Trail(self.commits, kept)
-        self.blueprint = Blueprint(definition)
+        self._ledger.begin(found, kept, Blueprint(definition), self._token)
         if not self.blueprint.keys <= found.states.keys():
             raise refused(self.uri, "its state is not that of the operators that it has now", _OTHER_VERSION)
         begun = self.commits.pending(found, before)
@@ -281,8 +306,8 @@ class Coordinator:
             begun = msgspec.structs.replace(begun, fence=self._token)
             self.commits.put_pending(begun)
         # From here on commits of the one before are refused: the next number is ours.
-        self._publish(msgspec.structs.replace(found, kind="open", outputs={}))
-        self.pending = begun
+        opened = msgspec.structs.replace(found, kind="open", outputs={})
+        self._ledger.publish(opened, self.blueprint, pending=begun)
 
     def _remembered(self, pending: PendingTick) -> dict[str, Any]:
         """Tokens, positions and digests after a tick."""
@@ -297,33 +322,26 @@ class Coordinator:
             digests[name] = [*digests.get(name, []), digest][-self.definition.sources[name].dedup :]
         return {"tokens": tokens, "positions": positions, "digests": digests}
 
-    def _redefine(
-        self, kind: str, blueprint: Blueprint, filled: Commit, outputs: Mapping[str, list[RowsRef]] | None = None
-    ) -> None:
+    def _redefine(self, kind: str, blueprint: Blueprint, filled: Commit, untold: Ticked | None = None) -> None:
         """Commit that the flow is made of something else now."""
         definition = blueprint.definition
         self.commits.put_definition(definition.digest, definition.encoded)
-        self._publish(msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs=outputs or {}))
-        self.blueprint = blueprint
+        outputs = {} if untold is None else untold.outputs
+        commit = msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs=outputs)
+        self._ledger.publish(commit, blueprint, untold=untold, pending=self.pending)
 
     def _commit_tick(self, stepped: Stepped, epoch: int, **remembered: Any) -> Ticked:
         outputs: dict[str, list[RowsRef]] = {}
         for views in stepped.outputs.values():
             for name, refs in views.items():
                 outputs.setdefault(name, []).extend(refs)
-        self._publish(msgspec.structs.replace(stepped.commit, kind="tick", epoch=epoch, outputs=outputs, **remembered))
-        return Ticked(epoch, stepped.reports, outputs)
-
-    def _publish(self, commit: Commit) -> None:
-        self._require_leader()
-        commit = msgspec.structs.replace(commit, number=self.commit.number + 1, fence=self._token)
-        self.commits.put(commit)
-        self.commit = commit
-        self._trail.add(commit)
+        ticked = Ticked(epoch, stepped.reports, outputs)
+        commit = msgspec.structs.replace(stepped.commit, kind="tick", epoch=epoch, outputs=outputs, **remembered)
+        self._ledger.publish(commit, self.blueprint, untold=ticked)
+        return ticked
 
     def _require_leader(self) -> None:
-        if self._lease is not None:
-            self._lease.require()
+        self._ledger.require_leader()
 
     def _await_written(self) -> None:
         written, self._written = self._written, None
@@ -334,11 +352,13 @@ class Coordinator:
         """Delete what nobody can need any more; once in a while also what nobody knows of."""
         try:
             self.commits.drop_pending(done.epoch, done.fence)
-            self._trail.collect(_KEPT_COMMITS, pinned)
+            self._ledger.trail.collect(_KEPT_COMMITS, pinned)
             if done.epoch % _SWEEP_EVERY == 0:
-                self._trail.sweep()
+                self._ledger.trail.sweep()
         except StorageError as error:
             _log.warning("files of the flow at %s are left for later: %s", self.uri, error.message)
+        except Exception:  # noqa: BLE001 - nobody waits for it; what is left is found by the next sweep
+            _log.exception("files of the flow at %s are left for later", self.uri)
 
 
 def _left(commit: Commit, blueprint: Blueprint) -> Commit:

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from weirflow.errors import ConfigError, FlowError, HistoryGone
+from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.ivm.compiler.reads import in_order, tables
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, tick_pending
 from weirflow.ivm.flow.sinks import Sinks
 from weirflow.ivm.flow.source import LATE
-from weirflow.ivm.partitioned.coordinator import Coordinator, Ticked
+from weirflow.ivm.flow.unfinished import Committed, afterwards
+from weirflow.ivm.partitioned.coordinator import Coordinator
 from weirflow.ivm.partitioned.definition import Group
 from weirflow.ivm.partitioned.recomputing import chosen
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.flow.outputs import Publication
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.partitioned.executor import StageExecutor
+    from weirflow.ivm.partitioned.ledger import Ticked
     from weirflow.ivm.partitioned.recent import RecentTicks
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
     from weirflow.types import SourceSpread
 
+_log = logging.getLogger(__name__)
+
 _HISTORY_BYTES = 64 << 20
+
+
+class _Telling(NamedTuple):
+    """What tells everyone of a change; it may be repeated."""
+
+    committed: Committed
+    publication: Publication
 
 
 class PartitionedCore:
@@ -58,6 +72,7 @@ class PartitionedCore:
     ) -> None:
         require_shards(partitions)
         self.name = name
+        self._owner = os.getpid()
         self._lock = threading.RLock()
         self._executor = executor
         self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
@@ -67,7 +82,7 @@ class PartitionedCore:
             self._coordinator.commit.identity,
             self._outputs,
             lock=self._lock,
-            epoch=lambda: self.epoch,
+            epoch=lambda: self._coordinator.commit.epoch,
             delta=self._delta,
             sync=lambda: None,  # a commit that is published is on the disk
             replayed=self._replayed,
@@ -76,6 +91,8 @@ class PartitionedCore:
         self._spread: dict[str, SourceSpread] = {}
         self._views: dict[str, View] = {}
         self._closed = False
+        self._released = False
+        self._telling: _Telling | None = None
         self._metrics = FlowMetrics(name, registry)
         self._metrics.show_gauges(self)
 
@@ -97,9 +114,10 @@ class PartitionedCore:
     @property
     def epoch(self) -> int:
         """The number of the last tick."""
+        self._settle_if_needed()
         return self._coordinator.commit.epoch
 
-    @contextmanager
+    @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
         with self._lock:
@@ -112,22 +130,27 @@ class PartitionedCore:
         return self._closed
 
     def close(self) -> None:
-        """End all watches and sinks. What was ticked stays.
+        """End all watches and sinks. What was ticked stays. A close that was interrupted goes on.
 
         Raises:
             SinkFailed: a sink could not write what it still had; the flow is closed all the same.
         """
         with self._lock:
-            if self._closed:
+            if self._released:
                 return
             self._outputs.telling.require_over("close the flow")
             self._closed = True
-            self._outputs.close(lambda _: True)
+            if not self._is_own:  # all of it belongs to the process that this one was forked from
+                self._released = True
+                return
             try:
+                self._settle_before_closing()
+                self._outputs.close(lambda _: True)
                 self._sinks.close(lambda _: True)
             finally:
                 self._metrics.close()
                 self._coordinator.close()
+            self._released = True
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +163,7 @@ class PartitionedCore:
         if self._closed:
             return None
         return FlowGauges(
-            epoch=self.epoch,
+            epoch=self._coordinator.commit.epoch,
             state_bytes=sum(pack.size for pack in self._coordinator.commit.packs.values()),
             waiting=self._outputs.waiting(),
             shards={
@@ -159,29 +182,41 @@ class PartitionedCore:
             rows = {name: self._coordinator.changed(refs) if small[name] else None for name, refs in outputs.items()}
             self._outputs.history.append(epoch, rows)
 
-    def _define(self, *, partly: bool = False) -> None:
+    def _define(self, *, partly: bool = False, also: Mapping[str, View] | None = None) -> None:
         """Compile and fill what was registered.
 
-        A view that reads what is not there is an error; if ``partly``, it waits.
+        Args:
+            partly: a view that reads what is not there waits; otherwise it is an error.
+            also: views that are registered with it, if nothing raises.
         """
-        group = self._ready(partly=partly)
-        if not group.sources and not group.views:
-            return
-        self._coordinator.define(group)
-        self._sources.clear()
-        self._spread.clear()
-        for view in group.views:
-            del self._views[view.name]
+        self._settle()
+        views = {**self._views, **(also or {})}
+        group = self._ready(views, partly=partly)
+        if group.sources or group.views:
+            self._coordinator.define(group)
+        defined = {view.name for view in group.views}
+        # In one statement: whatever comes between is known to be defined.
+        self._views = {name: view for name, view in views.items() if name not in defined}
+        self._forget_defined()
 
-    def _ready(self, *, partly: bool) -> Group:
-        """What was registered and is not compiled yet; if ``partly``, without views that read what is not there."""
+    def _forget_defined(self) -> None:
+        """What the flow is made of is registered no more, though an exception may have come between."""
+        definition = self._coordinator.definition
+        if any(name in definition.sources for name in self._sources):
+            self._spread = {name: how for name, how in self._spread.items() if name not in definition.sources}
+            self._sources = {name: one for name, one in self._sources.items() if name not in definition.sources}
+        if any(name in definition.views for name in self._views):
+            self._views = {name: one for name, one in self._views.items() if name not in definition.views}
+
+    def _ready(self, views: Mapping[str, View], *, partly: bool) -> Group:
+        """What is registered and not compiled yet; if ``partly``, without views that read what is not there."""
         known = {one.casefold() for one in (*self._coordinator.definition.sources, *self._coordinator.definition.views)}
         known |= {name.casefold() for name in self._sources}
         ready: dict[str, View] = {}
-        for name in in_order({one: view.sql for one, view in self._views.items()}):
-            missing = sorted(tables(self._views[name].sql) - known)
+        for name in in_order({one: view.sql for one, view in views.items()}):
+            missing = sorted(tables(views[name].sql) - known)
             if not missing or not partly:
-                ready[name] = self._views[name]
+                ready[name] = views[name]
                 known.add(name.casefold())
         group = Group(
             tuple(source_entry(one) for one in self._sources.values()),
@@ -190,8 +225,71 @@ class PartitionedCore:
         )
         return chosen(self._coordinator.definition, group, self._executor)
 
-    def _publish(self, ticked: Ticked) -> None:
-        """Tell those who watch. Rows of large outputs are read only if somebody does."""
+    # What follows a change
+
+    def _settle(self) -> None:
+        """Finish what an exception has left, and tell everyone who was not told; every call does that first.
+
+        Raises:
+            FlowError: this process was forked from the one that opened the flow.
+            StorageError: the storage could not be asked what the flow is.
+        """
+        if not self._is_own:
+            raise FlowError(
+                f"The flow {self.name!r} belongs to the process {self._owner}, which this one was forked from.",
+                hint="tick it there, or open the flow anew when it is closed there",
+            )
+        if self._coordinator.is_settled:
+            return
+        self._coordinator.settle()
+        self._forget_defined()
+        ticked = self._coordinator.untold
+        if ticked is not None:
+            if self._telling is None:
+                self._telling = self._told(ticked)
+            telling = self._telling
+            telling.committed.finish()
+            self._coordinator.told()
+            self._telling = None
+            telling.publication.raise_interrupt()
+
+    def _settle_if_needed(self) -> None:
+        if not self._coordinator.is_settled:
+            with self._lock:
+                self._settle()
+
+    def _settle_before_closing(self) -> None:
+        try:
+            self._settle()
+        except WeirflowError as error:
+            _log.warning("the flow %s is closed before all is told: %s", self.name, error.message)
+
+    def _change(self, change: Callable[[], None]) -> None:
+        """Let a change happen, and all that follows from it.
+
+        What the change raises is raised; if it is an interrupt, everyone is told first, should it have happened. What
+        follows is reported if it fails.
+        """
+        pending = self._coordinator.pending
+        try:
+            change()
+        except Exception:
+            raise
+        except BaseException:
+            with contextlib.suppress(WeirflowError):  # the next call tries again
+                self._settle()
+            raise
+        steps = [
+            self._settle,
+            self._settle,
+            self._sinks.after_tick,
+        ]  # the second time, if something came into the first
+        if pending is not None:
+            steps.append(lambda: self._coordinator.tidy(pending))
+        afterwards(steps, self.name, self._coordinator.commit.epoch)
+
+    def _told(self, ticked: Ticked) -> _Telling:
+        """Rows of large outputs are read only if somebody watches them."""
         watched = self._outputs.watched | self._sinks.views
         changed = {
             name: self._coordinator.changed(refs)
@@ -199,13 +297,14 @@ class PartitionedCore:
             if name in watched or all(ref.data is not None for ref in refs)
         }
         told = {name: changed.get(name) for name in ticked.outputs}
-        self._outputs.history.append(ticked.epoch, {**told, **dict.fromkeys(ticked.ended)})
-        self._outputs.close(lambda view: view in ticked.ended)
-        self._sinks.put(ticked.epoch, changed)
         publication = self._outputs.publication(ticked.epoch, changed)
-        publication.run()
-        self._sinks.after_tick()
-        publication.raise_interrupt()
+
+        def remember() -> None:
+            self._outputs.history.append(ticked.epoch, {**told, **dict.fromkeys(ticked.ended)})
+            self._outputs.close(lambda view: view in ticked.ended)
+            self._sinks.put(ticked.epoch, changed)
+
+        return _Telling(Committed([remember, publication.run]), publication)
 
     def _replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
         oldest = self._outputs.history.oldest
@@ -228,9 +327,14 @@ class PartitionedCore:
     def _delta(self, name: str, rows: Batch) -> DeltaBatch:
         return DeltaBatch.of_batch(self._schema(name.removesuffix(LATE)), rows)
 
+    @property
+    def _is_own(self) -> bool:
+        return os.getpid() == self._owner
+
     def _require_open(self) -> None:
         if self._closed:
             raise FlowError(f"The flow {self.name!r} is closed.", hint="open it again to go on")
+        self._settle()
 
     def _require_settled(self) -> None:
         self._require_open()

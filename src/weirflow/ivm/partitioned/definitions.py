@@ -10,7 +10,7 @@ from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_re
 from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.persist import view_entry
 from weirflow.ivm.flow.refusals import no_source, not_refreshed, require_free_name, require_unread, require_unsunk
-from weirflow.ivm.flow.source import LATE, declared
+from weirflow.ivm.flow.source import declared
 from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
 from weirflow.types import SourceSpread, one_of
 
@@ -46,9 +46,11 @@ class PartitionedDefinitions(PartitionedCore):
                 self._require_spread(name, how)
                 return
             require_free_name(name, (*self.sources, *self.views))
-            self._sources[name] = source
             if how not in (None, SourceSpread.BY_USE):
                 self._spread[name] = how
+            else:
+                self._spread.pop(name, None)
+            self._sources[name] = source
 
     def source(self, name: str) -> Source:
         """How a source was declared; ``ConfigError`` if there is none of this name."""
@@ -69,15 +71,12 @@ class PartitionedDefinitions(PartitionedCore):
                 return
             require_free_name(name, (*self.sources, *self.views))
             in_order({one: other.sql for one, other in (*self._known_views().items(), (name, view))})
-            self._views[name] = view
-            try:
-                if self.epoch:
-                    self._define(partly=True)
-                else:
-                    self._coordinator.definition.with_group(self._ready(partly=True))  # raises what is wrong with it
-            except BaseException:
-                self._views.pop(name, None)
-                raise
+            if self.epoch:
+                self._define(partly=True, also={name: view})
+            else:
+                views = {**self._views, name: view}
+                self._coordinator.definition.with_group(self._ready(views, partly=True))  # raises what is wrong with it
+                self._views = views
 
     def replace_view(
         self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
@@ -120,9 +119,7 @@ class PartitionedDefinitions(PartitionedCore):
             new = [name for name in wanted if name not in definition.recomputed]
             if new or (view is None and not definition.forced):
                 self._require_all_rows()
-                different = self._coordinator.force(new, later=view is None)
-                if different is not None:
-                    self._publish(different)
+                self._change(lambda: self._coordinator.force(new, later=view is None))
 
     def view(self, function: Callable[[], str]) -> Callable[[], str]:
         """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
@@ -134,12 +131,13 @@ class PartitionedDefinitions(PartitionedCore):
         with self._lock:
             self._require_settled()
             require_unread(name, readers_of(name, self._known_views()))
-            self._spread.pop(name, None)
-            if self._sources.pop(name, None) is None and self._views.pop(name, None) is None:
-                self._relation(name)
-                self._coordinator.drop(name)
-            self._outputs.close(lambda view: view.removesuffix(LATE) == name)
+            if name in self._sources or name in self._views:
+                self._sources.pop(name, None)
+                self._views.pop(name, None)
+                return
+            self._relation(name)
             self._sinks.close(lambda view: view == name)
+            self._change(lambda: self._coordinator.drop(name))
 
     def _view(self, name: str) -> View:
         self._require_settled()
@@ -153,7 +151,7 @@ class PartitionedDefinitions(PartitionedCore):
         self._outputs.await_room(dict.fromkeys(self._outputs.watched & rebuilt))
         views = {**self._known_views(), name: view}
         order = [one for one in in_order({key: value.sql for key, value in views.items()}) if one in rebuilt]
-        self._publish(self._coordinator.replace(view_entry(name, view), order))
+        self._change(lambda: self._coordinator.replace(view_entry(name, view), order))
         kept = tuple(one for one in self.views if one not in rebuilt)
         return EvolutionPlan(kept=kept, rebuilt=tuple(order))
 

@@ -18,6 +18,7 @@ from weirflow.ivm.partitioned.moving import SplitRows, decode_moved, reader, spl
 
 if TYPE_CHECKING:
     from weirflow.ivm.partitioned.jobs import Deltas
+    from weirflow.ivm.partitioned.ledger import Ticked
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ class PartitionedTicking(PartitionedCore):
 
     def position(self, stream: str) -> Position | None:
         """How far the flow has taken in what is attached under a name; None if nothing ever was."""
+        self._settle_if_needed()
         found = self._coordinator.commit.positions.get(stream)
         return None if found is None else Position(stream, found[0], found[1])
 
@@ -100,11 +102,13 @@ class PartitionedTicking(PartitionedCore):
     def discard(self) -> None:
         """Give up the tick that failed: its delta never happened. Does nothing without one."""
         with self._lock:
+            self._settle()
             self._coordinator.discard()
 
     @property
     def pending(self) -> bool:
         """Whether a tick failed and waits for ``retry`` or ``discard``."""
+        self._settle_if_needed()
         return self._coordinator.pending is not None
 
     # Inner workings
@@ -172,15 +176,16 @@ class PartitionedTicking(PartitionedCore):
         return 0
 
     def _run(self, started: float, deadline: Deadline, dropped: int = 0) -> StepSummary:
+        done: list[Ticked] = []
         try:
             # What changes is known when the job is done; then it is too late to wait for readers.
             with deadline:
                 self._outputs.await_room(dict.fromkeys(self._outputs.watched))
-            ticked = self._coordinator.tick(deadline)
+            self._change(lambda: done.append(self._coordinator.tick(deadline)))
         except BaseException:
             self._metrics.tick_failed()
             raise
-        self._publish(ticked)
+        (ticked,) = done
         views = {
             name: sum(ref.count for ref in refs) for name, refs in ticked.outputs.items() if not name.endswith(LATE)
         }

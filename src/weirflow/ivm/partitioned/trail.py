@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
@@ -18,13 +17,17 @@ if TYPE_CHECKING:
 
 
 class Trail:
-    """The commits that are kept, oldest first, and how many of them need each file; for several threads."""
+    """The commits that are kept, oldest first, and how many of them need each file.
+
+    ``add`` is for the thread that publishes; an exception leaves it done or not, and it may be repeated. All else is
+    for the one thread that tidies up.
+    """
 
     def __init__(self, commits: Commits, kept: Iterable[Commit]) -> None:
-        self._lock = threading.Lock()
         self._commits = commits
         self._storage = commits.storage
-        self._kept: deque[tuple[int, set[str]]] = deque()
+        self._new: deque[Commit] = deque()
+        self._kept: dict[int, set[str]] = {}
         self._uses: Counter[str] = Counter()
         self._epoch = 0
         for commit in kept:
@@ -32,25 +35,19 @@ class Trail:
 
     def add(self, commit: Commit) -> None:
         """A new commit."""
-        files = commit.files
-        with self._lock:
-            self._kept.append((commit.number, files))
-            self._uses.update(files)
-            self._epoch = commit.epoch
+        self._new.append(commit)
 
     def collect(self, keep: int, pinned: Collection[int]) -> None:
         """Delete all commits but the newest ``keep`` and the ``pinned`` ones, and what only they needed."""
-        with self._lock:
-            old = [one for one in list(self._kept)[:-keep] if one[0] not in pinned]
-        for number, files in old:
+        self._count()
+        for number in [one for one in list(self._kept)[:-keep] if one not in pinned]:
             failpoint("partitioned.before_collect")
             self._storage.delete(commit_name(number))
-            with self._lock:
-                self._kept.remove((number, files))
-                self._uses.subtract(files)
-                gone = sorted(one for one in files if not self._uses[one])
-                for file in gone:
-                    del self._uses[file]
+            files = self._kept.pop(number)
+            self._uses.subtract(files)
+            gone = sorted(one for one in files if not self._uses[one])
+            for file in gone:
+                del self._uses[file]
             for file in gone:
                 self._storage.delete(file)
 
@@ -59,10 +56,19 @@ class Trail:
 
         A running tick's files are of a later epoch than the last commit's, and stay.
         """
-        with self._lock:
-            last, used = self._epoch, set(self._uses)
+        self._count()
+        last, used = self._epoch, set(self._uses)
         for folder in (PACKS, ROWS, PENDING):
             for info in self._storage.list(folder):
                 epoch = int(info.name.removeprefix(folder).partition("-")[0])
                 if epoch <= last and info.name not in used:
                     self._storage.delete(info.name)
+
+    def _count(self) -> None:
+        """Take in the commits that are new, each once."""
+        while self._new:
+            commit = self._new.popleft()
+            if commit.number not in self._kept:
+                self._kept[commit.number] = commit.files
+                self._uses.update(commit.files)
+                self._epoch = commit.epoch
