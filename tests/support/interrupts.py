@@ -25,6 +25,8 @@ Result = TypeVar("Result")
 _OURS = str(Path(weirflow.__file__).parent) + os.sep
 _SHORT, _LONG = 0.004, 60.0
 _NEVER = 1 << 62
+# What was not entered in Python, or by way of a class.
+_LOOKS_BEHIND = (None, "__init__", "__new__")
 _CALLS = {"CALL", "CALL_FUNCTION_EX", "CALL_KW"}
 
 
@@ -46,8 +48,8 @@ def raise_at(n: int, exception: type[BaseException], files: str | tuple[str, ...
     """Raise an exception at the n-th point (from 1) that this thread passes in Weirflow's files; it is not caught here.
 
     The points are those where the interpreter looks for signals and for exceptions of other threads: where a function
-    begins, where a call has returned, where a loop goes back. In between no signal can come, so that ``with lock:``
-    is safe here as it is in real life.
+    begins, where a call has returned that is not one of Python's, where a loop goes back. In between no signal can
+    come, so that ``with lock:`` is safe here as it is in real life.
 
     Args:
         n: the point; a large number counts the points alone.
@@ -63,12 +65,19 @@ def raise_at(n: int, exception: type[BaseException], files: str | tuple[str, ...
             thrown.where = f"{frame.f_code.co_filename.removeprefix(_OURS)}:{frame.f_lineno}"
             raise exception(f"thrown at {thrown.where}, point {n}")
 
+    entered: dict[FrameType, str] = {}
+    """Of frames that have called a function of Python, its name: there the interpreter does not look."""
+
     def in_frame(frame: FrameType, event: str, _: Any) -> Any:
-        if event == "opcode" and frame.f_lasti in _points(frame.f_code)[0]:
-            passed(frame)
+        if event == "opcode":
+            called = entered.pop(frame, None)
+            if frame.f_lasti in _points(frame.f_code)[0] and called in _LOOKS_BEHIND:
+                passed(frame)
         return in_frame
 
     def on_call(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "call" and frame.f_back is not None and frame.f_back.f_trace is in_frame:
+            entered.setdefault(frame.f_back, frame.f_code.co_name)
         if event != "call" or not frame.f_code.co_filename.startswith(wanted):
             return None
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
@@ -78,6 +87,8 @@ def raise_at(n: int, exception: type[BaseException], files: str | tuple[str, ...
 
     def on_return(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
+        if event == "c_return":
+            entered.pop(frame, None)
         if event == "c_return" and frame.f_lasti in _points(code)[1] and code.co_filename.startswith(wanted):
             passed(frame)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from weirflow.errors import MetadataError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,3 +41,12 @@ class Database(Protocol):
     def close(self) -> None:
         """End the connection; every later call fails."""
         ...
+
+
+def opened_by_parent(uri: str) -> MetadataError:
+    """The error for a connection that a forked child must leave to its parent."""
+    return MetadataError(
+        f"The metadata at {uri} was opened by the process that this one was forked from.",
+        uri=uri,
+        hint="start processes by 'spawn', not by 'fork', or open it in the child alone; leases stay with their process",
+    )

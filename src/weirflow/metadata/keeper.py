@@ -65,7 +65,11 @@ class LeaseKeeper:
         self._on_lost = on_lost
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"weirflow-keeper-{kept.name}", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:
+            self._stopping.set()  # it may run, and nobody could stop it
+            raise
 
     def stop(self) -> None:
         """Renew no more, and wait for a renewal that is under way. The lease is not released."""
@@ -88,7 +92,8 @@ class LeaseKeeper:
             except LeaseLost as lost:
                 self._tell(lost)
                 return
-            except MetadataError as failure:
+            except Exception as error:  # noqa: BLE001 - also what has nothing to do with the database, such as no memory
+                failure = error if isinstance(error, MetadataError) else _unexpected(error)
                 if not self._kept.valid:
                     self._tell(_given_up(self._kept.name, failure))
                     return
@@ -101,6 +106,10 @@ class LeaseKeeper:
         _log.warning("%s", lost.message)
         if self._on_lost is not None:
             self._on_lost(lost)
+
+
+def _unexpected(error: Exception) -> MetadataError:
+    return MetadataError(f"{type(error).__name__}: {error}", uri="")
 
 
 def _given_up(name: str, failure: MetadataError) -> LeaseLost:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
-import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
-from weirflow.errors import LeaseHeld, LeaseLost
+from weirflow.errors import LeaseHeld, LeaseLost, MetadataError
 from weirflow.metadata import clock
+from weirflow.metadata.holder import is_dead, make_claim
 from weirflow.metadata.names import require_name, require_seconds
 
 if TYPE_CHECKING:
@@ -22,9 +24,10 @@ INSERT INTO weirflow_leases (name, token, claim, owner, since, expires) VALUES (
 ON CONFLICT (name) DO UPDATE SET
     token = weirflow_leases.token + 1, claim = excluded.claim, owner = excluded.owner,
     since = clock(), expires = clock() + ?
-WHERE weirflow_leases.expires <= clock() OR weirflow_leases.claim = excluded.claim
+WHERE weirflow_leases.expires <= clock() OR weirflow_leases.claim = excluded.claim OR weirflow_leases.claim = ?
 RETURNING token"""
-_HOLDER = "SELECT owner, since, expires, expires - clock() FROM weirflow_leases WHERE name = ? AND expires > clock()"
+_HOLDER = """
+SELECT claim, owner, since, expires, expires - clock() FROM weirflow_leases WHERE name = ? AND expires > clock()"""
 _RENEW = "UPDATE weirflow_leases SET expires = clock() + ? WHERE name = ? AND claim = ? RETURNING token"
 _RELEASE = "UPDATE weirflow_leases SET expires = 0, claim = NULL WHERE name = ? AND claim = ?"
 
@@ -49,8 +52,10 @@ class Lease:
         self.ttl = ttl
         self._database = database
         self._claim = claim
+        self._process = os.getpid()
         self._over = False
         self._released = False
+        self._let_go = False
         self._until = asked + ttl
 
     @property
@@ -58,9 +63,10 @@ class Lease:
         """Whether nobody else can have the lease now. It asks nobody and never waits.
 
         The time counts from before the last acquisition or renewal was sent, so it is over here before it is
-        over in the database; also for a process that was stopped in the meantime.
+        over in the database; also for a process that was stopped in the meantime. A forked child has no lease: it
+        stays with its parent.
         """
-        return not self._over and clock.monotonic() < self._until
+        return not self._over and clock.monotonic() < self._until and os.getpid() == self._process
 
     @property
     def released(self) -> bool:
@@ -70,6 +76,7 @@ class Lease:
     def require(self) -> None:
         """Raise ``LeaseLost`` unless the lease is valid."""
         if not self.valid:
+            self._require_own()
             raise self._lost("has run out, was released, or went to somebody else")
 
     def renew(self) -> None:
@@ -79,6 +86,7 @@ class Lease:
             LeaseLost: it was released, or somebody else has acquired it.
             MetadataError: the database failed; the lease goes on until its time is over.
         """
+        self._require_own()
         asked = clock.monotonic()
         if self._over or not self._database.run(_RENEW, (self.ttl, self.name, self._claim)):
             self._over = True
@@ -86,10 +94,17 @@ class Lease:
         self._until = asked + self.ttl
 
     def release(self) -> None:
-        """Let others have it at once. Does nothing for a lease that is lost, nor the second time."""
-        if not self._over:
+        """Let others have it at once. Does nothing for a lease that is lost, nor the second time, nor in a forked child.
+
+        If it raises, it can be called again.
+        """
+        if os.getpid() != self._process:
+            return
+        if self._released or not self._over:
             self._over = self._released = True
-            self._database.run(_RELEASE, (self.name, self._claim))
+            if not self._let_go:
+                self._database.run(_RELEASE, (self.name, self._claim))
+                self._let_go = True
 
     def __enter__(self) -> Self:
         return self
@@ -100,6 +115,10 @@ class Lease:
     def __repr__(self) -> str:
         state = "valid" if self.valid else "not valid"
         return f"<lease {self.name!r} of {self.owner!r}, token {self.token}, {state}>"
+
+    def _require_own(self) -> None:
+        if os.getpid() != self._process:
+            raise self._lost(f"belongs to the process {self._process}, which this one was forked from")
 
     def _lost(self, what: str) -> LeaseLost:
         return LeaseLost(
@@ -116,16 +135,32 @@ def acquire(database: Database, name: str, owner: str, ttl: float, wait: float |
     require_name("The owner of a lease", owner)
     ttl = require_seconds("The time to live of a lease", ttl)
     end = clock.monotonic() + (require_seconds("The time to wait for a lease", wait) if wait is not None else 0.0)
-    claim = uuid.uuid4().hex
+    claim = make_claim()
+    try:
+        return _acquire(database, name, owner, ttl, claim, end)
+    except MetadataError:
+        raise
+    except BaseException:
+        # It may be ours by now, and nobody would know.
+        with contextlib.suppress(MetadataError):
+            database.run(_RELEASE, (name, claim))
+        raise
+
+
+def _acquire(database: Database, name: str, owner: str, ttl: float, claim: str, end: float) -> Lease:
+    dead: str | None = None
     while True:
         asked = clock.monotonic()
-        rows = database.run(_ACQUIRE, (name, claim, owner, ttl, ttl))
+        rows = database.run(_ACQUIRE, (name, claim, owner, ttl, ttl, dead))
         if rows:
             return Lease(database, name, owner, token=rows[0][0], ttl=ttl, claim=claim, asked=asked)
         held = database.run(_HOLDER, (name,))
         if not held:  # it was let go of since
             continue
-        ((holder, since, until, left),) = held
+        ((theirs, holder, since, until, left),) = held
+        if theirs is not None and theirs != dead and is_dead(theirs):
+            dead = theirs
+            continue
         now = clock.monotonic()
         if now >= end:
             raise _held(database, name, holder, since, until)

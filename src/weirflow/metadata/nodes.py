@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from weirflow.errors import LeaseLost
+from weirflow.errors import LeaseLost, MetadataError
 from weirflow.metadata.keeper import LeaseKeeper
 from weirflow.metadata.names import require_name, require_seconds, to_json
 from weirflow.types import NodeState
@@ -76,8 +78,10 @@ class Membership:
         self.ttl = ttl
         self._database = database
         self._claim = claim
+        self._process = os.getpid()
         self._over = False
         self._left = False
+        self._gone = False
         self._keeper = LeaseKeeper(self, on_lost=on_lost)
 
     @property
@@ -103,11 +107,18 @@ class Membership:
         self._change(_DRAIN)
 
     def leave(self) -> None:
-        """End the heartbeats and be listed no more. Does nothing the second time."""
+        """End the heartbeats and be listed no more. Does nothing the second time, nor in a forked child.
+
+        If it raises, it can be called again.
+        """
+        if os.getpid() != self._process:
+            return
         self._keeper.stop()
-        if not self._over:
+        if self._left or not self._over:
             self._over = self._left = True
-            self._database.run(_LEAVE, (self.name, self._claim))
+            if not self._gone:
+                self._database.run(_LEAVE, (self.name, self._claim))
+                self._gone = True
 
     def __enter__(self) -> Self:
         return self
@@ -145,8 +156,15 @@ def join(
     text = to_json("The info of a node", dict(info))
     claim = uuid.uuid4().hex
     database.run(_FORGOTTEN)
-    database.run(_JOIN, (node_id, claim, address, text))
-    return Membership(database, node_id, claim, ttl=ttl, on_lost=on_lost)
+    try:
+        database.run(_JOIN, (node_id, claim, address, text))
+        return Membership(database, node_id, claim, ttl=ttl, on_lost=on_lost)
+    except MetadataError:
+        raise
+    except BaseException:
+        with contextlib.suppress(MetadataError):
+            database.run(_LEAVE, (node_id, claim))
+        raise
 
 
 def alive_nodes(database: Database, ttl: float) -> tuple[Node, ...]:

@@ -9,6 +9,8 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from weirflow.errors import ConfigError, MetadataError
+from weirflow.forks import keep_to_this_process, never_finalize
+from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +30,7 @@ _SECRETS = ("password", "sslpassword")
 
 
 class PostgresDatabase:
-    """One connection, made when it is needed and again after it was dropped. Do not carry it over a fork."""
+    """One connection, made when it is needed and again after it was dropped. A forked child is refused."""
 
     def __init__(self, uri: str) -> None:
         given = _parse(uri)
@@ -38,6 +40,8 @@ class PostgresDatabase:
         self._turn = threading.Lock()
         self._connection: psycopg.Connection | None = None
         self._closed = False
+        self._is_foreign = False
+        keep_to_this_process(self)
 
     @property
     def uri(self) -> str:
@@ -47,6 +51,7 @@ class PostgresDatabase:
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
         """The rows that a statement returns, once it is committed."""
         sql = sql.replace("clock()", _CLOCK).replace("?", "%s")
+        self._require_own()
         with self._turn:
             if not repeatable:
                 # A connection that was dropped while idle is found and made again before it matters.
@@ -59,20 +64,32 @@ class PostgresDatabase:
 
     def create(self, statements: Sequence[str]) -> None:
         """Run statements as one transaction, in one message: a client that stops half-way holds up nobody."""
+        self._require_own()
         with self._turn:
             self._send("; ".join([_CREATION_LOCK, *statements]), None, again=True)
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection; not that of a parent process."""
+        if self._is_foreign:
+            return
         with self._turn:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
 
+    def left_behind(self) -> None:
+        """See ``Owned``."""
+        self._is_foreign = True
+        never_finalize(self._connection)
+
+    def _require_own(self) -> None:
+        if self._is_foreign:  # nor may its lock be waited for, which nobody here will ever let go
+            raise opened_by_parent(self._uri)
+
     def _send(self, sql: str, values: Sequence[object] | None, *, again: bool) -> list[tuple[Any, ...]]:
         connection = self._connected()
         try:
-            return _rows(connection, sql, values)
+            return self._rows(connection, sql, values)
         except psycopg.Error as error:
             if not connection.closed:
                 raise self._failure(f"refused a statement: {error}") from None
@@ -84,9 +101,27 @@ class PostgresDatabase:
                 ) from None
         connection = self._connected()
         try:
-            return _rows(connection, sql, values)
+            return self._rows(connection, sql, values)
         except psycopg.Error as error:
             raise self._failure(f"failed twice: {error}") from None
+
+    def _rows(self, connection: psycopg.Connection, sql: str, values: Sequence[object] | None) -> list[tuple[Any, ...]]:
+        """What a statement returns. Whatever comes between, no connection is used again that still has an answer."""
+        self._connection = None
+        done = False
+        try:
+            cursor = connection.execute(sql.encode(), values)
+            rows = cursor.fetchall() if cursor.description else []
+            done = True
+        except psycopg.Error:
+            done = not connection.closed
+            raise
+        finally:
+            if done:
+                self._connection = connection
+            else:
+                connection.close()
+        return rows
 
     def _connected(self) -> psycopg.Connection:
         if self._closed:
@@ -106,11 +141,6 @@ class PostgresDatabase:
         for secret in self._secrets:
             what = what.replace(secret, "***")
         return MetadataError(f"The metadata at {self._uri} {' '.join(what.split())}.", uri=self._uri, hint=hint)
-
-
-def _rows(connection: psycopg.Connection, sql: str, values: Sequence[object] | None) -> list[tuple[Any, ...]]:
-    cursor = connection.execute(sql.encode(), values)
-    return cursor.fetchall() if cursor.description else []
 
 
 def _parse(uri: str) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import MetadataError, UnsupportedError
+from weirflow.forks import keep_to_this_process, never_finalize
+from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +23,33 @@ _PRIMARY_CODE = 0xFF  # extended result codes keep theirs in the low byte
 
 _shared: dict[str, tuple[sqlite3.Connection, threading.Lock]] = {}
 _shared_lock = threading.Lock()
+_inherited: set[tuple[int, int]] = set()
+"""Device and inode of the files that a parent had open when this process was forked from it.
+
+SQLite takes the parent's locks for its own here, so that another connection to these files would have none.
+"""
 
 
 class SqliteDatabase:
-    """One connection and the lock that its users take turns by. Do not carry it over a fork."""
+    """One connection and the lock that its users take turns by. A forked child is refused."""
 
-    def __init__(self, uri: str, connection: sqlite3.Connection, turn: threading.Lock, *, shared: bool = False) -> None:
+    def __init__(
+        self,
+        uri: str,
+        connection: sqlite3.Connection,
+        turn: threading.Lock,
+        *,
+        shared: bool = False,
+        file: tuple[int, int] | None = None,
+    ) -> None:
         self._uri = uri
+        self._file = file
         self._connection = connection
         self._turn = turn
         self._shared = shared
         self._closed = False
+        self._is_foreign = False
+        keep_to_this_process(self)
 
     @property
     def uri(self) -> str:
@@ -39,6 +59,7 @@ class SqliteDatabase:
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
         """The rows that a statement returns, once it is committed. There is no connection that could be dropped."""
         del repeatable
+        self._require_own()
         with self._turn:
             self._require_open()
             try:
@@ -52,40 +73,68 @@ class SqliteDatabase:
 
     def create(self, statements: Sequence[str]) -> None:
         """Run statements as one transaction; other processes wait for their turn."""
+        self._require_own()
         with self._turn:
             self._require_open()
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
                 try:
+                    self._connection.execute("BEGIN IMMEDIATE")
                     for statement in statements:
                         self._connection.execute(statement)
                     self._connection.execute("COMMIT")
                 finally:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
+                    self._roll_back()
             except sqlite3.Error as error:
                 raise _failure(self._uri, error) from error
 
     def close(self) -> None:
-        """End the connection; memory that is shared by name stays."""
+        """End the connection; memory that is shared by name stays, and so does that of a parent process."""
+        if self._is_foreign:
+            return
         with self._turn:
             self._closed = True
             if not self._shared:
                 self._connection.close()
 
+    def left_behind(self) -> None:
+        """See ``Owned``."""
+        self._is_foreign = True
+        if not self._closed:
+            never_finalize(self._connection)
+            if self._file is not None:
+                _inherited.add(self._file)
+
+    def _require_own(self) -> None:
+        if self._is_foreign:  # nor may its lock be waited for, which nobody here will ever let go
+            raise opened_by_parent(self._uri)
+
     def _require_open(self) -> None:
         if self._closed:
             raise MetadataError(f"The metadata at {self._uri} was closed before this call.", uri=self._uri)
+        self._roll_back()
+
+    def _roll_back(self) -> None:
+        """End a transaction that an exception has left open."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
 
 def open_sqlite(path: Path) -> SqliteDatabase:
     """The database in a file, which is created with its folder if it is missing.
 
-    It survives ``kill -9`` at any point and, as far as the disk keeps what it has synced, a loss of power.
+    It survives ``kill -9`` at any point and, as far as the disk keeps what it has synced, a loss of power. What is made
+    is for its owner alone; a file or folder that was there keeps its mode.
     """
     uri = f"sqlite://{path}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # SQLite gives the files beside it the mode that this one has.
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        found = path.stat()
+        file = (found.st_dev, found.st_ino)
+        if file in _inherited:
+            raise opened_by_parent(uri)
         connection = _connect(str(path))
     except (OSError, sqlite3.Error) as error:
         raise _failure(uri, error) from error
@@ -94,7 +143,10 @@ def open_sqlite(path: Path) -> SqliteDatabase:
     except sqlite3.Error as error:
         connection.close()
         raise _failure(uri, error) from error
-    return SqliteDatabase(uri, connection, threading.Lock())
+    except BaseException:
+        connection.close()
+        raise
+    return SqliteDatabase(uri, connection, threading.Lock(), file=file)
 
 
 def open_memory(name: str) -> SqliteDatabase:
@@ -107,6 +159,18 @@ def open_memory(name: str) -> SqliteDatabase:
             _shared[name] = (_connect(":memory:"), threading.Lock())
         connection, turn = _shared[name]
     return SqliteDatabase(uri, connection, turn, shared=True)
+
+
+def _forget_shared() -> None:
+    """A child's memory is its own: what its parent shares by name is not there."""
+    global _shared_lock  # noqa: PLW0603 - another thread of the parent may have held it
+    for connection, _ in _shared.values():
+        never_finalize(connection)
+    _shared.clear()
+    _shared_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_shared)
 
 
 def _connect(database: str) -> sqlite3.Connection:

@@ -123,11 +123,16 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
 
     def close(self) -> None:
         """Stop what is attached, end all watches, let the lease go. What was ticked stays, but in a temporary flow."""
+        if not self._is_own:  # Spark, too, belongs to the process that this one was forked from
+            super().close()
+            return
         try:
             self._feeds.close()
         finally:
-            super().close()
-            self._let_go()
+            try:
+                super().close()
+            finally:
+                self._let_go()
 
     # Inner workings
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from weirflow.errors import ConfigError, DependencyMissing, StateError
+from weirflow.forks import keep_to_this_process, never_finalize
 from weirflow.state.layout import END, NOBODY
 from weirflow.state.recent import RecentEntries
 from weirflow.state.rocksdb_snapshot import RocksDbSnapshot
@@ -62,6 +63,7 @@ class RocksDbStateBackend:
         self._recent: defaultdict[str, RecentEntries] = defaultdict(RecentEntries)
         self._lock = Lock()
         self._closed = False
+        self._is_foreign = False
         self._db: Any = None
         try:
             self._path.mkdir(0o700, parents=True, exist_ok=True)
@@ -69,6 +71,7 @@ class RocksDbStateBackend:
             if (self._path / "CURRENT").exists():
                 known = rocksdict.Rdict.list_cf(str(self._path), _options())
             self._db = rocksdict.Rdict(str(self._path), _options(), {name: _options() for name in known})
+            keep_to_this_process(self)
             for name in known:
                 self._register(name, self._db.get_column_family(name))
         except Exception as error:
@@ -164,7 +167,7 @@ class RocksDbStateBackend:
     def close(self) -> None:
         """See ``StateReader``. After an exception it can be called again, and goes on."""
         self._closed = True
-        if self._db is None:
+        if self._db is None or self._is_foreign:
             return
         for scan in list(self._live):
             scan.close()
@@ -179,6 +182,15 @@ class RocksDbStateBackend:
             self._db = None
         except Exception as error:
             raise self._failed("closed", error) from error
+
+    def left_behind(self) -> None:
+        """See ``Owned``: RocksDB's threads are not here, and its files are the parent's."""
+        self._is_foreign = True
+        never_finalize(self._db, self._families, self._handles, *self._live, *self._snapshots)
+        for snapshot in self._snapshots:
+            snapshot.left_behind()
+        self._families, self._handles = {}, {}
+        self._recent.clear()
 
     def _items(self, family: Any, start: bytes, end: bytes, *, reverse: bool) -> Generator[tuple[bytes, bytes]]:
         try:
@@ -225,6 +237,11 @@ class RocksDbStateBackend:
     def _require_open(self) -> None:
         if self._closed:
             raise StateError("The state backend is closed.")
+        if self._is_foreign:
+            raise StateError(
+                f"The state in {self._path} was opened by the process that this one was forked from.",
+                hint="use it there; a child reads a checkpoint",
+            )
 
     def _failed(self, what: str, error: Exception) -> StateError:
         hint = "close the other backend first" if "lock" in str(error).lower() else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from weirflow.errors import StateError
+from weirflow.forks import never_finalize
 from weirflow.state.layout import END, NOBODY
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ class RocksDbSnapshot:
             scan.close()
         self._cursors = {}
         self._closed = True
+
+    def left_behind(self) -> None:
+        """In a forked child: the cursors are the parent's."""
+        never_finalize(self._cursors)
+        self._cursors, self._closed = {}, True
 
     def _scan(self, cursor: Any, start: bytes, end: bytes, *, reverse: bool) -> Generator[tuple[bytes, bytes]]:
         while True:

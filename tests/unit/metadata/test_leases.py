@@ -169,7 +169,7 @@ def test_of_many_at_once_one_wins(uri):
 
 
 def test_an_acquisition_that_is_sent_twice_gets_one_lease(metadata):
-    values = ("flow", "claim", "a", LONG, LONG)
+    values = ("flow", "claim", "a", LONG, LONG, None)
     assert [metadata._database.run(leases._ACQUIRE, values) for _ in range(2)] == [[(1,)], [(2,)]]
 
 

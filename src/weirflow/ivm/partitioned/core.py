@@ -46,6 +46,7 @@ _HISTORY_BYTES = 64 << 20
 class _Telling(NamedTuple):
     """What tells everyone of a change; it may be repeated."""
 
+    ticked: Ticked
     committed: Committed
     publication: Publication
 
@@ -245,12 +246,11 @@ class PartitionedCore:
         self._forget_defined()
         ticked = self._coordinator.untold
         if ticked is not None:
-            if self._telling is None:
+            if self._telling is None or self._telling.ticked is not ticked:
                 self._telling = self._told(ticked)
             telling = self._telling
             telling.committed.finish()
             self._coordinator.told()
-            self._telling = None
             telling.publication.raise_interrupt()
 
     def _settle_if_needed(self) -> None:
@@ -304,7 +304,7 @@ class PartitionedCore:
             self._outputs.close(lambda view: view in ticked.ended)
             self._sinks.put(ticked.epoch, changed)
 
-        return _Telling(Committed([remember, publication.run]), publication)
+        return _Telling(ticked, Committed([remember, publication.run]), publication)
 
     def _replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
         oldest = self._outputs.history.oldest
