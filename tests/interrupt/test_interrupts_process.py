@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import closing, suppress
+from functools import partial
 from itertools import count
 
 import pytest
@@ -35,7 +36,7 @@ BATCHES = [
 
 
 class Visits(ProcessFunction):
-    """Counts the rows of each key, tells each count, and in a timer the count of 5 ms later; what is broadcast is told too."""
+    """Counts the rows of each key, and tells each count, that of 5 ms later, and what was broadcast."""
 
     output = "key STRING, count BIGINT, told STRING, price BIGINT"
 
@@ -44,16 +45,16 @@ class Visits(ProcessFunction):
         self.times = slots.list(StateDescriptor("times", str, list[int]))
         self.price = slots.broadcast(StateDescriptor("price", None, dict[str, int]))
 
-    def on_broadcast(self, ctx, row):
+    def on_broadcast(self, _, row):
         self.price.put("price", row["price"])
 
-    def on_element(self, ctx, key, row):
+    def on_element(self, ctx, key, _):
         self.seen.set(self.seen.get(0) + 1)
         self.times.add(ctx.timestamp)
         ctx.timers.register(ctx.timestamp + 5)
         self._tell(ctx, key, "element")
 
-    def on_timer(self, ctx, key, at, kind):
+    def on_timer(self, ctx, key, *_):
         self._tell(ctx, key, "timer")
 
     def _tell(self, ctx, key, told):
@@ -125,9 +126,9 @@ def interrupted(job, number, n, exception, files):
 )
 @pytest.mark.parametrize("files", [FILES, WRITING])
 def test_a_batch_is_done_once(exception, most, files, expected):
-    job = Job()
-    job.run(0)
-    for n in some_points(lambda: job.run(1), most, files):
+    counted = Job()
+    counted.run(0)
+    for n in some_points(partial(counted.run, 1), most, files):
         job = Job()
         job.run(0)
         interrupted(job, 1, n, exception, files)

@@ -96,11 +96,11 @@ def interrupted(n, exception):
 def write_is_atomic(backends, interrupt):
     """Returns whether the interrupt came."""
     new = backends.unknown("new")
-    change, later = ({("new" != name and name) or new: own for name, own in one.items()} for one in (CHANGE, LATER))
+    change, later = ({new if name == "new" else name: own for name, own in one.items()} for one in (CHANGE, LATER))
     names = ["one", "two", new]
     backend = backends.make(*names)
     backend.write(BEFORE)
-    before = applied(dict.fromkeys(names, {}), BEFORE)
+    before = applied({name: {} for name in names}, BEFORE)
     assert content(backend, names) == before
 
     came = interrupt(lambda: (backend.write(change), list(backend.scan("one", b"", END))))
@@ -209,7 +209,7 @@ def test_a_batch_of_a_store(backends, exception, step):
 
 
 def test_exceptions_of_another_thread(backends):
-    """A thread that writes batch after batch and gets exceptions meanwhile: a batch is there for both keys, or for none."""
+    """A thread writes batch after batch and gets exceptions: a batch is there for both keys, or for none."""
     made = Store(backends.make("store"), "store")
     numbers, acknowledged = count(1), []
 

@@ -54,9 +54,10 @@ def _run(uri: str, folder: Path) -> None:
     """Bring the flow to its last tick, under a lease."""
     put = Commits.put
 
-    def put_and_note(self: Commits, commit: Commit) -> None:
-        put(self, commit)
-        note(_file(folder, "commits"), [commit.number, commit.fence])
+    def put_and_note(self: Commits, commit: Commit, *others: Commit) -> Commit:
+        found = put(self, commit, *others)
+        note(_file(folder, "commits"), [found.number, found.fence])
+        return found
 
     with mock.patch.object(Commits, "put", put_and_note):
         _run_noted(uri, folder)

@@ -94,7 +94,7 @@ class Lease:
         self._until = asked + self.ttl
 
     def release(self) -> None:
-        """Let others have it at once. Does nothing for a lease that is lost, nor the second time, nor in a forked child.
+        """Let others have it at once. Does nothing for a lease that is lost, in a forked child, nor the second time.
 
         If it raises, it can be called again.
         """
@@ -137,7 +137,7 @@ def acquire(database: Database, name: str, owner: str, ttl: float, wait: float |
     end = clock.monotonic() + (require_seconds("The time to wait for a lease", wait) if wait is not None else 0.0)
     claim = make_claim()
     try:
-        return _acquire(database, name, owner, ttl, claim, end)
+        return _acquire(database, name, owner, ttl=ttl, claim=claim, end=end)
     except MetadataError:
         raise
     except BaseException:
@@ -147,7 +147,7 @@ def acquire(database: Database, name: str, owner: str, ttl: float, wait: float |
         raise
 
 
-def _acquire(database: Database, name: str, owner: str, ttl: float, claim: str, end: float) -> Lease:
+def _acquire(database: Database, name: str, owner: str, *, ttl: float, claim: str, end: float) -> Lease:
     dead: str | None = None
     while True:
         asked = clock.monotonic()

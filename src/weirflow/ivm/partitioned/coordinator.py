@@ -48,8 +48,8 @@ _OTHER_VERSION = "open it with the version of Weirflow that wrote it, or make it
 class Coordinator:
     """Runs changes of a flow one after the other, each as one job, and commits what the job reports.
 
-    Not for several threads at once. What raises has changed nothing that others can see, unless the exception came while
-    the change was published: then ``is_settled`` is false until ``settle`` has found out.
+    Not for several threads at once. What raises has changed nothing that others can see, unless the exception came
+    while the change was published: then ``is_settled`` is false until ``settle`` has found out.
 
     Args:
         uri: the flow's storage, which the executors reach too.
