@@ -56,7 +56,7 @@ def in_child(work):
     assert os.waitpid(child, 0)[1] == 0
 
 
-@pytest.mark.parametrize("most", [pytest.param(40, id="some"), pytest.param(400, id="all", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("most", [pytest.param(15, id="some"), pytest.param(400, id="all", marks=pytest.mark.campaign)])
 def test_a_lease_that_was_not_returned_is_not_held(uri, most):
     """An exception while it is acquired: somebody else gets it at once."""
     with open_metadata(uri) as metadata, open_metadata(uri) as other:
@@ -83,7 +83,7 @@ def test_calls_that_are_interrupted_can_be_repeated(uri):
         lease.release()
 
     with open_metadata(uri) as metadata, open_metadata(uri) as other:
-        for n in some_points(lambda: work(metadata, "counted"), 40, "metadata/"):
+        for n in some_points(lambda: work(metadata, "counted"), 15, "metadata/"):
             with raise_at(n, KeyboardInterrupt, "metadata/"), suppress(KeyboardInterrupt):
                 work(metadata, f"lease {n}")
             work(metadata, f"again {n}")
@@ -95,7 +95,7 @@ def test_calls_that_are_interrupted_can_be_repeated(uri):
 def test_a_release_that_was_interrupted_can_be_repeated(uri):
     with open_metadata(uri) as metadata, open_metadata(uri) as other:
         counted = metadata.acquire("counted", "a", LONG)
-        for n in some_points(counted.release, 40, "metadata/"):
+        for n in some_points(counted.release, 15, "metadata/"):
             lease = metadata.acquire(f"lease {n}", "a", LONG)
             with raise_at(n, KeyboardInterrupt, "metadata/"), suppress(KeyboardInterrupt):
                 lease.release()
@@ -106,7 +106,7 @@ def test_a_release_that_was_interrupted_can_be_repeated(uri):
 def test_tables_that_were_not_made_are_made_by_the_next(tmp_path):
     paths = (tmp_path / f"{number}.db" for number in range(10_000))
 
-    for n in some_points(lambda: open_metadata(next(paths)).close(), 60, "metadata/"):
+    for n in some_points(lambda: open_metadata(next(paths)).close(), 20, "metadata/"):
         path = next(paths)
         metadata = None
         with raise_at(n, KeyboardInterrupt, "metadata/"):
@@ -152,7 +152,7 @@ def test_exceptions_of_another_thread(tmp_path):
 def test_a_keeper_that_was_not_returned_does_not_run(tmp_path):
     with open_metadata(tmp_path / "metadata.db") as metadata:
         lease = metadata.acquire("lease", "a", LONG)
-        for n in some_points(lambda: LeaseKeeper(lease).stop(), 40, "metadata/"):
+        for n in some_points(lambda: LeaseKeeper(lease).stop(), 15, "metadata/"):
             keeper = None
             with raise_at(n, KeyboardInterrupt, "metadata/"), suppress(KeyboardInterrupt):
                 keeper = LeaseKeeper(lease)
@@ -238,7 +238,7 @@ def test_a_coordinator_that_could_not_begin_lets_the_lease_go(tmp_path):
     def lead():
         return Leadership(str(tmp_path / "metadata.db"), "flow", "shop", LONG, None)
 
-    for n in some_points(lambda: lead().end(), 60, files):
+    for n in some_points(lambda: lead().end(), 20, files):
         leadership = None
         with raise_at(n, KeyboardInterrupt, files), suppress(KeyboardInterrupt):
             leadership = lead()

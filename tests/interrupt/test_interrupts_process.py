@@ -122,7 +122,7 @@ def interrupted(job, number, n, exception, files):
 
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize(
-    "most", [pytest.param(60, id="some"), pytest.param(600, id="many", marks=pytest.mark.campaign)]
+    "most", [pytest.param(25, id="some"), pytest.param(600, id="many", marks=pytest.mark.campaign)]
 )
 @pytest.mark.parametrize("files", [FILES, WRITING])
 def test_a_batch_is_done_once(exception, most, files, expected):
@@ -141,7 +141,7 @@ def test_a_batch_is_done_once(exception, most, files, expected):
 
 def test_a_batch_near_the_end_of_the_stack(expected):
     outcomes = set()
-    for depth in range(1, 60, 2):
+    for depth in range(1, 60, 5):
         job = Job()
         job.run(0)
         try:
@@ -167,7 +167,7 @@ def test_exceptions_of_another_thread(expected):
         result = job.runner.run([{"key": "a", "at": epoch}, {"key": "b", "at": epoch}])
         numbers.append((epoch, result))
 
-    pester(step, times=60)
+    pester(step, times=30)
     job.runner.resume()
     job.runner.run([{"key": "a", "at": 10**9}, {"key": "b", "at": 10**9}])
     result = job.runner.advance()
@@ -206,7 +206,7 @@ def test_what_a_callback_raises_undoes_the_batch(raised, expected):
 
 @pytest.mark.parametrize("kind", ["memory", "rocksdb"])
 @pytest.mark.parametrize(
-    "most", [pytest.param(25, id="some"), pytest.param(300, id="many", marks=pytest.mark.campaign)]
+    "most", [pytest.param(12, id="some"), pytest.param(300, id="many", marks=pytest.mark.campaign)]
 )
 def test_checkpoints(kind, most, tmp_path, expected):
     """A checkpoint that an exception came into is there or not, can be saved again, and is gone on from."""

@@ -152,7 +152,7 @@ def went_on(shop):
     shop.check()
 
 
-SOME = pytest.param(12, id="some")
+SOME = pytest.param(8, id="some")
 MANY = pytest.param(600, id="many", marks=pytest.mark.campaign)
 
 
@@ -178,7 +178,7 @@ def test_a_tick(exception, most, files):
 
 def test_a_tick_near_the_end_of_the_stack():
     outcomes = set()
-    for depth in range(1, 150, 15):
+    for depth in range(1, 150, 20):
         shop = Shop()
         try:
             at_depth(depth, lambda shop=shop: shop.flow.tick("orders", orders(*SECOND)))
@@ -219,9 +219,9 @@ def test_exceptions_of_another_thread():
 def test_control_c():
     """Real signals: the tick has happened or waits."""
     shop = Shop()
-    for number in range(20):
+    for number in range(12):
         try:
-            with interrupt_after(0.002 * number):
+            with interrupt_after(0.003 * number):
                 shop.flow.tick("orders", orders((str(number), 10)))
             shop.rows.append((str(number), 10))
         except KeyboardInterrupt:
@@ -247,7 +247,7 @@ VIEWS_AFTER = {
 }
 
 
-@pytest.mark.parametrize("most", [pytest.param(4, id="some"), pytest.param(100, id="many", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("most", [pytest.param(3, id="some"), pytest.param(100, id="many", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("files", [DECIDING, ALL], ids=["deciding", "all"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_other_changes(change, files, most):
@@ -278,7 +278,7 @@ def test_other_changes(change, files, most):
 def test_a_stream_that_is_interrupted_is_taken_in_once():
     shop = Shop()
     feed = lambda: shop.flow.feed("orders", orders(*SECOND), position=Position("s", "origin", "1"))  # noqa: E731
-    for n in some_points(feed, 10, DECIDING):
+    for n in some_points(feed, 6, DECIDING):
         shop = Shop()
         with raise_at(n, KeyboardInterrupt, DECIDING), suppress(KeyboardInterrupt):
             feed()
@@ -352,7 +352,7 @@ def test_what_a_callback_raises_comes_when_all_are_told(raised):
 
 def test_a_discarded_tick_never_comes_back_however_slow_it_is_written(monkeypatch):
     """The tick is given up while the file that remembers it is still being written."""
-    for n in some_points(partial(Shop().tick, SECOND), 20, "ivm/partitioned/coordinator.py"):
+    for n in some_points(partial(Shop().tick, SECOND), 8, "ivm/partitioned/coordinator.py"):
         shop = Shop()
         commits = shop.flow._coordinator.commits
         put, going = commits.put_pending, threading.Event()

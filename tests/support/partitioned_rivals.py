@@ -167,7 +167,10 @@ def _alive(pid: int) -> bool:
 
 
 def _stopped(pid: int) -> bool:
-    return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    try:
+        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # it has ended
+        return False
 
 
 def _wait(pid: int) -> int:
