@@ -8,6 +8,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   └── EngineMissing           ENGINE_MISSING           a view is to be recomputed, and the flow has no Session
     ├── DependencyMissing           DEPENDENCY_MISSING       an extra, or Java, is not installed
     ├── PackageUnavailable          PACKAGE_UNAVAILABLE      connector jars could not be fetched
+    ├── StackExhausted              STACK_EXHAUSTED          the caller is so deep in calls that no room is left
     ├── UnsupportedError            UNSUPPORTED              this placement, store or Spark cannot do it
     │   └── StreamRefused           STREAM_REFUSED           output mode, trigger, sink and query do not go together
     ├── SessionError                SESSION_FAILED           Spark could not be started, or was lost
@@ -18,6 +19,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   └── AuthenticationFailed    AUTHENTICATION_FAILED    the endpoint refused the token
     ├── QueryError                  QUERY_FAILED             Spark refused or failed the query
     │   ├── SqlSyntaxError          SQL_SYNTAX               the text is not SQL
+    │   ├── SqlTooComplex           SQL_TOO_COMPLEX          the text is too long, or too deeply nested
     │   ├── TableNotFound           TABLE_NOT_FOUND
     │   ├── ColumnNotFound          COLUMN_NOT_FOUND
     │   ├── FunctionNotFound        FUNCTION_NOT_FOUND
@@ -142,6 +144,12 @@ class PackageUnavailable(WeirflowError):
         self.coordinates = tuple(coordinates)
 
 
+class StackExhausted(WeirflowError):
+    """The caller is so deep inside other calls that Python leaves no room for this one; nothing has changed."""
+
+    code = "STACK_EXHAUSTED"
+
+
 class UnsupportedError(WeirflowError):
     """What was asked for cannot be done here; the message says where it can."""
 
@@ -233,6 +241,12 @@ class SqlSyntaxError(QueryError):
     """The text could not be parsed as SQL."""
 
     code = "SQL_SYNTAX"
+
+
+class SqlTooComplex(QueryError):
+    """The text is longer, or nested more deeply, than what can be read and computed; Spark may still run it."""
+
+    code = "SQL_TOO_COMPLEX"
 
 
 class TableNotFound(QueryError):

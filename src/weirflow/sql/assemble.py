@@ -156,8 +156,8 @@ class _Grouped:
 
     def _change(self, part: Expr) -> Expr | None:
         keys = self.grouping.keys
-        if part in keys:
-            index = keys.index(part)
+        index = self.grouping.places.get(part)
+        if index is not None:
             name = part.name if isinstance(part, Column | OuterColumn) else f"_key{index}"
             return Column(index, name, part.type)
         if isinstance(part, Call) and part.function in (GROUPING, GROUPING_ID):

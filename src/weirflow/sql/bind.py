@@ -15,9 +15,12 @@ from weirflow.sql.bind_recursive import bind_recursive, is_recursive
 from weirflow.sql.bind_select import bind_select
 from weirflow.sql.bind_set import bind_set
 from weirflow.sql.context import Catalog, Context
-from weirflow.sql.parse import nested_too_deeply, parse_query
+from weirflow.sql.limits import check_plan, out_of_room
+from weirflow.sql.parse import parse_query
+from weirflow.sql.positions import Positions
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.rename import rename
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.sql.plan import Plan
@@ -34,15 +37,19 @@ def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
 
     Raises:
         QueryError: the text is no query, names what is not there, or mixes types.
+        SqlTooComplex: it is longer, or nested more deeply, than ``weirflow.sql.limits`` allows.
         NotIncremental: Spark would run it, but no incremental view can hold it.
     """
-    context = Context(sql, catalog, ZoneInfo(time_zone), _bind)
+    tree = parse_query(sql)
     try:
-        return _bind(parse_query(sql), context, None)
-    except RecursionError:
-        raise nested_too_deeply() from None
+        plan = _bind(tree, Context(Positions(sql, tree), catalog, ZoneInfo(time_zone), _bind), None)
+    except (RecursionError, MemoryError):
+        raise out_of_room() from None
+    check_plan(plan)
+    return plan
 
 
+@grows
 def _bind(node: exp.Expr, context: Context, around: Scope | None) -> Plan:
     with_clause = node.args.get("with_")
     if with_clause is not None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from weirflow.sql.bind_call import CALLS, bind_call
 from weirflow.sql.bind_syntax import bind_syntax
 from weirflow.sql.expr import Expr
+from weirflow.sql.limits import check_node, check_type
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -39,11 +41,14 @@ class ExpressionBinder:
     time_window: tuple[exp.Expr, Expr] | None = None
     """The query's ``window()`` or ``session_window()`` call, and the column it became."""
 
+    @grows
     def bind(self, node: exp.Expr) -> Expr:
         """The typed expression for a syntax tree."""
-        if isinstance(node, CALLS):
-            return bind_call(self, node)
-        return bind_syntax(self, node)
+        bound = bind_call(self, node) if isinstance(node, CALLS) else bind_syntax(self, node)
+        if not bound.is_leaf:
+            check_node(bound)
+            check_type(bound.type)
+        return bound
 
     def position(self, node: exp.Expr) -> SqlPosition | None:
         """Where ``node`` is in the text."""

@@ -18,6 +18,7 @@ from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.scope import Name, Scope, scope_of
 from weirflow.sql.strict import check_parts
 from weirflow.sql.types import nullable, type_name
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.sql.context import Context
@@ -57,6 +58,7 @@ def _join(left: Relation, join: exp.Join, context: Context, around: Scope | None
     return Relation(*bind_join(binder, join, left.plan, right.plan, right.scope))
 
 
+@grows
 def _relation(node: exp.Expr, context: Context, around: Scope | None) -> Relation:
     check_parts(node, _PARTS, context)
     if isinstance(node, exp.Table):

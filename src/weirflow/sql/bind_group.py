@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, product
+from math import prod
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
 from weirflow.sql.expr import Expr
+from weirflow.sql.limits import check_grouping_sets
 from weirflow.sql.slots import has_aggregate, has_window
 
 if TYPE_CHECKING:
@@ -29,6 +32,11 @@ class Grouping:
     sets: tuple[tuple[int, ...], ...] | None = None
     is_grouped: bool = False
     """Whether there is a GROUP BY at all."""
+
+    @cached_property
+    def places(self) -> dict[Expr, int]:
+        """Where each key is; of equal ones the first."""
+        return {key: place for place, key in reversed(list(enumerate(self.keys)))}
 
 
 def bind_group(binder: ExpressionBinder, group: exp.Group | None, fields: list[Field], items: list[Expr]) -> Grouping:
@@ -49,11 +57,13 @@ def bind_group(binder: ExpressionBinder, group: exp.Group | None, fields: list[F
                 factors = [
                     _rollup([(key,) for key in listed]) if part == "rollup" else _cube([(key,) for key in listed])
                 ]
+    check_grouping_sets(prod(len(factor) for factor in factors))
     combined = [tuple(dict.fromkeys(key for part in choice for key in part)) for choice in product(*factors)]
     keys = tuple(dict.fromkeys(key for factor in factors for one in factor for key in one))
     if all(len(factor) == 1 for factor in factors) and not _has_sets(group):
         return Grouping(keys, None, is_grouped=True)
-    sets = tuple(tuple(sorted(keys.index(key) for key in one)) for one in combined)
+    place = {key: at for at, key in enumerate(keys)}
+    sets = tuple(tuple(sorted(place[key] for key in one)) for one in combined)
     return Grouping(keys, sets, is_grouped=True)
 
 
@@ -129,6 +139,7 @@ def _rollup(groups: list[tuple[Expr, ...]]) -> Sets:
 
 
 def _cube(groups: list[tuple[Expr, ...]]) -> Sets:
+    check_grouping_sets(2 ** len(groups))
     return [
         tuple(key for group in chosen for key in group)
         for size in range(len(groups), -1, -1)

@@ -72,7 +72,8 @@ def _with_types(plan: Plan, header: tuple[Field, ...]) -> tuple[Field, ...]:
 
 def _flat(sides: tuple[Plan, Plan]) -> tuple[Plan, ...]:
     """UNION ALL of UNION ALLs is one union."""
-    return tuple(part for side in sides for part in (side.inputs if isinstance(side, Union) else (side,)))
+    left, right = (side.inputs if isinstance(side, Union) else (side,) for side in sides)
+    return left + right
 
 
 def _order(node: exp.SetOperation, plan: Plan, context: Context, around: Scope | None) -> tuple[SortKey, ...]:

@@ -23,18 +23,24 @@ from weirflow.sql.types import (
     is_decimal,
     is_numeric,
 )
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 def conjuncts(predicate: Expr | None) -> list[Expr]:
     """The parts that must all be true."""
-    if predicate is None:
-        return []
-    if isinstance(predicate, Call) and predicate.function == "and":
-        return [part for argument in predicate.arguments for part in conjuncts(argument)]
-    return [predicate]
+    return [] if predicate is None else _operands(predicate, "and")
+
+
+def divided(predicates: Iterable[Expr], test: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:
+    """Those that pass the test, and the others, in their order."""
+    passed: list[Expr] = []
+    others: list[Expr] = []
+    for one in predicates:
+        (passed if test(one) else others).append(one)
+    return passed, others
 
 
 def conjunction(predicates: Iterable[Expr]) -> Expr | None:
@@ -107,11 +113,14 @@ def _placeholder(kind: pa.DataType) -> Any:
 
 def factored(predicate: Expr) -> Expr:
     """``(a AND b) OR (a AND c)`` as ``a AND (b OR c)``, so that what all alternatives need stands by itself."""
-    alternatives = [conjuncts(part) for part in _disjuncts(predicate)]
-    common = [part for part in alternatives[0] if all(part in other for other in alternatives[1:])]
-    if len(alternatives) == 1 or not common:
+    alternatives = [conjuncts(part) for part in _operands(predicate, "or")]
+    if len(alternatives) == 1:
         return predicate
-    rest = [[part for part in one if part not in common] for one in alternatives]
+    shared = set(alternatives[0]).intersection(*alternatives[1:])
+    if not shared:
+        return predicate
+    common = [part for part in alternatives[0] if part in shared]
+    rest = [[part for part in one if part not in shared] for one in alternatives]
     if not all(rest):
         return conjunction(common) or predicate
     choices = [conjunction(one) for one in rest]
@@ -119,6 +128,7 @@ def factored(predicate: Expr) -> Expr:
     return conjunction([*common, choice]) or predicate
 
 
+@grows
 def negations_inward(expr: Expr) -> Expr:
     """NOT moved below AND, OR and NOT, everywhere in ``expr``."""
     if not isinstance(expr, Call):
@@ -135,7 +145,14 @@ def negations_inward(expr: Expr) -> Expr:
     return replace(expr, arguments=(negations_inward(inner),))
 
 
-def _disjuncts(predicate: Expr) -> list[Expr]:
-    if isinstance(predicate, Call) and predicate.function == "or":
-        return [part for argument in predicate.arguments for part in _disjuncts(argument)]
-    return [predicate]
+def _operands(predicate: Expr, operator: str) -> list[Expr]:
+    """What a chain of one operator combines, left to right."""
+    found: list[Expr] = []
+    ahead = [predicate]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Call) and part.function == operator:
+            ahead += reversed(part.arguments)
+        else:
+            found.append(part)
+    return found

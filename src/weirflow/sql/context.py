@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from weirflow.sql.parse import position
+from weirflow.sql.limits import check_node
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from weirflow.errors import SqlPosition
     from weirflow.sql.plan import Field, Plan
+    from weirflow.sql.positions import Positions
     from weirflow.sql.scope import Scope
 
 Catalog = Mapping[str, "tuple[Field, ...]"]
@@ -25,7 +26,7 @@ Catalog = Mapping[str, "tuple[Field, ...]"]
 class Context:
     """One query's surroundings; CTEs are added on the way down."""
 
-    sql: str
+    positions: Positions
     catalog: Catalog
     zone: tzinfo
     bind_query: Callable[[exp.Expr, Context, Scope | None], Plan]
@@ -34,10 +35,11 @@ class Context:
 
     def position(self, node: exp.Expr | None) -> SqlPosition | None:
         """Where ``node`` is in the text."""
-        return position(node, self.sql)
+        return self.positions.of(node)
 
     def with_cte(self, name: str, plan: Plan) -> Context:
-        """This context with one more CTE in reach."""
+        """This context with one more CTE in reach; ``SqlTooComplex`` if it has grown too large to be used."""
+        check_node(plan)
         return replace(self, ctes={**self.ctes, name.casefold(): plan})
 
     def table(self, name: str) -> tuple[str, tuple[Field, ...]] | None:

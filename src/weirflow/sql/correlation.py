@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from weirflow.sql.conditions import conjunction
 from weirflow.sql.expr import Call, Column, Expr, OuterColumn
 from weirflow.sql.plan import Distinct, Field, Join, JoinKind, Plan, Project
-from weirflow.sql.traverse import columns, expressions, map_expressions, map_plan, nodes, parts, rewrite
+from weirflow.sql.traverse import columns, expressions, inputs, map_expressions, nodes, parts, rewrite, with_inputs
 from weirflow.sql.types import BOOLEAN
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,13 +33,18 @@ class Pulled:
     predicates: tuple[Expr, ...] = ()
 
 
+@grows
 def merged_one_level(plan: Plan) -> Plan:
     """A subquery's plan seen from the query it is merged into: every reference outwards is one level nearer."""
 
-    def nearer(part: Expr) -> Expr | None:
-        return replace(part, depth=part.depth - 1) if isinstance(part, OuterColumn) else None
+    if not plan.reaches_out:
+        return plan
+    below = with_inputs(plan, tuple(merged_one_level(child) for child in inputs(plan)))
+    return map_expressions(below, lambda expr: rewrite(expr, _nearer))
 
-    return map_plan(plan, lambda node: map_expressions(node, lambda expr: rewrite(expr, nearer)))
+
+def _nearer(part: Expr) -> Expr | None:
+    return replace(part, depth=part.depth - 1) if isinstance(part, OuterColumn) else None
 
 
 def outer_references(expr: Expr) -> list[OuterColumn]:
@@ -48,7 +54,7 @@ def outer_references(expr: Expr) -> list[OuterColumn]:
 
 def is_correlated(plan: Plan) -> bool:
     """Whether the plan reads columns of the query around it."""
-    return any(outer_references(expr) for node in nodes(plan) for expr in expressions(node))
+    return plan.reaches_out and any(outer_references(expr) for node in nodes(plan) for expr in expressions(node))
 
 
 def domain(outer: Plan, references: Iterable[OuterColumn]) -> Plan:

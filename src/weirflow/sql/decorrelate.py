@@ -38,6 +38,7 @@ from weirflow.sql.pull_up import join_on, pull_up, value_of_nothing
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import expressions, map_call, map_plan, parts, rewrite
 from weirflow.sql.types import BIGINT, BOOLEAN
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +48,7 @@ _TRUE = Literal(value=True, type=BOOLEAN)
 _FALSE = Literal(value=False, type=BOOLEAN)
 
 
+@grows
 def decorrelate(plan: Plan) -> Plan:
     """The plan with joins in place of its subqueries; ``NotIncremental`` where no join says the same."""
     return map_plan(plan, _node)
@@ -283,6 +285,7 @@ def _value_over_nothing(plan: Plan) -> Expr | None:
     return _column_over_nothing(plan, 0) if _has_one_row(plan) else None
 
 
+@grows
 def _column_over_nothing(plan: Plan, index: int) -> Expr:
     if isinstance(plan, Project):
         source = plan.input

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from weirflow.sql.tree import Tree
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -17,18 +19,23 @@ if TYPE_CHECKING:
     from weirflow.sql.plan import Plan
 
 
-@dataclass(frozen=True)
-class Column:
+@dataclass(frozen=True, eq=False)
+class Column(Tree):
     """The input's column at ``index``; ``name`` is for people."""
+
+    is_leaf = True
 
     index: int
     name: str = field(compare=False)
     type: pa.DataType
 
 
-@dataclass(frozen=True)
-class OuterColumn:
+@dataclass(frozen=True, eq=False)
+class OuterColumn(Tree):
     """A column of the query around a correlated subquery; gone once subqueries are joins."""
+
+    is_leaf = True
+    is_outward = True
 
     index: int
     name: str = field(compare=False)
@@ -37,16 +44,18 @@ class OuterColumn:
     """How many queries further out: 1 is the one directly around."""
 
 
-@dataclass(frozen=True)
-class Literal:
+@dataclass(frozen=True, eq=False)
+class Literal(Tree):
     """A constant: the Python value that pyarrow gives for its type, or None for NULL."""
+
+    is_leaf = True
 
     value: Any
     type: pa.DataType
 
 
-@dataclass(frozen=True)
-class Call:
+@dataclass(frozen=True, eq=False)
+class Call(Tree):
     """A scalar function or operator applied to arguments of exactly the types it takes.
 
     ``function`` is a canonical name of ``weirflow.sql.functions``: ``add``, ``equal``, ``cast``, ``case``, ``upper``...
@@ -59,8 +68,8 @@ class Call:
     position: SqlPosition | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class ScalarSubquery:
+@dataclass(frozen=True, eq=False)
+class ScalarSubquery(Tree):
     """The single value of a one-column query, NULL if it has no row; an error if it has several."""
 
     plan: Plan
@@ -68,8 +77,8 @@ class ScalarSubquery:
     position: SqlPosition | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class Exists:
+@dataclass(frozen=True, eq=False)
+class Exists(Tree):
     """Whether a query has a row."""
 
     plan: Plan
@@ -77,8 +86,8 @@ class Exists:
     position: SqlPosition | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class InSubquery:
+@dataclass(frozen=True, eq=False)
+class InSubquery(Tree):
     """Whether a query has a row equal to ``values``, with SQL's logic of NULLs."""
 
     values: tuple[Expr, ...]
@@ -90,8 +99,8 @@ class InSubquery:
 Expr = Column | OuterColumn | Literal | Call | ScalarSubquery | Exists | InSubquery
 
 
-@dataclass(frozen=True)
-class SortKey:
+@dataclass(frozen=True, eq=False)
+class SortKey(Tree):
     """One key of an order. Spark's default: NULLs first when ascending, last when descending."""
 
     expr: Expr
@@ -99,8 +108,8 @@ class SortKey:
     nulls_first: bool = True
 
 
-@dataclass(frozen=True)
-class AggregateCall:
+@dataclass(frozen=True, eq=False)
+class AggregateCall(Tree):
     """An aggregate function over the rows of a group.
 
     ``function`` is a canonical name: ``count`` (no arguments: COUNT(*)), ``sum``, ``avg``, ``min``, ``max_by``...
@@ -131,8 +140,8 @@ class Frame:
     end: int | None
 
 
-@dataclass(frozen=True)
-class WindowCall:
+@dataclass(frozen=True, eq=False)
+class WindowCall(Tree):
     """A window function: ranking, offset, or an aggregate over a frame."""
 
     function: str

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weirflow.sql.casts import never_fails
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.traverse import parts
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -62,6 +63,7 @@ def _call_can_fail(call: Call) -> bool:
     return call.function in _CAN_FAIL
 
 
+@grows
 def is_null_if(expr: Expr, indexes: Container[int]) -> bool:
     """Whether ``expr`` is NULL for sure when all columns of ``indexes`` are."""
     if isinstance(expr, Column):
@@ -75,6 +77,7 @@ def is_null_if(expr: Expr, indexes: Container[int]) -> bool:
     )
 
 
+@grows
 def rejects_nulls(predicate: Expr, indexes: Container[int]) -> bool:
     """Whether ``predicate`` cannot be true when all columns of ``indexes`` are NULL."""
     if isinstance(predicate, Call):

@@ -10,11 +10,13 @@ from weirflow.sql.plan import Filter, Join, JoinKind, Plan, Project
 from weirflow.sql.pull_up import join_on
 from weirflow.sql.traverse import columns, remap, shift
 from weirflow.sql.types import BOOLEAN
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+@grows
 def flatten(plan: Plan, *, deep: bool = True) -> tuple[list[Plan], list[Expr]]:
     """The relations that ``plan`` joins, left to right, and its predicates over all their columns in that order."""
     if isinstance(plan, Filter) and deep:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.sql.types import arrow_type, type_name
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,7 @@ _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal st
 _CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
 
 
+@grows
 def output_name(node: exp.Expr) -> str:
     """The column name Spark gives ``node`` in a SELECT list.
 
@@ -109,9 +111,12 @@ def spelled_out(node: exp.Expr, windows: dict[str, exp.Window]) -> exp.Expr:
 
 
 def _is_path(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Column) or (isinstance(node, exp.Dot) and _is_path(node.this))
+    while isinstance(node, exp.Dot):
+        node = node.this
+    return isinstance(node, exp.Column)
 
 
+@grows
 def text(node: exp.Expr) -> str:
     """``node`` as Spark prints it inside a name: strings without quotes, columns without their relation."""
     printer = _PRINTERS.get(type(node))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.sql.bind import bind_query
 from weirflow.sql.decorrelate import decorrelate
-from weirflow.sql.parse import nested_too_deeply
+from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.prune_columns import prune_columns
 from weirflow.sql.push_filters import push_filters
 
@@ -24,6 +24,7 @@ def logical_plan(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
     try:
         for run in PASSES:
             plan = run(plan)
-    except RecursionError:
-        raise nested_too_deeply() from None
+            check_plan(plan)
+    except (RecursionError, MemoryError):
+        raise out_of_room() from None
     return plan

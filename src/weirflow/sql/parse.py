@@ -14,8 +14,11 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from weirflow.errors import SqlPosition, SqlSyntaxError
+from weirflow.errors import SqlSyntaxError
 from weirflow.sql.composed import position_at
+from weirflow.sql.limits import check_text, check_tokens, check_tree, out_of_room
+from weirflow.sql.positions import Positions
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +51,28 @@ class _PlainCalls(SparkParser):
         "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
     }
 
+    # Whatever is nested in a query passes one of these on the way down.
+
+    @grows
+    def _parse_statement(self) -> exp.Expr | None:
+        return super()._parse_statement()
+
+    @grows
+    def _parse_unary(self) -> exp.Expr | None:
+        return super()._parse_unary()
+
+    @grows
+    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        return super()._parse_select(*args, **kwargs)
+
+    @grows
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        return super()._parse_table(*args, **kwargs)
+
+    @grows
+    def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        return super()._parse_types(*args, **kwargs)
+
     def _negate_range(self, this: exp.Expr | None = None) -> exp.Expr | None:
         """NOT LIKE is NOT around LIKE, as any other NOT; only LIKE ANY and ALL negate each pattern."""
         like = this.this if isinstance(this, exp.Escape) else this
@@ -77,18 +102,29 @@ class _Dialect(Spark):
 _DIALECT = _Dialect()
 
 
-def parse_query(sql: str) -> exp.Query:
+_kept: dict[str, exp.Query] = {}
+"""The query that was read last, for whoever reads it next; nobody has it then but them."""
+
+
+def parse_query(sql: str, *, keep: bool = False) -> exp.Query:
     """The syntax tree of the one query in ``sql``; ``SqlSyntaxError`` if it is not exactly one.
+
+    Whoever only looks at the tree may ``keep`` it, which saves the next one who wants the same tree from reading the
+    text again.
 
     >>> parse_query("SELECT nvl(a, 0) FROM t").selects[0].name
     'nvl'
     """
-    try:
-        trees = _DIALECT.parser().parse(_readable(_DIALECT.tokenize(sql)), sql)
-    except ParseError as error:
-        raise _syntax_error(error, sql) from None
-    except SqlglotError as error:
-        raise SqlSyntaxError(f"The text cannot be read as SQL: {_first_line(str(error))}") from None
+    kept = _kept.pop(sql, None)
+    tree = _query(sql) if kept is None else kept
+    if keep:
+        _kept.clear()
+        _kept[sql] = tree
+    return tree
+
+
+def _query(sql: str) -> exp.Query:
+    trees = _trees(sql)
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1:
         found = "none" if not statements else f"{len(statements)} statements"
@@ -99,32 +135,44 @@ def parse_query(sql: str) -> exp.Query:
     if not isinstance(tree, exp.Query):
         kind = (tree.name if isinstance(tree, exp.Command) else tree.key).upper()
         raise SqlSyntaxError(
-            f"{kind} is not a query.", hint="a view is a SELECT, VALUES or WITH query", position=position(tree, sql)
+            f"{kind} is not a query.",
+            hint="a view is a SELECT, VALUES or WITH query",
+            position=Positions(sql, tree).of(tree),
         )
     return tree
 
 
 def parse_any(sql: str) -> list[exp.Expr]:
-    """The syntax trees of whatever statements are in ``sql``; none if it cannot be read as SQL."""
+    """The syntax trees of whatever statements are in ``sql``; none if it cannot be read as SQL.
+
+    Raises:
+        SqlTooComplex: it is too long or nested too deeply to be read.
+    """
     try:
-        trees = _DIALECT.parser().parse(_readable(_DIALECT.tokenize(sql)), sql)
-    except (SqlglotError, RecursionError):
+        trees = _trees(sql)
+    except SqlSyntaxError:
         return []
     return [tree for tree in trees if tree is not None]
 
 
 def tokenize(sql: str) -> list[Token]:
-    """The tokens of any SQL text; ``SqlSyntaxError`` if it cannot be cut into tokens."""
+    """The tokens of any SQL text; ``SqlSyntaxError`` if it cannot be cut into tokens, ``SqlTooComplex`` if too long."""
+    check_text(sql)
     try:
-        return _DIALECT.tokenize(sql)
+        tokens = _tokens(sql)
     except SqlglotError as error:
         raise SqlSyntaxError(f"The text cannot be read as SQL: {_first_line(str(error))}") from None
+    check_tokens(tokens)
+    return tokens
 
 
 def parse_type(text: str) -> exp.DataType:
     """The syntax tree of a Spark type such as ``STRUCT<a: INT>``; ``SqlSyntaxError`` if it is none."""
     try:
-        parsed = _DIALECT.parser().parse_into(exp.DataType, _DIALECT.tokenize(text), text)
+        check_text(text)
+        tokens = _tokens(text)
+        check_tokens(tokens)
+        parsed = _parsed_type(tokens, text)
     except SqlglotError as error:
         raise SqlSyntaxError(f"{text!r} is not a Spark type: {_first_line(str(error))}") from None
     if not parsed or not isinstance(parsed[0], exp.DataType):
@@ -132,23 +180,36 @@ def parse_type(text: str) -> exp.DataType:
     return parsed[0]
 
 
-def nested_too_deeply() -> SqlSyntaxError:
-    """The error for a query that walking it would overflow the stack."""
-    return SqlSyntaxError(
-        "The query is nested too deeply.", hint="write long chains of OR as IN, or split the query into views"
-    )
+@grows
+def _tokens(sql: str) -> list[Token]:
+    return _DIALECT.tokenize(sql)
 
 
-def position(node: exp.Expr | None, sql: str) -> SqlPosition | None:
-    """Where ``node`` begins in ``sql``, or None when nothing of it remembers its place."""
-    if node is None:
-        return None
-    spans = [(part.meta["start"], part.meta["end"]) for part in node.walk() if part.meta_get("start") is not None]
-    if not spans:
-        return None
-    start = min(span[0] for span in spans)
-    end = min(span[1] for span in spans if span[0] == start)
-    return position_at(sql, start, sql[start : end + 1])
+def _trees(sql: str) -> list[exp.Expr | None]:
+    """The statements in ``sql``, not higher than what is walked afterwards."""
+    tokens = _readable(tokenize(sql))
+    try:
+        trees = _parsed(tokens, sql)
+    except ParseError as error:
+        raise _syntax_error(error, sql) from None
+    except SqlglotError as error:
+        raise SqlSyntaxError(f"The text cannot be read as SQL: {_first_line(str(error))}") from None
+    except (RecursionError, MemoryError):
+        raise out_of_room() from None
+    for tree in trees:
+        if tree is not None:
+            check_tree(tree)
+    return trees
+
+
+@grows
+def _parsed(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+    return _DIALECT.parser().parse(tokens, sql)
+
+
+@grows
+def _parsed_type(tokens: list[Token], text: str) -> list[exp.Expr | None]:
+    return _DIALECT.parser().parse_into(exp.DataType, tokens, text)
 
 
 def _readable(tokens: list[Token]) -> list[Token]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from weirflow.sql.tree import Tree
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -25,8 +27,8 @@ class Field:
     type: pa.DataType
 
 
-@dataclass(frozen=True)
-class Scan:
+@dataclass(frozen=True, eq=False)
+class Scan(Tree):
     """All rows of a source or of another view."""
 
     name: str
@@ -34,16 +36,16 @@ class Scan:
     position: SqlPosition | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class Values:
+@dataclass(frozen=True, eq=False)
+class Values(Tree):
     """Constant rows; no columns and one row for a SELECT without FROM."""
 
     rows: tuple[tuple[Expr, ...], ...]
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True)
-class Project:
+@dataclass(frozen=True, eq=False)
+class Project(Tree):
     """One output column for each expression."""
 
     input: Plan
@@ -51,17 +53,22 @@ class Project:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True)
-class Filter:
+def _set_fields(node: Filter | Join | Distinct | TopK, fields: tuple[Field, ...]) -> None:
+    """Columns that follow from a node's inputs, known from the beginning: asking the inputs would recurse."""
+    object.__setattr__(node, "fields", fields)
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Tree):
     """The rows for which the predicate is true; not those for which it is NULL."""
 
     input: Plan
     predicate: Expr
+    fields: tuple[Field, ...] = field(init=False, compare=False, repr=False)
+    """Those of the input."""
 
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """Those of the input."""
-        return self.input.fields
+    def __post_init__(self) -> None:
+        _set_fields(self, self.input.fields)
 
 
 class JoinKind(StrEnum):
@@ -77,8 +84,8 @@ class JoinKind(StrEnum):
     """Left rows without a match; left columns only."""
 
 
-@dataclass(frozen=True)
-class Join:
+@dataclass(frozen=True, eq=False)
+class Join(Tree):
     """A join on equal keys and a residual condition; no keys at all is a cross join.
 
     ``null_aware`` is NOT IN: an ANTI join that returns nothing for NULL keys on either side, as SQL has it.
@@ -91,17 +98,21 @@ class Join:
     right_keys: tuple[Expr, ...]
     residual: Expr | None = None
     null_aware: bool = False
+    fields: tuple[Field, ...] = field(init=False, compare=False, repr=False)
+    """Left columns, then right ones unless the kind has left rows only."""
+
+    def __post_init__(self) -> None:
+        left_only = self.kind in (JoinKind.SEMI, JoinKind.ANTI)
+        _set_fields(self, self.left.fields if left_only else self.left.fields + self.right.fields)
 
     @property
-    def fields(self) -> tuple[Field, ...]:
-        """Left columns, then right ones unless the kind has left rows only."""
-        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
-            return self.left.fields
-        return self.left.fields + self.right.fields
+    def own_breadth(self) -> int:
+        """The columns of the join."""
+        return len(self.fields)
 
 
-@dataclass(frozen=True)
-class Aggregate:
+@dataclass(frozen=True, eq=False)
+class Aggregate(Tree):
     """Groups of equal keys; output is the keys, then one column for each call.
 
     Without keys there is exactly one group, also over nothing. With ``grouping_sets`` (indexes into the keys) the rows
@@ -115,8 +126,8 @@ class Aggregate:
     grouping_sets: tuple[tuple[int, ...], ...] | None = None
 
 
-@dataclass(frozen=True)
-class Window:
+@dataclass(frozen=True, eq=False)
+class Window(Tree):
     """The input's columns, then one for each window function."""
 
     input: Plan
@@ -124,20 +135,20 @@ class Window:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True)
-class Distinct:
+@dataclass(frozen=True, eq=False)
+class Distinct(Tree):
     """Each different row once."""
 
     input: Plan
+    fields: tuple[Field, ...] = field(init=False, compare=False, repr=False)
+    """Those of the input."""
 
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """Those of the input."""
-        return self.input.fields
+    def __post_init__(self) -> None:
+        _set_fields(self, self.input.fields)
 
 
-@dataclass(frozen=True)
-class Union:
+@dataclass(frozen=True, eq=False)
+class Union(Tree):
     """All rows of all inputs (UNION ALL); their types are equal."""
 
     inputs: tuple[Plan, ...]
@@ -151,8 +162,8 @@ class SetKind(StrEnum):
     EXCEPT = "except"
 
 
-@dataclass(frozen=True)
-class SetOperation:
+@dataclass(frozen=True, eq=False)
+class SetOperation(Tree):
     """INTERSECT or EXCEPT, as sets or (``all``) as multisets; types are equal."""
 
     kind: SetKind
@@ -162,23 +173,23 @@ class SetOperation:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True)
-class TopK:
+@dataclass(frozen=True, eq=False)
+class TopK(Tree):
     """The rows from ``offset`` on, ``limit`` of them (None: all), in the given order."""
 
     input: Plan
     order: tuple[SortKey, ...]
     limit: int | None
     offset: int = 0
+    fields: tuple[Field, ...] = field(init=False, compare=False, repr=False)
+    """Those of the input."""
 
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """Those of the input."""
-        return self.input.fields
+    def __post_init__(self) -> None:
+        _set_fields(self, self.input.fields)
 
 
-@dataclass(frozen=True)
-class Generate:
+@dataclass(frozen=True, eq=False)
+class Generate(Tree):
     """The input's columns, then those of a generator (``explode``, ``posexplode``, ``inline``, ``stack``...).
 
     A row is repeated for each row it generates; with ``outer`` a row that generates none is kept once, with NULLs.
@@ -190,8 +201,8 @@ class Generate:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True)
-class SessionWindow:
+@dataclass(frozen=True, eq=False)
+class SessionWindow(Tree):
     """The input's columns, then ``session_window``: rows of equal keys whose times are within ``gap_us`` merge."""
 
     input: Plan
@@ -201,8 +212,8 @@ class SessionWindow:
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True)
-class Recursive:
+@dataclass(frozen=True, eq=False)
+class Recursive(Tree):
     """A recursive CTE: ``base``, then ``step`` over the rows found last, until none is new.
 
     ``distinct`` is UNION (a row is found once); otherwise UNION ALL. Inside ``step`` a ``Scan`` of ``name`` is the

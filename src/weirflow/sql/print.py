@@ -37,9 +37,10 @@ from weirflow.sql.plan import (
 )
 from weirflow.sql.traverse import expressions, inputs, parts
 from weirflow.sql.types import STRING, type_name
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 _INFIX = {
     "add": "+",
@@ -67,18 +68,21 @@ def print_plan(plan: Plan) -> str:
     >>> print(print_plan(Scan("t", (Field("a", INT),))))
     Scan t [a int]
     """
-    return "\n".join(_lines(plan, 0))
+    lines: list[str] = []
+    _add_lines(lines, plan, 0)
+    return "\n".join(lines)
 
 
-def _lines(plan: Plan, depth: int) -> Iterator[str]:
-    yield "  " * depth + _node(plan)
+@grows
+def _add_lines(lines: list[str], plan: Plan, depth: int) -> None:
+    lines.append("  " * depth + _node(plan))
     for expr in expressions(plan):
         for part in parts(expr):
             if isinstance(part, ScalarSubquery | Exists | InSubquery):
-                yield "  " * (depth + 2) + "subquery:"
-                yield from _lines(part.plan, depth + 3)
+                lines.append("  " * (depth + 2) + "subquery:")
+                _add_lines(lines, part.plan, depth + 3)
     for child in inputs(plan):
-        yield from _lines(child, depth + 1)
+        _add_lines(lines, child, depth + 1)
 
 
 def _node(plan: Plan) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for each kind of node
@@ -126,6 +130,7 @@ def _node(plan: Plan) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for eac
             return f"Recursive {plan.name} {'distinct' if plan.distinct else 'all'}"
 
 
+@grows
 def print_expr(expr: Expr) -> str:  # noqa: PLR0911 - one line for each kind of expression
     """An expression on one line."""
     match expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from weirflow.sql.traverse import (
     rewrite,
     with_inputs,
 )
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +48,7 @@ def prune_columns(plan: Plan) -> Plan:
     return _in_order(pruned, places, range(len(plan.fields)))
 
 
+@grows
 def _prune(plan: Plan, needed: set[int]) -> tuple[Plan, Places]:  # noqa: PLR0911 - one return for each kind of node
     match plan:
         case Scan():
@@ -106,9 +109,9 @@ def collapsed(plan: Project) -> Plan:
     """One projection in place of two, unless that would compute something twice; none where it changes nothing."""
     below = plan.input
     if isinstance(below, Project):
-        uses = [part.index for expr in plan.expressions for part in parts(expr) if isinstance(part, Column)]
+        uses = Counter(part.index for expr in plan.expressions for part in parts(expr) if isinstance(part, Column))
         cheap = all(
-            isinstance(below.expressions[index], Column | Literal) or uses.count(index) <= 1 for index in set(uses)
+            isinstance(below.expressions[index], Column | Literal) or count <= 1 for index, count in uses.items()
         )
         if cheap:
             merged = tuple(_inlined(expr, below.expressions) for expr in plan.expressions)

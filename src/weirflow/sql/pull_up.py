@@ -39,6 +39,7 @@ from weirflow.sql.plan import (
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns, expressions, map_arguments, map_call, remap, rewrite, shift
 from weirflow.sql.types import BOOLEAN, INT
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@grows
 def pull_up(plan: Plan, outer: Plan, *, empty_groups: bool = True) -> Pulled:  # noqa: C901, PLR0911 - one per node
     """``plan`` without its references to ``outer``, the input of the query around, and the predicates it had on it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weirflow.sql.conditions import conjunction, conjuncts, factored
+from weirflow.sql.conditions import conjunction, conjuncts, divided, factored
 from weirflow.sql.expr import Column, Expr
 from weirflow.sql.failure import can_fail, rejects_nulls
 from weirflow.sql.join_cluster import flatten, join_all
@@ -25,9 +25,14 @@ from weirflow.sql.plan import (
 )
 from weirflow.sql.pull_up import join_on
 from weirflow.sql.traverse import columns, inputs, rewrite, shift, with_inputs
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+_LARGEST = 1000
+"""Nodes of a predicate that may go below a projection: each column it reads becomes the expression it stands for."""
 
 
 def push_filters(plan: Plan) -> Plan:
@@ -39,6 +44,7 @@ def push_filters(plan: Plan) -> Plan:
     return _push(plan, [])
 
 
+@grows
 def _push(plan: Plan, pending: list[Expr]) -> Plan:  # noqa: C901, PLR0911, PLR0912 - one return for each node
     """``plan`` with the ``pending`` predicates over its columns applied, as deep as possible."""
     match plan:
@@ -95,9 +101,13 @@ def _through_project(plan: Project, pending: list[Expr]) -> Plan:
     def below(part: Expr) -> Expr:
         return rewrite(part, lambda node: plan.expressions[node.index] if isinstance(node, Column) else None)
 
-    pushed = [below(part) for part in pending]
-    movable = [part for part in pushed if not can_fail(part)]
-    kept = [part for part, moved in zip(pending, pushed, strict=True) if can_fail(moved)]
+    movable, kept = [], []
+    for part in pending:
+        pushed = below(part)
+        if pushed.size > max(_LARGEST, part.size) or can_fail(pushed):
+            kept.append(part)
+        else:
+            movable.append(pushed)
     return filtered(replace(plan, input=_push(plan.input, movable)), kept)
 
 
@@ -114,8 +124,7 @@ def _split(
             return part
         return rewrite(part, lambda node: stand_for[node.index] if isinstance(node, Column) else None)
 
-    moved = [part for part in pending if passes(part) and not can_fail(below(part))]
-    kept = [part for part in pending if part not in moved]
+    moved, kept = divided(pending, lambda part: passes(part) and not can_fail(below(part)))
     return filtered(replace(plan, input=_push(plan.input, [below(part) for part in moved])), kept)
 
 
@@ -129,17 +138,18 @@ def _inner(plan: Join, pending: list[Expr]) -> Plan:
     """A cluster of inner joins: each relation takes its own predicates, then they are joined along the others."""
     relations, conditions = flatten(Filter(plan, kept) if (kept := conjunction(pending)) is not None else plan)
     conditions = [part for one in conditions for part in conjuncts(factored(one))]
-    last = [part for part in conditions if can_fail(part)]
-    conditions = [part for part in conditions if part not in last]
+    last, conditions = divided(conditions, can_fail)
+    unclaimed = [(part, columns(part)) for part in conditions]
     parts = []
     start = 0
     for relation in relations:
         end = start + len(relation.fields)
-        own = [part for part in conditions if columns(part) and columns(part) <= set(range(start, end))]
-        conditions = [part for part in conditions if part not in own]
+        here = range(start, end)
+        own = [part for part, read in unclaimed if read and all(index in here for index in read)]
+        unclaimed = [(part, read) for part, read in unclaimed if not (read and all(index in here for index in read))]
         parts.append(_push(relation, [shift(part, -start) for part in own]))
         start = end
-    return filtered(join_all(parts, conditions), last)
+    return filtered(join_all(parts, [part for part, _ in unclaimed]), last)
 
 
 def _outer(plan: Join, pending: list[Expr]) -> Plan:

@@ -8,6 +8,7 @@ from weirflow.errors import QueryError
 from weirflow.sql.expr import Exists, InSubquery, ScalarSubquery
 from weirflow.sql.plan import Aggregate, Join, JoinKind, Plan, Recursive, Scan, TopK, Window
 from weirflow.sql.traverse import expressions, inputs, nodes, parts
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 
+@grows
 def reads(plan: Plan, name: str) -> bool:
     """Whether the plan scans ``name``, in its subqueries too; a recursion of the same name inside it is another one."""
     if isinstance(plan, Scan):
@@ -24,6 +26,7 @@ def reads(plan: Plan, name: str) -> bool:
     return any(reads(one, name) for one in (*inputs(plan), *_subqueries(plan)))
 
 
+@grows
 def check_places(step: Plan, name: str, position: SqlPosition | None) -> None:
     """Raise a ``QueryError`` where the step reads the recursion in a place that Spark refuses."""
     for node in nodes(step):

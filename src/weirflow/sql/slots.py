@@ -26,21 +26,19 @@ _WIDTH = 1_000_000
 class Slots:
     """The calls of one SELECT, in the order they were met."""
 
-    aggregates: list[AggregateCall] = field(default_factory=list)
-    windows: list[WindowCall] = field(default_factory=list)
+    aggregates: dict[AggregateCall, int] = field(default_factory=dict)
+    windows: dict[WindowCall, int] = field(default_factory=dict)
     generated: int = 0
 
     def aggregate(self, call: AggregateCall) -> Column:
         """The slot of an aggregate."""
-        if call not in self.aggregates:
-            self.aggregates.append(call)
-        return Column(_AGGREGATES + self.aggregates.index(call), call.function, call.type)
+        number = self.aggregates.setdefault(call, len(self.aggregates))
+        return Column(_AGGREGATES + number, call.function, call.type)
 
     def window(self, call: WindowCall) -> Column:
         """The slot of a window function."""
-        if call not in self.windows:
-            self.windows.append(call)
-        return Column(_WINDOWS + self.windows.index(call), call.function, call.type)
+        number = self.windows.setdefault(call, len(self.windows))
+        return Column(_WINDOWS + number, call.function, call.type)
 
     def generate(self, name: str, kind: pa.DataType) -> Column:
         """The slot of the next column that the SELECT's generator makes."""

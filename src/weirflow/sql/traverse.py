@@ -34,12 +34,14 @@ from weirflow.sql.plan import (
     Values,
     Window,
 )
+from weirflow.stack import grows
 
 Rewrite = Callable[[Expr], Expr | None]
 """What to put in an expression's place, or None to look into its parts."""
 AnyCall = TypeVar("AnyCall", AggregateCall, WindowCall)
 
 
+@grows
 def rewrite(expr: Expr, change: Rewrite) -> Expr:
     """``expr`` with each outermost part that ``change`` answers for replaced; plans of subqueries stay as they are."""
     changed = change(expr)
@@ -54,10 +56,14 @@ def rewrite(expr: Expr, change: Rewrite) -> Expr:
 
 def parts(expr: Expr) -> Iterator[Expr]:
     """``expr`` and all expressions inside it, except those inside plans of subqueries."""
-    yield expr
-    inner = expr.arguments if isinstance(expr, Call) else expr.values if isinstance(expr, InSubquery) else ()
-    for part in inner:
-        yield from parts(part)
+    ahead = [expr]
+    while ahead:
+        part = ahead.pop()
+        yield part
+        if isinstance(part, Call):
+            ahead += reversed(part.arguments)
+        elif isinstance(part, InSubquery):
+            ahead += reversed(part.values)
 
 
 def columns(expr: Expr) -> set[int]:
@@ -98,6 +104,7 @@ def rewrite_deep(expr: Expr, change: Rewrite) -> Expr:
     return rewrite(expr, with_plans)
 
 
+@grows
 def rewrite_outer(plan: Plan, change: Rewrite, depth: int = 1) -> Plan:
     """``plan`` with its references to the query ``depth`` levels around changed as that query's columns are."""
 
@@ -121,20 +128,25 @@ def _as_outer(part: Expr, depth: int) -> Expr | None:
 
 def outer_columns(plan: Plan, depth: int = 1) -> Iterator[OuterColumn]:
     """The plan's references to the query ``depth`` levels around it."""
-    for node in nodes(plan):
-        for expr in expressions(node):
-            for part in parts(expr):
-                if isinstance(part, OuterColumn) and part.depth == depth:
-                    yield part
-                elif isinstance(part, ScalarSubquery | Exists | InSubquery):
-                    yield from outer_columns(part.plan, depth + 1)
+    ahead = [(plan, depth)]
+    while ahead:
+        top, level = ahead.pop()
+        for node in nodes(top):
+            for expr in expressions(node):
+                for part in parts(expr):
+                    if isinstance(part, OuterColumn) and part.depth == level:
+                        yield part
+                    elif isinstance(part, ScalarSubquery | Exists | InSubquery):
+                        ahead.append((part.plan, level + 1))
 
 
 def nodes(plan: Plan) -> Iterator[Plan]:
     """The plan's nodes, parents first; not those of subqueries."""
-    yield plan
-    for child in inputs(plan):
-        yield from nodes(child)
+    ahead = [plan]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        ahead += reversed(inputs(node))
 
 
 def inputs(plan: Plan) -> tuple[Plan, ...]:
@@ -169,6 +181,7 @@ def with_inputs(plan: Plan, new: tuple[Plan, ...]) -> Plan:
             return plan
 
 
+@grows
 def map_plan(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """``change`` applied to every node, inputs first; not to plans of subqueries."""
     return change(with_inputs(plan, tuple(map_plan(child, change) for child in inputs(plan))))

@@ -6,7 +6,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from weirflow.errors import SqlSyntaxError
+from weirflow.sql.limits import check_type
 from weirflow.sql.parse import parse_type
+from weirflow.stack import grows
 
 NULL = pa.null()
 BOOLEAN = pa.bool_()
@@ -104,7 +106,9 @@ def parse_type_name(text: str) -> pa.DataType:
     >>> type_name(parse_type_name("STRUCT<a: INT, b: ARRAY<STRING>>"))
     'struct<a:int,b:array<string>>'
     """
-    return arrow_type(parse_type(text))
+    kind = arrow_type(parse_type(text))
+    check_type(kind)
+    return kind
 
 
 def parse_ddl(text: str) -> pa.Schema:
@@ -114,9 +118,13 @@ def parse_ddl(text: str) -> pa.Schema:
     ['a', 'b']
     """
     struct = parse_type(f"STRUCT<{text}>")
-    return pa.schema([_field(part) for part in struct.expressions])
+    fields = [_field(part) for part in struct.expressions]
+    for field in fields:
+        check_type(field.type)
+    return pa.schema(fields)
 
 
+@grows
 def arrow_type(tree: exp.Expr) -> pa.DataType:  # noqa: PLR0911 - one return for each kind of type
     """The Arrow type of a type in a syntax tree; ``SqlSyntaxError`` when Spark has no such type."""
     if isinstance(tree, exp.Interval):

@@ -24,16 +24,17 @@ def fingerprint(spec: Any, inputs: Iterable[str]) -> str:
 
 def _written(value: Any) -> Iterable[str]:
     """The value as lines that tell it from any other; positions in SQL text, which do not compare, are left out."""
-    if is_dataclass(value) and not isinstance(value, type):
-        compared = [field.name for field in fields(value) if field.compare]
-        yield f"{type(value).__name__} {len(compared)}"
-        for name in compared:
-            yield from _written(getattr(value, name))
-    elif isinstance(value, tuple | list):
-        yield f"[{len(value)}"
-        for item in value:
-            yield from _written(item)
-    elif isinstance(value, Enum):
-        yield f"{type(value).__name__}.{value.name}"
-    else:
-        yield f"{type(value).__name__} {value!r}"
+    ahead = [value]
+    while ahead:
+        part = ahead.pop()
+        if is_dataclass(part) and not isinstance(part, type):
+            compared = [field.name for field in fields(part) if field.compare]
+            yield f"{type(part).__name__} {len(compared)}"
+            ahead += [getattr(part, name) for name in reversed(compared)]
+        elif isinstance(part, tuple | list):
+            yield f"[{len(part)}"
+            ahead += reversed(part)
+        elif isinstance(part, Enum):
+            yield f"{type(part).__name__}.{part.name}"
+        else:
+            yield f"{type(part).__name__} {part!r}"

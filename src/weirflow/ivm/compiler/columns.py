@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from weirflow.sql.plan import Field
 
 
+@grows
 def moved(expression: Expr, positions: Sequence[int]) -> Expr:
     """The expression with each column index ``i`` replaced by ``positions[i]``."""
     if isinstance(expression, Column):

@@ -27,6 +27,7 @@ from weirflow.sql.prune_columns import collapsed
 from weirflow.sql.recursive_reference import reads
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import remap
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.sql.expr import Expr
@@ -49,6 +50,7 @@ class _Lift:
     name: str
     distinct: bool
 
+    @grows
     def plan(self, plan: Plan) -> Plan:  # noqa: PLR0911 - one return for each kind of node
         """``plan``, which reads the recursion, with the level behind its columns."""
         match plan:

@@ -37,6 +37,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.sql import plan as logical
 from weirflow.sql.expr import Column, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +63,7 @@ class Lowering(JoinLowering):
         self._distinct_operator = Distinct if imports is None else LayeredDistinct
         self._nodes: dict[logical.Plan, int] = {}
 
+    @grows
     def node(self, plan: logical.Plan) -> int:
         """The number of the node whose output is the plan's; ``NotIncremental`` if there is no operator for it."""
         if plan not in self._nodes:

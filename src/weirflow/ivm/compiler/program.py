@@ -18,6 +18,7 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.sql.limits import check_plan
 from weirflow.sql.optimize import logical_plan
 from weirflow.sql.plan import Field, Plan, Scan
 from weirflow.sql.refusal import NotIncremental
@@ -276,6 +277,7 @@ class Program:
         first = len(self.circuit.nodes)
         try:
             plan = self._inlined(self.plan(view.sql))
+            check_plan(plan)
             node = self._lowering.node(plan)
         except NotIncremental as refusal:
             if view.mode is Mode.INCREMENTAL:

@@ -66,9 +66,9 @@ def tables(sql: str) -> frozenset[str]:
     return names_in(sql)[0]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16_384)
 def names_in(sql: str) -> tuple[frozenset[str], frozenset[str]]:
     """The names that the query may read and those of its CTEs, in lower case."""
-    query = parse_query(sql)
+    query = parse_query(sql, keep=True)
     found = frozenset(table.name.casefold() for table in query.find_all(exp.Table))
     return found, frozenset(cte.alias.casefold() for cte in query.find_all(exp.CTE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.compiler.program import Mode
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import Program
@@ -22,6 +23,7 @@ def explain_view(program: Program, name: str) -> str:
     shown: set[int] = set()
     readers = [relation.node] if relation.store is None else [relation.store.node]
 
+    @grows
     def show(number: int, depth: int) -> None:
         node = program.circuit.nodes[number]
         kept = "".join(f", {state.row_count:,} rows in {state.nbytes:,} bytes" for state in node.operator.states)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from weirflow.stack import grows
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -55,6 +57,7 @@ class FlowGraph:
         known = {one.name: one for one in self.relations}
         columns: dict[str, int] = {}
 
+        @grows
         def column(name: str) -> int:
             if name not in columns:
                 columns[name] = 1 + max((column(read) for read in known[name].reads if read in known), default=-1)

@@ -19,6 +19,7 @@ from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import Signature
 from weirflow.sql.expr import Call, Column, Literal
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -77,9 +78,17 @@ def first_unsupported(expr: Expr) -> UnknownFunction | None:
     return None
 
 
+_LOW = 3
+"""Calls that may nest in an expression wherever the tick comes from."""
+_HIGH = 12
+"""Calls that may nest between two that look whether there is room: each takes a few of Python's."""
+
+
 class _Compiled(NamedTuple):
     node: Node
     constant: pa.Scalar | None
+    height: int = 0
+    """How many calls nest until one looks whether there is room on the stack."""
 
 
 class _Compiler:
@@ -94,8 +103,10 @@ class _Compiler:
             self._uses[self._intern(expr)] += 1
 
     def node(self, expr: Expr) -> Node:
-        return self._compile(expr).node
+        compiled = self._compile(expr)
+        return grows(compiled.node) if compiled.height > _LOW else compiled.node
 
+    @grows
     def _intern(self, expr: Expr) -> int:
         """A number that is the same for sub-expressions that always have the same value."""
         known = self._slot_of.get(id(expr))
@@ -119,6 +130,7 @@ class _Compiler:
                 self._uses[self._slot_of[id(argument)]] += 1
         return slot
 
+    @grows
     def _compile(self, expr: Expr) -> _Compiled:
         slot = self._slot_of[id(expr)]
         if slot not in self._compiled:
@@ -139,7 +151,10 @@ class _Compiler:
             except DataError:
                 return _Compiled(node, None)  # raised again if a row asks for it
             return _constant(value if isinstance(value, pa.Scalar) else value[0])
-        return _Compiled(_once(node, slot) if self._uses[slot] > 1 else node, None)
+        height = 1 + max(each.height for each in arguments)
+        if height > _HIGH:
+            node, height = grows(node), 0
+        return _Compiled(_once(node, slot) if self._uses[slot] > 1 else node, None, height)
 
 
 def _column(index: int) -> Node:

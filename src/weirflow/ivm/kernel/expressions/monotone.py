@@ -10,6 +10,7 @@ import pyarrow.types as pt
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.sql.expr import Call, Column, Expr, Literal
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,7 @@ def advanced(expressions: Sequence[Monotone | None], frontier: Frontier) -> Fron
     return {at: bound for at, bound in bounds.items() if bound is not None}
 
 
+@grows
 def _column(expr: Expr) -> tuple[Column | None, bool]:
     if isinstance(expr, Column):
         return expr, False
