@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_NEEDED = 60
+_NEEDED = 40
 """Calls that a public method nests, whatever it was given: those that grow with that go to another stack."""
 _PATIENCE_SECONDS = 0.1
 

@@ -88,8 +88,7 @@ def check_tokens(tokens: Sequence[Token]) -> None:
         before = kind
         if depth + signs > MAX_NESTING:
             raise too_deep(MAX_NESTING)
-        if types > MAX_TYPE_DEPTH:
-            raise _type_too_deep(None)
+        check_depth(types)
 
 
 def check_tree(tree: exp.Expr) -> None:
@@ -133,13 +132,18 @@ def check_grouping_sets(count: int) -> None:
         )
 
 
+def check_depth(depth: int, position: SqlPosition | None = None) -> None:
+    """Raise ``SqlTooComplex`` for a type, or a value of it, that is this deep inside others."""
+    if depth > MAX_TYPE_DEPTH:
+        raise SqlTooComplex(f"A type is nested more than {MAX_TYPE_DEPTH} deep.", hint="flatten it", position=position)
+
+
 def check_type(kind: pa.DataType, position: SqlPosition | None = None) -> None:
     """Raise ``SqlTooComplex`` for a type that is nested too deeply."""
     depth, level = 0, [kind] if pa.types.is_nested(kind) else []
     while level:
         depth += 1
-        if depth > MAX_TYPE_DEPTH:
-            raise _type_too_deep(position)
+        check_depth(depth, position)
         inner = [one.field(index).type for one in level for index in range(one.num_fields)]
         level = [one for one in inner if pa.types.is_nested(one)]
 
@@ -158,10 +162,6 @@ def out_of_room() -> SqlTooComplex:
     return SqlTooComplex(
         "The SQL is more than there is stack or memory for.", hint="split the query into views, or give it more memory"
     )
-
-
-def _type_too_deep(position: SqlPosition | None) -> SqlTooComplex:
-    return SqlTooComplex(f"A type is nested more than {MAX_TYPE_DEPTH} deep.", hint="flatten it", position=position)
 
 
 def _too_long(found: str, limit: str) -> SqlTooComplex:

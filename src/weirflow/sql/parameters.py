@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from weirflow.errors import SqlSyntaxError, UnsupportedError
 from weirflow.sql.composed import ComposedSql, Fragment
+from weirflow.sql.limits import check_depth
 from weirflow.sql.parse import tokenize
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def with_literals(sql: str, params: Mapping[str, Any] | Sequence[Any]) -> Compos
     return ComposedSql([Fragment(sql, 0)]).replaced(edits)
 
 
-def _literal(value: Any) -> str:  # noqa: C901, PLR0911 - one for each type
+def _literal(value: Any, depth: int = 0) -> str:  # noqa: C901, PLR0911 - one for each type
     match value:
         case None:
             return "NULL"
@@ -65,7 +66,8 @@ def _literal(value: Any) -> str:  # noqa: C901, PLR0911 - one for each type
         case bytes():
             return f"X'{value.hex()}'"
         case list() | tuple():
-            return f"array({', '.join(_literal(item) for item in value)})"
+            check_depth(depth)
+            return f"array({', '.join(_literal(item, depth + 1) for item in value)})"
         case _:
             raise UnsupportedError(
                 f"A {type(value).__name__} cannot be a parameter of a statement about flows.",

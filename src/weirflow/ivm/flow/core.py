@@ -21,6 +21,7 @@ from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.store import FlowStore
 from weirflow.ivm.flow.unfinished import Committed, Undo, afterwards
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
+from weirflow.stack import require_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -72,6 +73,7 @@ class FlowCore:
         engine: Engine | None = None,
         registry: CollectorRegistry | None = None,
     ) -> None:
+        require_room()
         self.name = name
         # Who changes the flow holds the first, then the second; who reads it, the second alone, so that nobody who
         # only reads waits while a tick waits for others.
@@ -291,6 +293,7 @@ class FlowCore:
 
     def _require_open(self) -> None:
         """Called first by whoever holds the lock: refuse what is closed or another process's, finish what was begun."""
+        require_room()
         if self._store is not None:
             self._store.require_owner()
         if self._closed:

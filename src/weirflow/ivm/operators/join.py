@@ -14,6 +14,7 @@ from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.pairs import met
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.ivm.zset.batch import Int64s
     from weirflow.sql.expr import Expr
+
+_GROWN = 2
+"""How many times as many pairs as rows are worth looking for those that cancel each other."""
 
 
 class Join(Operator):
@@ -69,7 +73,13 @@ class Join(Operator):
             new = Arrangement(self.right.types, keys)
             new.insert(right)
             self._join(left, new, self._joined, parts)
-        return Batch.concat(parts) if parts else self.nothing
+        joined = Batch.concat(parts) if parts else self.nothing
+        # Where both sides change, a row meets what the other side was, its retraction, and what it is now: three where
+        # one is left. A join of joins would have three times as many each time.
+        both = len(left) and len(right)
+        if both and len(joined) > _GROWN * (len(left) + len(right)) and joined.weights.min() < 0:
+            return consolidate(joined)
+        return joined
 
     def _join(
         self, rows: Batch, side: Arrangement, joined: Callable[[Batch, Matches], Batch], parts: list[Batch]

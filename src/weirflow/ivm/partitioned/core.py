@@ -21,6 +21,7 @@ from weirflow.ivm.partitioned.definition import Group
 from weirflow.ivm.partitioned.recomputing import chosen
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.observability.metrics import FlowGauges, FlowMetrics
+from weirflow.stack import require_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -332,6 +333,7 @@ class PartitionedCore:
         return os.getpid() == self._owner
 
     def _require_open(self) -> None:
+        require_room()
         if self._closed:
             raise FlowError(f"The flow {self.name!r} is closed.", hint="open it again to go on")
         self._settle()
