@@ -25,6 +25,7 @@ from weirflow.errors import (
     SessionError,
     SqlPosition,
     SqlSyntaxError,
+    SqlTooComplex,
     SqlTypeError,
     TableNotFound,
     UnsupportedError,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _BY_CONDITION: dict[str, type[QueryError]] = {
     "PARSE_SYNTAX_ERROR": SqlSyntaxError,
     "PARSE_EMPTY_STATEMENT": SqlSyntaxError,
+    "FAILED_TO_PARSE_TOO_COMPLEX": SqlTooComplex,
     "TABLE_OR_VIEW_NOT_FOUND": TableNotFound,
     "VIEW_NOT_FOUND": TableNotFound,
     "UNRESOLVED_COLUMN": ColumnNotFound,
@@ -66,6 +68,7 @@ _BY_SQLSTATE_CLASS: dict[str, type[QueryError]] = {"22": DataError}
 
 # Conditions that only wrap the one that says what happened.
 _TELLING_NOTHING = frozenset({None, "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
+_OVERFLOW = "java.lang.StackOverflowError"
 _STREAM_ENDED = "terminated with exception: "
 _STREAM_DETAILS = "\n=== Streaming Query ==="
 _TRACEBACK = "Traceback (most recent call last)"
@@ -172,7 +175,7 @@ def _from_connect(text: str) -> WeirflowError:
             "The connection to the Spark Connect server failed.",
             hint="check that the server runs, then open another Session",
         )
-    return QueryError(text.strip())
+    return _untold(text.strip())
 
 
 def _from_java(error: Py4JError, table_names: TableNames | None) -> WeirflowError | None:
@@ -192,7 +195,17 @@ def _from_java(error: Py4JError, table_names: TableNames | None) -> WeirflowErro
         match = _JAVA_MESSAGE.search(message)
         if match and match.group(1) not in _TELLING_NOTHING:
             return _kind(match.group(1), match.group(3))(match.group(2).strip(), condition=match.group(1))
-    return QueryError(messages[-1].partition("\n\tat ")[0].strip())
+    return _untold(messages[-1].partition("\n\tat ")[0].strip())
+
+
+def _untold(message: str) -> QueryError:
+    """From a message without a condition; a stack that overflows has no other."""
+    if _OVERFLOW in message:
+        return SqlTooComplex(
+            "Spark has not stack enough for a query that is nested as deeply as this one.",
+            hint="split the query into views, or give Spark's threads larger stacks (-Xss)",
+        )
+    return QueryError(message)
 
 
 def _causes(thrown: Any) -> Iterator[Any]:

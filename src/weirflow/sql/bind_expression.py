@@ -47,7 +47,7 @@ class ExpressionBinder:
         bound = bind_call(self, node) if isinstance(node, CALLS) else bind_syntax(self, node)
         if not bound.is_leaf:
             check_node(bound)
-            check_type(bound.type)
+        check_type(bound.type)
         return bound
 
     def position(self, node: exp.Expr) -> SqlPosition | None:

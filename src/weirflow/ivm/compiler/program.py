@@ -18,7 +18,7 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.sql.limits import check_plan
+from weirflow.sql.limits import check_plan, check_type
 from weirflow.sql.optimize import logical_plan
 from weirflow.sql.plan import Field, Plan, Scan
 from weirflow.sql.refusal import NotIncremental
@@ -295,6 +295,8 @@ class Program:
         reads = read_whole(view.sql, self.relations)
         schemas = {name: self.relations[name].schema for name in reads}
         fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
+        for field in fields:
+            check_type(field.type)
         types = [field.type for field in fields]
 
         def run(contents: Sequence[Batch]) -> Batch:

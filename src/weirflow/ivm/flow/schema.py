@@ -9,6 +9,7 @@ import pyarrow as pa
 from weirflow.errors import ConfigError
 from weirflow.ivm.zset.ingest import WEIGHT, read_table
 from weirflow.rows.types import spark_schema
+from weirflow.sql.limits import check_type
 from weirflow.sql.types import parse_ddl
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def read_schema(schema: Any) -> pa.Schema:
         found = read_table(schema).schema
     if not len(found):
         raise ConfigError("The schema has no columns.", hint='write one such as "id BIGINT, name STRING"')
+    for field in found:
+        check_type(field.type)
     return spark_schema(found)
 
 
