@@ -36,7 +36,6 @@ class Pulled:
 @grows
 def merged_one_level(plan: Plan) -> Plan:
     """A subquery's plan seen from the query it is merged into: every reference outwards is one level nearer."""
-
     if not plan.reaches_out:
         return plan
     below = with_inputs(plan, tuple(merged_one_level(child) for child in inputs(plan)))

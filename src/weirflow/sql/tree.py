@@ -7,8 +7,8 @@ are computed once for a node; equality looks at hashes first.
 from __future__ import annotations
 
 from dataclasses import fields
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,32 +60,35 @@ class Tree:
     @property
     def size(self) -> int:
         """How many nodes there are; one that is in several places counts in each."""
-        return int(self._shape_of()[0])
+        return _shape_of(self)[0]
 
     @property
     def height(self) -> int:
         """How many nodes are on the longest way down."""
-        return int(self._shape_of()[1])
+        return _shape_of(self)[1]
 
     @property
     def reaches_out(self) -> bool:
         """Whether a node of it is outward."""
-        return bool(self._shape_of()[2])
+        return _shape_of(self)[2]
 
     @property
     def breadth(self) -> int:
         """The columns of all joins, those of a join of joins counting in each."""
-        return int(self._shape_of()[3])
+        return _shape_of(self)[3]
 
     @property
     def own_breadth(self) -> int:
         """The columns of this node, if it is a join."""
         return 0
 
-    def _shape_of(self) -> tuple[int, int, bool, int]:
-        if self.is_leaf:
-            return 1, 1, self.is_outward, 0
-        return self.__dict__.get(_SHAPE) or _computed(self, _SHAPE, _shape)
+
+def _shape_of(node: Tree) -> tuple[int, int, bool, int]:
+    """Size, height, whether it reaches out, breadth."""
+    if node.is_leaf:
+        return 1, 1, node.is_outward, 0
+    found: tuple[int, int, bool, int] = node.__dict__.get(_SHAPE) or _computed(node, _SHAPE, _shape)
+    return found
 
 
 def _known_apart(one: Tree, two: Tree) -> bool:
@@ -115,7 +118,7 @@ def _hash_of(node: Tree) -> int:
 def _shape(node: Tree) -> tuple[int, int, bool, int]:
     size, height, outward, breadth = 1, 0, node.is_outward, node.own_breadth
     for one in _inner(node):
-        shape = one._shape_of()
+        shape = _shape_of(one)
         size += shape[0]
         height = max(height, shape[1])
         outward = outward or shape[2]
@@ -135,10 +138,10 @@ def _inner(node: Tree) -> Iterator[Tree]:
 
 
 def _compared(node: Tree) -> tuple[Any, ...]:
-    values = node.__dict__
-    return tuple(values[name] for name in _names(type(node)))
+    values, kind = node.__dict__, cast("Any", type(node))
+    return tuple(values[name] for name in _names(kind))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind) if field.compare)

@@ -308,7 +308,7 @@ def test_queries_and_their_explanation_are_as_deep_as_views(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("views", [150, pytest.param(1000, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("materialized", [True, False])
-def test_views_on_views(views: int, materialized: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a parameter
+def test_views_on_views(views: int, materialized: bool, tmp_path: Path) -> None:
     last = f"v{views - 1}"
     with a_flow(tmp_path) as flow:
         flow.register_view("v0", "SELECT x + 1 AS x FROM t", materialized=materialized)

@@ -295,8 +295,8 @@ class Program:
         reads = read_whole(view.sql, self.relations)
         schemas = {name: self.relations[name].schema for name in reads}
         fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
-        for field in fields:
-            check_type(field.type)
+        for column in fields:
+            check_type(column.type)
         types = [field.type for field in fields]
 
         def run(contents: Sequence[Batch]) -> Batch:
