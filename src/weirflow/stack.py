@@ -10,8 +10,10 @@ from __future__ import annotations
 import _thread
 import sys
 from contextvars import copy_context
-from functools import wraps
+from functools import cache, wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import pyarrow as pa
 
 from weirflow.errors import StackExhausted
 
@@ -70,6 +72,13 @@ def require_room() -> None:
                 "This was called so deep inside other calls that Python has no room left for it; nothing has changed.",
                 hint="call it from less deep, or from a thread of its own",
             ) from None
+        _import_lazy()
+
+
+@cache
+def _import_lazy() -> None:
+    """Import what pyarrow imports when it is first used: importing nests more calls than are left here."""
+    on_fresh_stack(lambda: pa.array([], pa.int64()))
 
 
 def on_fresh_stack(call: Callable[[], T]) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -375,6 +376,27 @@ def test_a_caller_without_any_room_gets_an_error_and_nothing_has_changed(tmp_pat
         assert (flow.epoch, flow.pending, flow.views, flow.sources) == (1, False, ("v",), ("t",))
         assert flow.tick("t", ROWS).epoch == 2
         assert rows_of(flow) == [(86,)]
+
+
+def test_the_first_thing_a_process_does_may_be_deep() -> None:
+    script = """
+from weirflow import IncrementalFlow
+
+def deep(frames, call):
+    return call() if frames == 0 else deep(frames - 1, call)
+
+def work():
+    flow = IncrementalFlow()
+    flow.register_source("t", "x BIGINT")
+    flow.register_view("v", "SELECT " + "(" * 150 + "x" + ")" * 150 + " AS y FROM t")
+    flow.tick("t", [{"x": 7}])
+    return flow.snapshot("v").to_pylist()
+
+print(deep(930, work))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+
+    assert (done.stdout, done.stderr) == ("[{'y': 7}]\n", "")
 
 
 def test_an_interrupted_caller_waits_until_nothing_runs_any_more() -> None:
