@@ -189,8 +189,8 @@ def _pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def forget(flow: PartitionedIncrementalFlow) -> None:
     """Let the next tick find no shard's state in its worker."""
-    coordinator = flow._coordinator  # noqa: SLF001 - nobody else wants this
-    coordinator.commit = msgspec.structs.replace(coordinator.commit, versions={})
+    ledger = flow._coordinator._ledger  # noqa: SLF001 - nobody else wants this
+    ledger.commit = msgspec.structs.replace(ledger.commit, versions={})
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
+from weirflow.arguments import Name, Place, require
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.types import Placement, Profile
 
@@ -22,6 +23,8 @@ COMPILED = "WEIRFLOW_COMPILED"
 
 SparkLogLevel = Literal["off", "error", "warn", "info", "debug"]
 ProgressMode = Literal["auto", "on", "off"]
+
+_MOST_CORES = 100_000
 
 
 def _default_cache_dir() -> Path:
@@ -54,12 +57,12 @@ class Settings(BaseSettings):
     spark_conf: dict[str, str] = Field(
         default_factory=dict, repr=False, description="further Spark configuration; JSON in the environment"
     )
-    cores: int | None = Field(None, ge=1, description="cores of local Spark; all of them by default")
+    cores: int | None = Field(None, ge=1, le=_MOST_CORES, description="cores of local Spark; all of them by default")
     driver_memory: str = Field("2g", pattern=r"^\d+[mgMG]$", description="heap of the driver's JVM")
     worker_python: Path | None = Field(
         None, description="Python of Spark's workers on a cluster; this interpreter by default"
     )
-    connect_timeout: float = Field(10.0, gt=0, description="seconds until an endpoint counts as unreachable")
+    connect_timeout: float = Field(10.0, gt=0, le=10**9, description="seconds until an endpoint counts as unreachable")
     spark_log_level: SparkLogLevel = Field("off", description="what Spark logs to stderr")
     progress: ProgressMode = Field("auto", description="progress bar: auto shows it in terminals and notebooks")
     cache_dir: Path = Field(
@@ -75,6 +78,25 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("cores", "connect_timeout", mode="before")
+    @classmethod
+    def _no_bool(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError("it must be a number, not True or False")  # noqa: TRY004 - pydantic reads this one
+        return value
+
+    @field_validator("packages")
+    @classmethod
+    def _names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for package in value:
+            require(Name, package)
+        return value
+
+    @field_validator("path", "cache_dir", "worker_python", mode="before")
+    @classmethod
+    def _places(cls, value: Any) -> Any:
+        return None if value is None else require(Place, value)
 
     @field_validator("path", "cache_dir", "worker_python")
     @classmethod

@@ -71,6 +71,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+_LONGEST_TEXT = 20_000  # tracebacks of Spark's are shorter
+
+
 class WeirflowError(Exception):
     """The root of all errors Weirflow raises on purpose.
 
@@ -83,9 +86,10 @@ class WeirflowError(Exception):
     code: ClassVar[str] = "WEIRFLOW_ERROR"
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        message = shortened(message)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = None if hint is None else shortened(hint)
 
     def __str__(self) -> str:
         return f"[{self.code}] {self.message}" + (f"\n  hint: {self.hint}" if self.hint else "")
@@ -234,7 +238,7 @@ class QueryError(WeirflowError):
         if self.position is None:
             return text
         where = f"at line {self.position.line}, column {self.position.column}"
-        return f"{text}\n  {where}" + (f": {self.position.fragment}" if self.position.fragment else "")
+        return f"{text}\n  {where}" + (f": {shortened(self.position.fragment)}" if self.position.fragment else "")
 
 
 class SqlSyntaxError(QueryError):
@@ -570,6 +574,17 @@ class DocumentChanged(MetadataError):
         super().__init__(message, uri=uri, hint=hint)
         self.name = name
         self.version = version
+
+
+def shortened(text: str) -> str:
+    """Text for an error: of what is very long, such as a value that was quoted, the beginning and the end.
+
+    >>> len(shortened("x" * 1_000_000)) < 20_010
+    True
+    """
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[: _LONGEST_TEXT // 2]} … {text[-_LONGEST_TEXT // 2 :]}"
 
 
 def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str | None:

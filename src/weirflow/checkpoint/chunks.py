@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
@@ -33,7 +34,7 @@ def views(data: Data) -> Iterator[memoryview]:
         if whole.nbytes:
             yield whole
         return
-    if not hasattr(data, "__iter__"):
+    if isinstance(data, str | Mapping) or not hasattr(data, "__iter__"):
         raise _not_bytes(data)
     for chunk in data:
         view = as_view(chunk)

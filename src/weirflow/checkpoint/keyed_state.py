@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import Count, Place, Positive, checked
 from weirflow.checkpoint.sealed import refused, seal, unseal
 from weirflow.checkpoint.state_files import StateFiles
 from weirflow.checkpoint.state_manifest import EARLIER, StateManifest
@@ -22,6 +23,7 @@ _FILES = "state/files/"
 _SUFFIX = ".json"
 
 
+@checked
 class KeyedStateCheckpoints:
     """Checkpoints of keyed state. One writer at a time; readers any time.
 
@@ -34,7 +36,7 @@ class KeyedStateCheckpoints:
         fence: the token of this writer, kept in what it writes.
     """
 
-    def __init__(self, storage: CheckpointStorage, *, fence: int = 1) -> None:
+    def __init__(self, storage: CheckpointStorage, *, fence: Positive = 1) -> None:
         self._storage = storage
         self._fence = fence
         self._files = StateFiles(storage, _FILES)
@@ -45,7 +47,7 @@ class KeyedStateCheckpoints:
         """Bytes of all files that were written here."""
         return self._files.written
 
-    def save(self, backends: Mapping[KeyGroupRange, StateBackend], *, epoch: int) -> StateManifest:
+    def save(self, backends: Mapping[KeyGroupRange, StateBackend], *, epoch: Count) -> StateManifest:
         """Save the state of all key groups, as it is now.
 
         Args:
@@ -81,7 +83,7 @@ class KeyedStateCheckpoints:
         """The epochs of all checkpoints, oldest first."""
         return [int(Path(info.name).stem) for info in self._storage.list(_MANIFESTS)]
 
-    def find(self, epoch: int | None = None) -> StateManifest:
+    def find(self, epoch: Count | None = None) -> StateManifest:
         """The checkpoint of an epoch, or the newest.
 
         Raises:
@@ -104,7 +106,7 @@ class KeyedStateCheckpoints:
         return manifest
 
     def restore(
-        self, groups: KeyGroupRange, *, epoch: int | None = None, path: str | Path | None = None, fsync: int = 1
+        self, groups: KeyGroupRange, *, epoch: Count | None = None, path: Place | None = None, fsync: Count = 1
     ) -> StateBackend:
         """A new backend with the state of some key groups, whatever backends and ranges it was saved from.
 
@@ -126,7 +128,7 @@ class KeyedStateCheckpoints:
             self._files, manifest.parts, groups, None if path is None else Path(path).absolute(), fsync
         )
 
-    def collect(self, keep: int) -> None:
+    def collect(self, keep: Positive) -> None:
         """Delete all but the newest ``keep`` checkpoints, and the files that none of these needs.
 
         Raises:

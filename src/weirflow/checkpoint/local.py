@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
+from weirflow.arguments import Count, Positive, checked
 from weirflow.checkpoint.chunks import views
 from weirflow.checkpoint.local_errors import os_errors
 from weirflow.checkpoint.local_folders import (
@@ -46,6 +47,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
+@checked
 class LocalStorage:
     """Objects as files of a folder; see CheckpointStorage for the contract.
 
@@ -166,7 +168,7 @@ class LocalStorage:
                 return memoryview(b"")
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
-    def get_range(self, name: str, start: int, length: int) -> bytes:
+    def get_range(self, name: str, start: Count, length: Count) -> bytes:
         """See CheckpointStorage."""
         check_name(name)
         if start < 0 or length < 0:
@@ -178,7 +180,7 @@ class LocalStorage:
             file.seek(start if left else 0)
             return file.read(min(length, left))
 
-    def stream(self, name: str, chunk_size: int = STREAM_CHUNK) -> Iterator[bytes]:
+    def stream(self, name: str, chunk_size: Positive = STREAM_CHUNK) -> Iterator[bytes]:
         """See CheckpointStorage."""
         check_name(name)
         if chunk_size < 1:

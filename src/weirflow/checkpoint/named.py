@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import msgspec
 
+from weirflow.arguments import Name, checked
 from weirflow.checkpoint.names import check_name
 from weirflow.checkpoint.sealed import refused, seal, unseal
 from weirflow.checkpoint.state_files import StateFiles
@@ -32,6 +33,7 @@ class NamedState(msgspec.Struct, frozen=True):
 S = TypeVar("S", bound=NamedState)
 
 
+@checked
 class NamedStates(ABC, Generic[S]):
     """The savepoints of one kind in a storage.
 
@@ -60,7 +62,7 @@ class NamedStates(ABC, Generic[S]):
         names = [self._name(info.name) for info in self._storage.list(self._folder) if info.name.endswith(_MANIFEST)]
         return [self.get(name) for name in names]
 
-    def get(self, name: str) -> S:
+    def get(self, name: Name) -> S:
         """A savepoint by name.
 
         Raises:
@@ -82,12 +84,12 @@ class NamedStates(ABC, Generic[S]):
             raise refused(where, f"it is that of {savepoint.name!r}", self._remedy)
         return savepoint
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: Name) -> None:
         """Remove a savepoint and its files. That it does not exist is no error."""
         self._storage.delete(self._manifest(name))
         self._files(name).collect(())
 
-    def copy(self, name: str, to: CheckpointStorage, *, new_name: str | None = None) -> S:
+    def copy(self, name: Name, to: CheckpointStorage, *, new_name: Name | None = None) -> S:
         """Copy a savepoint to another storage, or to another name; every byte is verified.
 
         Raises:

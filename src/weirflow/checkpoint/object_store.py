@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from weirflow.arguments import Count, Positive, checked
 from weirflow.checkpoint.chunks import views
 from weirflow.checkpoint.names import check_name, check_prefix, is_name
 from weirflow.checkpoint.object_errors import STORE_ERRORS, is_beyond_end
@@ -24,6 +25,7 @@ _PARTS_AT_ONCE = 4
 _SMALL_BODY = 1024 * 1024
 
 
+@checked
 class ObjectStoreStorage:
     """Objects in a bucket, container or process memory; see CheckpointStorage for the contract.
 
@@ -120,7 +122,7 @@ class ObjectStoreStorage:
         """See CheckpointStorage; read as a whole."""
         return memoryview(self.get(name))
 
-    def get_range(self, name: str, start: int, length: int) -> bytes:
+    def get_range(self, name: str, start: Count, length: Count) -> bytes:
         """See CheckpointStorage."""
         path = self._path(name)
         if start < 0 or length < 0:
@@ -137,7 +139,7 @@ class ObjectStoreStorage:
             raise self._errors.translate(error, "read", name) from None
         return content
 
-    def stream(self, name: str, chunk_size: int = STREAM_CHUNK) -> Iterator[bytes]:
+    def stream(self, name: str, chunk_size: Positive = STREAM_CHUNK) -> Iterator[bytes]:
         """See CheckpointStorage."""
         path = self._path(name)
         if chunk_size < 1:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote, urlsplit
 
+from weirflow.arguments import Hint, Secret, Uri, checked
 from weirflow.checkpoint.local import LocalStorage
 from weirflow.errors import ConfigError, did_you_mean
 
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
 
 _REMOTE = ("s3", "gs", "az", "abfs", "abfss")
 _SCHEMES = ("memory", "file", *_REMOTE)
+_USE = "use a path or one of " + ", ".join(f"{scheme}://" for scheme in _SCHEMES)
 _WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
+@checked
 def open_checkpoint_storage(
-    uri: str | Path, options: Mapping[str, str] | None = None, *, private: bool = True
+    uri: Annotated[Uri, Hint(_USE)],
+    options: Annotated[Mapping[str, str], Secret()] | None = None,
+    *,
+    private: bool = True,
 ) -> CheckpointStorage:
     """The storage at a URI or path. Nothing is created or contacted before the first call on it.
 
@@ -47,8 +53,6 @@ def open_checkpoint_storage(
         return _open_local(uri, options, private=private)
     match = _WITH_SCHEME.match(uri)
     if match is None:
-        if not uri or "\0" in uri:
-            raise ConfigError("An empty path, or one with NUL, cannot hold checkpoints.", hint=_known_schemes())
         return _open_local(Path(uri), options, private=private)
     scheme = match[1].lower()
     # One slash is how Java prints file URIs.
@@ -89,9 +93,5 @@ def _refuse_options(options: Mapping[str, str], where: str) -> None:
 
 def _unknown_scheme(scheme: str) -> ConfigError:
     near = did_you_mean(scheme, _SCHEMES)
-    hint = f"{near} {_known_schemes()}" if near else _known_schemes()
+    hint = f"{near} {_USE}" if near else _USE
     return ConfigError(f"Checkpoints cannot be stored at a URI that begins with '{scheme}:'.", hint=hint)
-
-
-def _known_schemes() -> str:
-    return "use a path or one of " + ", ".join(f"{scheme}://" for scheme in _SCHEMES)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from weirflow.arguments import Count, Name, Place, checked
 from weirflow.checkpoint.keyed_state import require_whole
 from weirflow.checkpoint.named import NamedState, NamedStates
 from weirflow.checkpoint.sealed import FORMAT
@@ -64,6 +65,7 @@ class Savepoint(NamedState, frozen=True):
         return "\n".join([f"savepoint {self.name}: {len(self.parts)} parts, {self.size:,} bytes", *lines])
 
 
+@checked
 class Savepoints(NamedStates[Savepoint]):
     """The savepoints in a storage."""
 
@@ -72,7 +74,7 @@ class Savepoints(NamedStates[Savepoint]):
     _remedy = EARLIER
     _kind = Savepoint
 
-    def create(self, name: str, backends: Mapping[KeyGroupRange, StateBackend]) -> Savepoint:
+    def create(self, name: Name, backends: Mapping[KeyGroupRange, StateBackend]) -> Savepoint:
         """Save the state of all key groups, as it is now, under a name.
 
         Raises:
@@ -87,7 +89,7 @@ class Savepoints(NamedStates[Savepoint]):
         return self._publish(Savepoint(name, datetime.now(UTC), parts, _slots(backends)))
 
     def restore(
-        self, name: str, groups: KeyGroupRange, *, path: str | Path | None = None, fsync: int = 1
+        self, name: Name, groups: KeyGroupRange, *, path: Place | None = None, fsync: Count = 1
     ) -> StateBackend:
         """A new backend with the state of some key groups; see ``KeyedStateCheckpoints.restore``."""
         savepoint = self.get(name)

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Count, Name, checked
 from weirflow.errors import ConfigError, DocumentChanged
 from weirflow.metadata.names import require_name, to_json
 
@@ -39,13 +40,14 @@ class Document:
     value: Any = field(hash=False)
 
 
+@checked
 class Documents:
     """The documents of a metadata store. They are for registrations and catalogues, not for data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def get(self, name: str) -> Document | None:
+    def get(self, name: Name) -> Document | None:
         """The document of that name, or None."""
         require_name("The name of a document", name)
         rows = self._database.run(_GET, (name,))
@@ -58,7 +60,7 @@ class Documents:
         rows = self._database.run(_LIST, (len(prefix), prefix))
         return tuple(Document(name, version, json.loads(value)) for name, version, value in sorted(rows))
 
-    def put(self, name: str, value: Any, *, expected_version: int) -> int:
+    def put(self, name: Name, value: Any, *, expected_version: Count) -> int:
         """Write a document and return its new version.
 
         Args:
@@ -82,7 +84,7 @@ class Documents:
         version: int = rows[0][0]
         return version
 
-    def delete(self, name: str, *, expected_version: int) -> None:
+    def delete(self, name: Name, *, expected_version: Count) -> None:
         """Delete the version that was read. Raises as ``put`` does."""
         require_name("The name of a document", name)
         _require_version(expected_version, least=1)

@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Protocol, Self
 
+from weirflow.arguments import checked
 from weirflow.errors import LeaseLost, MetadataError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Kept(Protocol):
         ...
 
 
+@checked
 class LeaseKeeper:
     """Renews at once and then three times within each time to live, from a daemon thread.
 

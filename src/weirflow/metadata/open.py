@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
+from weirflow.arguments import Hint, Uri, checked
 from weirflow.errors import ConfigError, DependencyMissing, did_you_mean
 from weirflow.metadata.sqlite import open_memory, open_sqlite
 from weirflow.metadata.store import Metadata
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from weirflow.metadata.database import Database
 
 _SCHEMES = ("memory", "sqlite", "postgresql")
+_USE = "use a path or one of " + ", ".join(f"{scheme}://" for scheme in _SCHEMES)
 _WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 _MEMORY_NAME = re.compile(r"[\w.-]*")
 
 
-def open_metadata(uri: str | Path) -> Metadata:
+@checked
+def open_metadata(uri: Annotated[Uri, Hint(_USE)]) -> Metadata:
     """Open the metadata at a URI or path, and create its tables if there are none.
 
     >>> with open_metadata("memory://") as metadata:
@@ -78,7 +81,7 @@ def _sqlite_path(rest: str) -> Path:
 
 def _path(text: str) -> Path:
     if text in ("", "/") or "\0" in text:
-        raise ConfigError("An empty path, or one with NUL, cannot hold metadata.", hint=_known_schemes())
+        raise ConfigError("An empty path, or one with NUL, cannot hold metadata.", hint=_USE)
     return Path(text).expanduser().absolute()
 
 
@@ -92,9 +95,5 @@ def _open_postgresql(uri: str) -> Database:
 
 def _unknown_scheme(scheme: str) -> ConfigError:
     near = did_you_mean(scheme, _SCHEMES)
-    hint = f"{near} {_known_schemes()}" if near else _known_schemes()
+    hint = f"{near} {_USE}" if near else _USE
     return ConfigError(f"Metadata cannot be kept at a URI that begins with '{scheme}:'.", hint=hint)
-
-
-def _known_schemes() -> str:
-    return "use a path or one of " + ", ".join(f"{scheme}://" for scheme in _SCHEMES)

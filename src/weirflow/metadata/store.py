@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from weirflow.arguments import Lifetime, Name, Seconds, checked
 from weirflow.metadata.documents import Documents
 from weirflow.metadata.leases import acquire
 from weirflow.metadata.nodes import NODE_TTL, alive_nodes, join
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from weirflow.metadata.nodes import Membership, Node
 
 
+@checked
 class Metadata:
     """What ``open_metadata`` returns. Threads may share it; a process that is forked opens its own.
 
@@ -35,7 +37,7 @@ class Metadata:
         """Where it is, without credentials."""
         return self._database.uri
 
-    def acquire(self, name: str, owner: str, ttl: float, wait: float | None = None) -> Lease:
+    def acquire(self, name: Name, owner: Name, ttl: Lifetime, wait: Seconds | None = None) -> Lease:
         """Become the one owner of a name, with a token greater than that of every owner before.
 
         A lease that runs is refused also to the owner of the same name: it may be another process.
@@ -53,11 +55,11 @@ class Metadata:
 
     def join(
         self,
-        node_id: str,
-        address: str,
+        node_id: Name,
+        address: Name,
         info: Mapping[str, Any] | None = None,
         *,
-        ttl: float = NODE_TTL,
+        ttl: Lifetime = NODE_TTL,
         on_lost: Callable[[LeaseLost], None] | None = None,
     ) -> Membership:
         """List this process as a running node, and send its heartbeats until it leaves.
@@ -71,7 +73,7 @@ class Metadata:
         """
         return join(self._database, node_id, address, info or {}, ttl=ttl, on_lost=on_lost)
 
-    def alive_nodes(self, ttl: float = NODE_TTL) -> tuple[Node, ...]:
+    def alive_nodes(self, ttl: Lifetime = NODE_TTL) -> tuple[Node, ...]:
         """The nodes that were heard of within ``ttl`` seconds by the database's clock, by id."""
         return alive_nodes(self._database, ttl)
 

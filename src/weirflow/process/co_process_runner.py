@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from weirflow.errors import ConfigError
-from weirflow.process.function import CoProcessFunction
+from weirflow.arguments import AtLeast, Name, Positive, checked
 from weirflow.process.intake import Intake
 from weirflow.process.runner import Runner
 from weirflow.state.ttl import wall_clock
@@ -14,10 +13,12 @@ from weirflow.state.ttl import wall_clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from weirflow.process.function import CoProcessFunction
     from weirflow.process.intake import KeyOf, Rows
     from weirflow.process.runner import BackendFor, Element, ProcessResult
 
 
+@checked
 class CoProcessRunner(Runner):
     """Runs a ``CoProcessFunction`` batch by batch; the watermark is the earlier one of its inputs.
 
@@ -37,22 +38,18 @@ class CoProcessRunner(Runner):
         StateError: as for ``ProcessRunner``.
     """
 
-    runs = CoProcessFunction
-
     def __init__(
         self,
         function: CoProcessFunction,
         *,
         key: tuple[KeyOf, KeyOf],
-        event_time: tuple[str | None, str | None] = (None, None),
-        watermark_delay: timedelta | None = timedelta(0),
-        operator: str = "process",
-        parallelism: int = 1,
+        event_time: tuple[Name | None, Name | None] = (None, None),
+        watermark_delay: Annotated[timedelta, AtLeast(timedelta(0))] | None = timedelta(0),
+        operator: Name = "process",
+        parallelism: Positive = 1,
         backend: BackendFor | None = None,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
-        _require_pair(key, "key")
-        _require_pair(event_time, "event_time")
         intakes = [Intake(one, time, watermark_delay) for one, time in zip(key, event_time, strict=True)]
         super().__init__(function, intakes, operator=operator, parallelism=parallelism, backend=backend, clock=clock)
 
@@ -65,8 +62,3 @@ class CoProcessRunner(Runner):
 
     def _feed(self, at: int, elements: Sequence[Element]) -> None:
         self._one_by_one(("on_left", "on_right")[at], elements)
-
-
-def _require_pair(option: object, name: str) -> None:
-    if not isinstance(option, tuple) or len(option) != 2:  # noqa: PLR2004 - left and right
-        raise ConfigError(f"{name}={option!r} is not for two inputs.", hint=f"give a pair: {name}=(left, right)")

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
+from weirflow.arguments import Name
 from weirflow.errors import ColumnNotFound, ConfigError, DataError, UserCodeError, did_you_mean
 from weirflow.process.context import END_OF_TIME
 
 if TYPE_CHECKING:
     from weirflow.process.function import Row
 
-KeyOf: TypeAlias = str | Sequence[str] | Callable[[Any], Any]
+KeyOf: TypeAlias = Name | Sequence[Name] | Callable[[Any], Any]
 """The column of the key, the columns of a tuple, or a function of the row."""
 Rows: TypeAlias = pa.Table | pa.RecordBatch | Iterable[Mapping[str, Any]] | Any
 """A batch: Arrow data (or an object with its PyCapsule interface), or dicts."""

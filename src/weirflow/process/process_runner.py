@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from weirflow.arguments import AtLeast, Name, Positive, checked
 from weirflow.process.function import ProcessFunction
 from weirflow.process.intake import Intake
 from weirflow.process.runner import Runner
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from weirflow.process.runner import BackendFor, Element, ProcessResult
 
 
+@checked
 class ProcessRunner(Runner):
     """Runs a ``ProcessFunction`` batch by batch.
 
@@ -39,17 +41,15 @@ class ProcessRunner(Runner):
         StateError: what is stored is not what the function declares, or not of one moment.
     """
 
-    runs = ProcessFunction
-
     def __init__(
         self,
         function: ProcessFunction,
         *,
         key: KeyOf,
-        event_time: str | None = None,
-        watermark_delay: timedelta | None = timedelta(0),
-        operator: str = "process",
-        parallelism: int = 1,
+        event_time: Name | None = None,
+        watermark_delay: Annotated[timedelta, AtLeast(timedelta(0))] | None = timedelta(0),
+        operator: Name = "process",
+        parallelism: Positive = 1,
         backend: BackendFor | None = None,
         clock: Callable[[], int] = wall_clock,
     ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+from weirflow.arguments import AtLeast, Name, Positive, checked
+from weirflow.errors import ConfigError
 from weirflow.process.co_process_runner import CoProcessRunner
 from weirflow.process.process_runner import ProcessRunner
 from weirflow.state.ttl import wall_clock
@@ -17,16 +19,17 @@ if TYPE_CHECKING:
     from weirflow.process.runner import BackendFor, ProcessResult, Runner
 
 
+@checked
 def run_process(
     function: ProcessFunction,
     batches: Iterable[Rows],
     *,
     key: KeyOf,
-    event_time: str | None = None,
-    watermark_delay: timedelta | None = timedelta(0),
+    event_time: Name | None = None,
+    watermark_delay: Annotated[timedelta, AtLeast(timedelta(0))] | None = timedelta(0),
     finish: bool = True,
-    operator: str = "process",
-    parallelism: int = 1,
+    operator: Name = "process",
+    parallelism: Positive = 1,
     backend: BackendFor | None = None,
     clock: Callable[[], int] = wall_clock,
 ) -> Iterator[ProcessResult]:
@@ -60,16 +63,17 @@ def run_process(
     return _results(runner, (runner.run(rows) for rows in batches), finish=finish)
 
 
+@checked
 def run_co_process(
     function: CoProcessFunction,
     batches: Iterable[tuple[Rows, Rows]],
     *,
     key: tuple[KeyOf, KeyOf],
-    event_time: tuple[str | None, str | None] = (None, None),
-    watermark_delay: timedelta | None = timedelta(0),
+    event_time: tuple[Name | None, Name | None] = (None, None),
+    watermark_delay: Annotated[timedelta, AtLeast(timedelta(0))] | None = timedelta(0),
     finish: bool = True,
-    operator: str = "process",
-    parallelism: int = 1,
+    operator: Name = "process",
+    parallelism: Positive = 1,
     backend: BackendFor | None = None,
     clock: Callable[[], int] = wall_clock,
 ) -> Iterator[ProcessResult]:
@@ -100,7 +104,13 @@ def run_co_process(
         backend=backend,
         clock=clock,
     )
-    return _results(runner, (runner.run(left, right) for left, right in batches), finish=finish)
+    return _results(runner, (runner.run(*_pair(batch)) for batch in batches), finish=finish)
+
+
+def _pair(batch: Any) -> tuple[Rows, Rows]:
+    if not isinstance(batch, tuple | list) or len(batch) != 2:  # noqa: PLR2004 - left and right
+        raise ConfigError(f"A batch is {batch!r:.100}.", hint="give each as a pair: (left, right)")
+    return batch[0], batch[1]
 
 
 def _results(runner: Runner, results: Iterator[ProcessResult], *, finish: bool) -> Iterator[ProcessResult]:

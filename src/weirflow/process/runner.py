@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from weirflow.arguments import checked
 from weirflow.errors import ConfigError, StateError, StateTypeError
 from weirflow.process.context import END_OF_TIME
 from weirflow.process.emitted import Outputs
@@ -16,8 +17,8 @@ from weirflow.process.intake import read_rows
 from weirflow.process.progress import common_progress
 from weirflow.process.timers import as_time
 from weirflow.process.user_code import UserCode
-from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges, key_group
-from weirflow.state.groups import range_of
+from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges
+from weirflow.state.groups import DEFAULT_GROUPS, group_of, range_of
 from weirflow.state.keys import encode_key
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class ProcessResult:
     watermark: int | None = None
 
 
+@checked
 class Runner(ABC):
     """What the runners of one and of two inputs have in common; for one thread.
 
@@ -63,8 +65,6 @@ class Runner(ABC):
     and clock are what they were before; unless an exception came while the batch was being written. Then every call is
     a ``StateError`` until ``resume`` has finished the batch.
     """
-
-    runs: ClassVar[type[KeyedFunction]]
 
     def __init__(
         self,
@@ -76,10 +76,6 @@ class Runner(ABC):
         backend: BackendFor | None,
         clock: Callable[[], int],
     ) -> None:
-        if not isinstance(function, self.runs):
-            raise ConfigError(
-                f"A {type(self).__name__} cannot run {function!r}.", hint=f"give it an object, a {self.runs.__name__}"
-            )
         self._intakes = intakes
         self._operator = operator
         self._clock = clock
@@ -102,6 +98,7 @@ class Runner(ABC):
         self._progress = common_progress(stored, operator)
         self._unfinished: tuple[Progress, ProcessResult] | None = None
         self._clean = True
+        self._closed = False
 
     @property
     def epoch(self) -> int:
@@ -159,7 +156,8 @@ class Runner(ABC):
         return self._finish(begun=True)
 
     def close(self) -> None:
-        """Close the functions; backends stay open."""
+        """Close the functions, so that no batch can be run any more; backends stay open."""
+        self._closed = True
         with self._user_code("close"):
             for instance in self._instances:
                 instance.function.close()
@@ -174,6 +172,8 @@ class Runner(ABC):
 
     def _batch(self, inputs: Sequence[Rows], broadcast: Rows = (), watermark: int | None = None) -> ProcessResult:
         self._require_whole()
+        if self._closed:
+            raise StateError(f"The runner of {self._operator!r} is closed.", hint="make another one of its backends")
         read = [read_rows(rows) for rows in inputs]
         told = read_rows(broadcast)
         before = self._progress
@@ -181,7 +181,7 @@ class Runner(ABC):
             self._discard()
         self._clean = False
         self._moment.watermark = before.watermark
-        self._moment.now = max(self._clock(), before.clock)
+        self._moment.now = max(_read(self._clock), before.clock)
         try:
             after = self._callbacks(read, told, watermark)
             rows, sides = self._outputs.tables()
@@ -233,7 +233,7 @@ class Runner(ABC):
             raise StateTypeError(
                 f"{key!r} cannot be a key of {self._operator!r}: {error}.", slot="", key=repr(key)
             ) from error
-        return self._instances[range_of(key_group(data), count)]
+        return self._instances[range_of(group_of(data, DEFAULT_GROUPS), count)]
 
     @abstractmethod
     def _feed(self, at: int, elements: Sequence[Element]) -> None:
@@ -286,11 +286,21 @@ class Runner(ABC):
             )
 
 
+def _read(clock: Callable[[], int]) -> int:
+    now = clock()
+    if type(now) is not int:
+        raise ConfigError(f"clock returned {now!r:.100}.", hint="a clock returns milliseconds since 1970, an int")
+    return now
+
+
 def _backend(backend: BackendFor | None, groups: KeyGroupRange, parallelism: int) -> StateBackend:
     if backend is None:
         return InMemoryStateBackend()
     if callable(backend):
-        return backend(groups)
+        made = backend(groups)
+        if not callable(getattr(type(made), "multi_get", None)):
+            raise ConfigError(f"backend returned {made!r:.100}, which is no StateBackend.")
+        return made
     if parallelism > 1:
         raise ConfigError(
             f"{parallelism} instances cannot share one backend.",

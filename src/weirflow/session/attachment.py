@@ -7,6 +7,7 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from weirflow.arguments import Seconds, checked
 from weirflow.errors import ConfigError, FlowError, StreamConflict, UnsupportedError
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -114,7 +115,8 @@ class Attachment:
         found = self._error or self._query.exception()
         return None if found is None else translate(found) or found
 
-    def await_termination(self, timeout: float | None = None) -> bool:
+    @checked
+    def await_termination(self, timeout: Seconds | None = None) -> bool:
         """Wait until the query ends, or ``timeout`` seconds; says whether it has. Raises what ended it."""
         return bool(self._waited(lambda: self._query.awaitTermination(timeout) or timeout is None))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Count, Name, Uri, checked
 from weirflow.session.feeds import check_name
 from weirflow.session.table_sink import TableTarget
 
@@ -22,6 +23,7 @@ STREAMS = "streams"
 """The folder of a flow that has the checkpoints of its streams."""
 
 
+@checked
 class FedFlow(ABC):
     """A flow that streams and tables of its Session can be attached to."""
 
@@ -36,12 +38,12 @@ class FedFlow(ABC):
     def attach(
         self,
         stream: Any,
-        source: str,
+        source: Name,
         *,
-        name: str | None = None,
-        checkpoint: str | Path | None = None,
+        name: Name | None = None,
+        checkpoint: Uri | None = None,
         trigger: str | None = None,
-        changes: str | None = None,
+        changes: Name | None = None,
     ) -> Attachment:
         """Tick a source with every batch of a Structured Streaming frame, each exactly once.
 
@@ -65,11 +67,11 @@ class FedFlow(ABC):
 
     def attach_table(
         self,
-        table: str,
-        source: str | None = None,
+        table: Name,
+        source: Name | None = None,
         *,
-        name: str | None = None,
-        start: int | str | None = None,
+        name: Name | None = None,
+        start: Count | str | None = None,
         every: str | None = None,
     ) -> TableFeed:
         """Tick a source with every version of a Delta or Iceberg table: first all rows of one, then what changes.

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Seconds, checked
 from weirflow.errors import OperationCancelled, OperationTimeout, WeirflowError
 from weirflow.types import OperationState
 
@@ -91,7 +92,8 @@ class Operation:
         """
         self._stop(OperationState.CANCELLED)
 
-    def wait(self, timeout: float | None = None) -> bool:
+    @checked
+    def wait(self, timeout: Seconds | None = None) -> bool:
         """Block until the operation has ended or ``timeout`` seconds have passed; says whether it has ended."""
         return self._ended.wait(timeout)
 
@@ -172,7 +174,8 @@ class Submitted(Operation):
         super().__init__(description, control)
         self._result: Any = None
 
-    def result(self, timeout: float | None = None) -> Any:
+    @checked
+    def result(self, timeout: Seconds | None = None) -> Any:
         """Wait for the result and return it, or raise what the operation raised.
 
         Raises ``TimeoutError`` when ``timeout`` seconds pass first; the operation goes on.

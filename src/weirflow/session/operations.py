@@ -10,6 +10,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from weirflow.arguments import Name, Seconds, checked
 from weirflow.errors import OperationCancelled, OperationTimeout, OperationUnknown, UnsupportedError
 from weirflow.ivm.kernel.deadline import check, remaining
 from weirflow.session.followed import Followed
@@ -60,7 +61,8 @@ class Operations:
             raise UnsupportedError("These operations are of no Session, which streaming queries need.")
         return self._streams()
 
-    def get(self, operation_id: str) -> Operation:
+    @checked
+    def get(self, operation_id: Name) -> Operation:
         """The running or recently ended operation with this id; ``OperationUnknown`` if there is none."""
         for operation in itertools.chain(self, list(self._ended)):
             if operation.id == operation_id:
@@ -71,7 +73,8 @@ class Operations:
             hint="it never ran in this Session, or ended long ago",
         )
 
-    def cancel(self, operation_id: str) -> None:
+    @checked
+    def cancel(self, operation_id: Name) -> None:
         """Stop the operation with this id; see ``Operation.cancel``."""
         self.get(operation_id).cancel()
 
@@ -80,7 +83,8 @@ class Operations:
         for operation in self:
             operation.cancel()
 
-    def stop_all(self, timeout: float) -> None:
+    @checked
+    def stop_all(self, timeout: Seconds) -> None:
         """Stop everything that runs, and wait until it has ended or ``timeout`` seconds have passed.
 
         Iterators that nobody reads this moment are stopped but not waited for: their reader may never come back.
@@ -163,7 +167,8 @@ class Operations:
         threading.Thread(target=work, name=operation.id, daemon=True).start()
         return operation
 
-    def run_with_timeout(self, description: str, call: Callable[[], T], seconds: float) -> T:
+    @checked
+    def run_with_timeout(self, description: str, call: Callable[[], T], seconds: Seconds) -> T:
         """Run ``call`` and stop it at the deadline with ``OperationTimeout``.
 
         The caller is free at most two seconds after the deadline, even if Spark is slow to stop; the operation

@@ -8,6 +8,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Count, Lifetime, Name, Seconds, Sql, Uri, checked
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.query import explain_query
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from weirflow.checkpoint.storage import CheckpointStorage
+    from weirflow.ivm.partitioned.core import Shards
     from weirflow.metadata import Node
     from weirflow.session.session import Session
     from weirflow.spark.frame import DataFrame
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 10.0
 
 
+@checked
 class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
     """A flow in shards; ``session.flow(name, partitions=N)`` opens one. See docs/partitioned-flows.md for what differs.
 
@@ -56,12 +59,12 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
         self,
         session: Session,
         *,
-        partitions: int | None = None,
-        name: str = "flow",
-        path: str | Path | None = None,
-        metadata: str | None = None,
-        lease_seconds: float = LEASE_SECONDS,
-        wait: float | None = None,
+        partitions: Shards | None = None,
+        name: Name = "flow",
+        path: Uri | None = None,
+        metadata: Uri | None = None,
+        lease_seconds: Lifetime = LEASE_SECONDS,
+        wait: Seconds | None = None,
         **options: Any,
     ) -> None:
         self._session = session
@@ -71,7 +74,7 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
         try:
             uri = self._place(name, path)
             shards = partitions if partitions is not None else self._stages.parallelism
-            store = self._metadata(metadata)
+            store = self._metadata(None if metadata is None else str(metadata))
             self._leadership = None if store is None else Leadership(store, uri, name, lease_seconds, wait)
             lease = None if self._leadership is None else self._leadership.lease
             super().__init__(uri, shards, self._stages, name=name, lease=lease, **options)
@@ -80,7 +83,7 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
             raise
         self._feeds = Feeds(session, self)
 
-    def frame(self, view: str, *, epoch: int | None = None) -> DataFrame:
+    def frame(self, view: Name, *, epoch: Count | None = None) -> DataFrame:
         """All rows of a view or source as a Spark frame; its rows stay on the executors.
 
         With ``epoch``, those of an earlier tick, which come by this process; see ``snapshot``.
@@ -97,18 +100,18 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
             weakref.finalize(native, self._coordinator.unpin, number)
             return self._session._wrapped(native)  # noqa: SLF001 - a frame of this Session
 
-    def frames(self, names: Sequence[str]) -> tuple[int, dict[str, DataFrame]]:
+    def frames(self, names: Sequence[Name]) -> tuple[int, dict[str, DataFrame]]:
         """All rows of several views or sources, at the same epoch, as Spark frames."""
         with self._lock:
             return self.epoch, {name: self.frame(name) for name in names}
 
-    def too_late(self, source: str, rows: DataFrame) -> int:
+    def too_late(self, source: Name, rows: DataFrame) -> int:
         """How many of these rows of a source would go to the late side output; they are counted where they are."""
         with self._lock:
             work = CountLate(self.source(source), self._coordinator.commit.watermarks.get(source))
             return sum(map(int, self._stages.over(rows, work)))
 
-    def explain_query(self, query: str, *, mode: Mode | str = Mode.AUTO) -> str:
+    def explain_query(self, query: Sql, *, mode: Mode | str = Mode.AUTO) -> str:
         """How a query would be maintained if it were a view; raises what ``register_view`` would."""
         with self._lock:
             self._define()

@@ -14,7 +14,7 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
 from weirflow.checkpoint.savepoints import Savepoints
 from weirflow.errors import ConfigError, DataError, StateError
-from weirflow.state.groups import KeyGroupRange, key_group
+from weirflow.state.groups import KeyGroupRange, group_of
 from weirflow.state.stored_entries import find_slot, gathered, key_bytes, read_entries, slot_name
 from weirflow.state.ttl import TtlStateBackend
 
@@ -89,7 +89,7 @@ class StateQueries:
             )
         info = find_slot(slots, slot_name(slot), operator)
         data = None if key is None else key_bytes(key, info, slot)
-        first = 0 if data is None else key_group(data, info.groups)
+        first = 0 if data is None else group_of(data, info.groups)
         groups = KeyGroupRange(first, info.groups if data is None else first + 1)
         with closing(TtlStateBackend(restore(groups))) as state:
             return info.kind, list(read_entries(state, operator, slot, data))

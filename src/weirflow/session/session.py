@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Annotated, Any, Self, overload
 
+from weirflow.arguments import AtMost, Count, MoreThan, Name, NotEmpty, Place, Secret, Sql, Uri, checked
 from weirflow.errors import ConfigError, SessionClosed
 from weirflow.session.tables import Tables
 from weirflow.spark.endpoint import parse_endpoint
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from weirflow.ivm.partitioned.core import Shards
     from weirflow.session.flow_sql import FlowSql
     from weirflow.session.operation import Submitted
     from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
@@ -56,6 +58,7 @@ class SessionInfo:
         return "\n".join(f"{name:<12} {value}" for name, value in lines)
 
 
+@checked
 class Session(Tables):
     """The front door to Spark.
 
@@ -74,12 +77,14 @@ class Session(Tables):
         return cls(placement=Placement.EMBEDDED, **settings)
 
     @classmethod
-    def single_node(cls, path: str | os.PathLike[str], **settings: Any) -> Self:
+    def single_node(cls, path: Place, **settings: Any) -> Self:
         """Local Spark, with durable stores under the folder ``path``."""
         return cls(placement=Placement.SINGLE_NODE, path=path, **settings)
 
     @classmethod
-    def distributed(cls, endpoint: str, token: str | None = None, **settings: Any) -> Self:
+    def distributed(
+        cls, endpoint: Annotated[str, NotEmpty()], token: Annotated[str, Secret()] | None = None, **settings: Any
+    ) -> Self:
         """The Spark at ``endpoint``: ``sc://host:port`` (Spark Connect) or ``spark://host:port`` (standalone).
 
         ``token`` is the server's bearer token, or the cluster's shared secret. If the endpoint cannot be used
@@ -92,7 +97,7 @@ class Session(Tables):
         """A Session as the ``WEIRFLOW_*`` environment variables say."""
         return cls()
 
-    def sql(self, query: str, params: Params | None = None) -> DataFrame:
+    def sql(self, query: Sql, params: Params | None = None) -> DataFrame:
         """The result of a SQL query, computed when it is asked for. Commands (CREATE, INSERT, ...) run at once.
 
         Beside Spark's statements there are those about incremental flows; see ``flow``.
@@ -116,7 +121,9 @@ class Session(Tables):
 
         return self._reading(query, run) if reads_tables(query) else run(query)
 
-    def sql_with_timeout(self, query: str, timeout_ms: float, params: Params | None = None) -> DataFrame:
+    def sql_with_timeout(
+        self, query: Sql, timeout_ms: Annotated[float, MoreThan(0), AtMost(10**12)], params: Params | None = None
+    ) -> DataFrame:
         """Run a query now and return its rows; at the deadline stop its Spark jobs and raise ``OperationTimeout``."""
         if timeout_ms <= 0:
             raise ConfigError(f"A timeout of {timeout_ms} ms leaves no time to run.", hint="give milliseconds above 0")
@@ -131,12 +138,12 @@ class Session(Tables):
 
         return DataFrame.of_result(table, lambda: self.spark.createDataFrame(table, schema), self.operations)
 
-    def submit(self, query: str, params: Params | None = None) -> Submitted:
+    def submit(self, query: Sql, params: Params | None = None) -> Submitted:
         """Run a query in the background. The job returned has its state, progress, ``cancel()`` and ``result()``."""
         return self.operations.submit(_shorten(query), lambda: self.sql(query, params).to_arrow())
 
     def explain(
-        self, query: str | DataFrame, mode: ExplainMode | str = ExplainMode.PHYSICAL, params: Params | None = None
+        self, query: Sql | DataFrame, mode: ExplainMode | str = ExplainMode.PHYSICAL, params: Params | None = None
     ) -> str:
         """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` it falls into.
 
@@ -148,14 +155,14 @@ class Session(Tables):
         frame = self._planned(query, params)
         return self.operations.run("explain", lambda: explain_text(frame.spark, chosen))
 
-    def stages(self, query: str | DataFrame, params: Params | None = None) -> tuple[Stage, ...]:
+    def stages(self, query: Sql | DataFrame, params: Params | None = None) -> tuple[Stage, ...]:
         """The stages that ``explain(mode="stages")`` prints, as objects."""
         from weirflow.spark.explain import plan_stages  # noqa: PLC0415 - imports pyspark
 
         frame = self._planned(query, params)
         return self.operations.run("explain", lambda: plan_stages(frame.spark))
 
-    def _planned(self, query: str | DataFrame, params: Params | None) -> DataFrame:
+    def _planned(self, query: Sql | DataFrame, params: Params | None) -> DataFrame:
         if not isinstance(query, str):
             return query
         refuse_commands(query)
@@ -168,7 +175,7 @@ class Session(Tables):
     def flow(self, name: str = "flow", *, partitions: int, **options: Any) -> PartitionedIncrementalFlow: ...
 
     def flow(
-        self, name: str = "flow", *, partitions: int | None = None, **options: Any
+        self, name: Name = "flow", *, partitions: Shards | None = None, **options: Any
     ) -> SessionFlow | PartitionedIncrementalFlow:
         """The incremental flow of this name, made if there is none; a durable Session reopens it as it was.
 
@@ -193,12 +200,12 @@ class Session(Tables):
 
     def query_state(
         self,
-        job: str | os.PathLike[str],
-        operator: str | int,
-        slot: str | StateDescriptor,
+        job: Uri,
+        operator: Name | Count,
+        slot: Name | StateDescriptor,
         key: Any,
         *,
-        at: int | str | None = None,
+        at: Count | Name | None = None,
     ) -> Any:
         """What a slot of keyed state holds for a key, as it was saved last: a value or None, a list, a dict.
 
@@ -219,11 +226,11 @@ class Session(Tables):
 
     def state_table(
         self,
-        job: str | os.PathLike[str],
-        operator: str | int,
-        slot: str | StateDescriptor,
+        job: Uri,
+        operator: Name | Count,
+        slot: Name | StateDescriptor,
         *,
-        at: int | str | None = None,
+        at: Count | Name | None = None,
     ) -> DataFrame:
         """A slot of keyed state as a table, as it was saved last; see ``query_state``.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Count, Name, checked
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.session.fed_flow import STREAMS, FedFlow
 from weirflow.session.feeds import Feeds
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
     from weirflow.spark.frame import DataFrame
 
 
+@checked
 class SessionFlow(FedFlow, IncrementalFlow):
     """A flow whose views may also be recomputed by Spark, and whose rows come back as Spark frames.
 
     Deltas and loads may be frames too. The circuit runs in this process.
     """
 
-    def __init__(self, session: Session, name: str, **options: Any) -> None:
+    def __init__(self, session: Session, name: Name, **options: Any) -> None:
         self._session = session
         engine = SparkRecompute(
             lambda: session.spark.newSession(),  # noqa: PLW0108 - starts Spark
@@ -32,11 +34,11 @@ class SessionFlow(FedFlow, IncrementalFlow):
         super().__init__(name, engine=engine, **options)
         self._feeds = Feeds(session, self)
 
-    def frame(self, view: str, *, epoch: int | None = None) -> DataFrame:
+    def frame(self, view: Name, *, epoch: Count | None = None) -> DataFrame:
         """All rows of a view or source as a Spark frame; see ``snapshot``."""
         return self._session.from_arrow(self.snapshot(view, epoch=epoch))
 
-    def frames(self, names: Sequence[str]) -> tuple[int, dict[str, DataFrame]]:
+    def frames(self, names: Sequence[Name]) -> tuple[int, dict[str, DataFrame]]:
         """All rows of several views or sources, at the same epoch, as Spark frames."""
         epoch, rows = self.snapshots(names)
         return epoch, {name: self._session.from_arrow(table) for name, table in rows.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.arguments import Seconds, checked
 from weirflow.errors import FlowError, StreamConflict, UnsupportedError
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -79,7 +80,8 @@ class TableFeed:
                 raise FlowError(f"The table {self._table} is no longer attached.", hint="attach it again to go on")
             return self._poll()
 
-    def start(self, every: float) -> None:
+    @checked
+    def start(self, every: Seconds) -> None:
         """Poll in the background, with pauses of so many seconds."""
         self._thread = threading.Thread(
             target=self._keep_polling, args=(every,), name=f"weirflow-{self.name}", daemon=True

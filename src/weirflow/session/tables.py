@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, Place, checked
 from weirflow.errors import ConfigError, TableNotFound, did_you_mean
 from weirflow.session.core import SessionCore
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
 
     from weirflow.spark.frame import DataFrame
     from weirflow.spark.streaming_read import StreamRead
     from weirflow.streaming.frame import StreamingDataFrame
 
-    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+    Paths = Place | Sequence[Place]
     Params = Mapping[str, Any] | Sequence[Any]
 
 _VIEWS = frozenset({"TEMPORARY", "VIEW"})
 
 
+@checked
 class Tables(SessionCore):
     """Files and data as frames, and the names they have in SQL."""
 
@@ -42,10 +43,10 @@ class Tables(SessionCore):
 
     def read_stream(
         self,
-        format: str | None = None,  # noqa: A002 - PySpark's own name for it
+        format: Name | None = None,  # noqa: A002 - PySpark's own name for it
         path: Paths | None = None,
         *,
-        table: str | None = None,
+        table: Name | None = None,
         schema: Any = None,
         **options: Any,
     ) -> StreamingDataFrame:
@@ -69,7 +70,7 @@ class Tables(SessionCore):
         spark = self.spark
         return self.streams.frame(self.operations.run(f"read a stream of {table or format}", lambda: read.open(spark)))
 
-    def read_table(self, name: str) -> DataFrame:
+    def read_table(self, name: Name) -> DataFrame:
         """A registered table or view, or one in a catalog, by its name."""
 
         def read(_: str) -> DataFrame:
@@ -83,7 +84,7 @@ class Tables(SessionCore):
 
     table = read_table
 
-    def register(self, name: str, data: Any) -> DataFrame:
+    def register(self, name: Name, data: Any) -> DataFrame:
         """Make data known to SQL under ``name``, replacing what had the name, and return it as a frame.
 
         Args:
@@ -107,7 +108,7 @@ class Tables(SessionCore):
         """The names SQL can use without qualification: registered ones and tables of the current schema."""
         return self.operations.run("list tables", self._table_names)
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: Name) -> None:
         """Forget a registered name, or drop the table of that name. ``TableNotFound`` if there is neither."""
         quoted = _quoted(name)
 
@@ -125,13 +126,16 @@ class Tables(SessionCore):
                 hint=did_you_mean(name, known) or (f"the tables are {', '.join(known)}" if known else None),
             )
 
-    def udf(self, name: str, function: Callable[..., Any], returns: Any = "string") -> Callable[..., Any]:
+    def udf(self, name: Name, function: Callable[..., Any], returns: Any = "string") -> Callable[..., Any]:
         """Register a Python function for SQL under ``name`` and return it for use on columns.
 
         ``returns`` is the Spark type of its result, such as ``"int"``; a function that is already a PySpark UDF
         (``pandas_udf``, ``udf``) brings its own.
         """
         is_udf = hasattr(function, "evalType")
+        is_type = bool(returns.strip()) if isinstance(returns, str) else hasattr(type(returns), "jsonValue")
+        if not is_udf and not is_type:
+            raise ConfigError(f"udf(): returns is {returns!r:.100}; it must be a type, such as 'int'.")
         registered: Callable[..., Any] = self._run(
             f"udf {name}",
             lambda spark: spark.udf.register(name, function) if is_udf else spark.udf.register(name, function, returns),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 import pyarrow as pa
 from pyspark.sql import DataFrame as NativeFrame
 
+from weirflow.arguments import Name, Place, checked
 from weirflow.errors import did_you_mean
 from weirflow.spark.arrow import frame_schema, stream_batches
 from weirflow.spark.local_iterator import ending_quietly
@@ -114,15 +115,17 @@ class DataFrame:
 
     # Writing
 
+    @checked
     def write_parquet(
-        self, path: object, *, mode: SaveMode | str = SaveMode.ERROR, partition_by: Sequence[str] = ()
+        self, path: Place, *, mode: SaveMode | str = SaveMode.ERROR, partition_by: Sequence[str] = ()
     ) -> None:
         """Write Parquet files under ``path``."""
         self._write("parquet", mode, partition_by, lambda writer: writer.parquet(str(path)))
 
+    @checked
     def write_csv(
         self,
-        path: object,
+        path: Place,
         *,
         mode: SaveMode | str = SaveMode.ERROR,
         partition_by: Sequence[str] = (),
@@ -131,18 +134,20 @@ class DataFrame:
         """Write CSV files under ``path``, with a header line in each unless told otherwise."""
         self._write("csv", mode, partition_by, lambda writer: writer.csv(str(path), header=header))
 
+    @checked
     def write_json(
-        self, path: object, *, mode: SaveMode | str = SaveMode.ERROR, partition_by: Sequence[str] = ()
+        self, path: Place, *, mode: SaveMode | str = SaveMode.ERROR, partition_by: Sequence[str] = ()
     ) -> None:
         """Write JSON-lines files under ``path``."""
         self._write("json", mode, partition_by, lambda writer: writer.json(str(path)))
 
+    @checked
     def write_table(
         self,
-        name: str,
+        name: Name,
         *,
         mode: SaveMode | str = SaveMode.ERROR,
-        format: str = "parquet",  # noqa: A002 - PySpark's own name for it
+        format: Name = "parquet",  # noqa: A002 - PySpark's own name for it
         partition_by: Sequence[str] = (),
     ) -> None:
         """Write a catalog table in the given format (``parquet``, ``delta``, ``iceberg``, ...)."""
@@ -172,6 +177,7 @@ class DataFrame:
 
     # Everything else is PySpark's
 
+    @checked
     def transform(self, func: Callable[Concatenate[DataFrame, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``func`` with this frame, as PySpark's ``transform`` does."""
         return func(self, *args, **kwargs)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 
 def sql_column(text: str) -> Any:
     """SQL text as a column."""
     return sf.expr(text)
+
+
+def is_column(one: object) -> bool:
+    """Whether it is a column of PySpark's, classic or of Spark Connect."""
+    return isinstance(one, Column)
 
 
 def time_window(column: str, size: str, slide: str | None) -> Any:

@@ -43,9 +43,9 @@ MAX_GROUPING_SETS = 4096
 MAX_TYPE_DEPTH = 50
 """Types inside each other, a map counting as two; Arrow's file format ends at 64."""
 
-LITERALS = r"""[rR]'[^']*'|[rR]"[^"]*"|'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`]*`"""
-"""Text in quotes, as a regular expression; also quoted names."""
-_LITERAL = re.compile(LITERALS, re.DOTALL)
+_LITERAL = re.compile(
+    r"""[rR]'[^']*'|[rR]"[^"]*"|'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`]*`""", re.DOTALL
+)
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
 _PREFIXES = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import checked
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weirflow.state.slot import Slot
 
 
+@checked
 @dataclass(frozen=True)
 class Aggregate:
     """How values are accumulated.

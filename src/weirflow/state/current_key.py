@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import StateError, StateTypeError
-from weirflow.state.groups import KeyGroupRange, key_group
+from weirflow.state.groups import KeyGroupRange, group_of
 from weirflow.state.key_types import KeyCodec, key_codec
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class CurrentKey:
                 slot=self._slot,
                 key=repr(key),
             ) from error
-        group = key_group(data, self._groups)
+        group = group_of(data, self._groups)
         if group not in self._owned:
             raise StateError(
                 f"The key {key!r} is of key group {group}; this store has {self._owned}.",

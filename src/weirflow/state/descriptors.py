@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, get_args
 
+from weirflow.arguments import Name, Positive, checked
 from weirflow.errors import ConfigError
 from weirflow.state.layout import slot_bytes
 
@@ -14,6 +15,7 @@ Refresh = Literal["write", "read"]
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+@checked
 @dataclass(frozen=True)
 class Ttl:
     """How long state lives.
@@ -43,6 +45,7 @@ class Ttl:
         return self.duration // _MILLISECOND
 
 
+@checked
 @dataclass(frozen=True)
 class StateDescriptor:
     """A slot: its name, its types, how long it lives, and the version of its values.
@@ -58,11 +61,11 @@ class StateDescriptor:
         version: of the value's type. Count it up when the type changes, and register a ``state_migration``.
     """
 
-    name: str
+    name: Name
     key: Any
     value: Any
     ttl: Ttl | None = None
-    version: int = 1
+    version: Positive = 1
 
     def __post_init__(self) -> None:
         """Refuse names and versions that cannot be stored."""

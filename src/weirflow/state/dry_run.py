@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import checked
 from weirflow.errors import MigrationMissing, StateDamaged
 from weirflow.state.catalogue import SlotInfo, read_slots
 from weirflow.state.layout import CATALOGUE, slot_of
@@ -42,6 +43,7 @@ class MigrationReport:
     missing: tuple[int, int] | None = None
 
 
+@checked
 def dry_run(
     state: StateReader,
     descriptors: Mapping[str, Iterable[StateDescriptor]],

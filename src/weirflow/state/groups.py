@@ -5,21 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from zlib import crc32
 
+from weirflow.arguments import Positive, checked
 from weirflow.errors import ConfigError
 
 DEFAULT_GROUPS = 128
 MOST_GROUPS = 32_768
 
 
-def key_group(key_bytes: bytes, groups: int = DEFAULT_GROUPS) -> int:
+@checked
+def key_group(key_bytes: bytes, groups: Positive = DEFAULT_GROUPS) -> int:
     """The group of an encoded key: CRC-32 of its bytes, modulo the number of groups. It never changes.
 
     >>> key_group(b"ann"), key_group(b"bob")
     (115, 64)
     """
+    return group_of(key_bytes, groups)
+
+
+def group_of(key_bytes: bytes, groups: int) -> int:
+    """``key_group``, for every row: of bytes and groups that were looked at before."""
     return crc32(key_bytes) % groups
 
 
+@checked
 @dataclass(frozen=True, order=True)
 class KeyGroupRange:
     """The groups from ``first`` to ``end``, the end excluded."""
@@ -56,7 +64,8 @@ class KeyGroupRange:
         return self.end.to_bytes(2, "big")
 
 
-def group_ranges(parallelism: int, groups: int = DEFAULT_GROUPS) -> list[KeyGroupRange]:
+@checked
+def group_ranges(parallelism: Positive, groups: Positive = DEFAULT_GROUPS) -> list[KeyGroupRange]:
     """The groups in as many neighbouring ranges, whose sizes differ by one at most.
 
     >>> [str(one) for one in group_ranges(3)]
@@ -77,6 +86,6 @@ def group_ranges(parallelism: int, groups: int = DEFAULT_GROUPS) -> list[KeyGrou
     ]
 
 
-def range_of(group: int, parallelism: int, groups: int = DEFAULT_GROUPS) -> int:
+def range_of(group: int, parallelism: Positive, groups: Positive = DEFAULT_GROUPS) -> int:
     """Which of the ranges of ``group_ranges`` has a group."""
     return ((group + 1) * parallelism - 1) // groups

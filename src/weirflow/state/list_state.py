@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import checked
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -39,6 +41,7 @@ class ListState:
         """
         self.extend((value,))
 
+    @checked
     def extend(self, values: Iterable[Any]) -> None:
         """Put elements at the end; those before one of the wrong type are there."""
         base = self._slot.place()
@@ -48,6 +51,7 @@ class ListState:
             at += 1
             self._next[base] = at
 
+    @checked
     def set(self, values: Iterable[Any]) -> None:
         """Replace the current key's elements."""
         wanted = list(values)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from weirflow.arguments import Name, Positive, checked
 from weirflow.errors import ConfigError, MigrationMissing, StateDamaged
 
 Function = TypeVar("Function", bound=Callable[[Any], Any])
@@ -26,6 +27,7 @@ class Step:
     reads: Any = Any
 
 
+@checked
 class Migrations:
     """A set of steps, at most one from each version of each slot."""
 
@@ -36,13 +38,14 @@ class Migrations:
         """Take on a step.
 
         Raises:
-            ConfigError: it does not lead to a later version, or another one begins where it does.
+            ConfigError: it leads to no later version, reads what is no type, or another one begins where it does.
         """
         if not 1 <= step.from_version < step.to_version:
             raise ConfigError(
                 f"A migration of {step.slot!r} cannot lead from version {step.from_version} to {step.to_version}.",
                 hint="it leads to a later version; the first is 1",
             )
+        _require_type(step.reads)
         known = self._steps.setdefault((step.slot, step.from_version), step)
         if known is not step:
             raise ConfigError(
@@ -50,7 +53,7 @@ class Migrations:
                 hint="register one step for each version",
             )
 
-    def path(self, slot: str, version: int, wanted: int) -> list[Step]:
+    def path(self, slot: Name, version: Positive, wanted: Positive) -> list[Step]:
         """The steps from one version to another.
 
         Raises:
@@ -66,7 +69,7 @@ class Migrations:
             at = step.to_version
         return steps
 
-    def migrate(self, slot: str, version: int, wanted: int, body: bytes) -> bytes:
+    def migrate(self, slot: Name, version: Positive, wanted: Positive, body: bytes) -> bytes:
         """The MessagePack of a value, taken from one version to another.
 
         Raises:
@@ -90,8 +93,9 @@ MIGRATIONS = Migrations()
 """The steps of this process, which ``state_migration`` adds to."""
 
 
+@checked
 def state_migration(
-    slot: str, *, from_version: int, to_version: int, reads: Any = Any, migrations: Migrations = MIGRATIONS
+    slot: Name, *, from_version: Positive, to_version: Positive, reads: Any = Any, migrations: Migrations = MIGRATIONS
 ) -> Callable[[Function], Function]:
     """Register a function as the step between two versions of a slot's values.
 
@@ -119,6 +123,13 @@ def state_migration(
         return function
 
     return register
+
+
+def _require_type(reads: Any) -> None:
+    try:
+        msgspec.msgpack.Decoder(reads)
+    except (TypeError, ValueError, NameError) as error:
+        raise ConfigError(f"reads is {reads!r:.100}; it must be a type of values: {error}") from None
 
 
 def _missing(slot: str, at: int, wanted: int) -> MigrationMissing:

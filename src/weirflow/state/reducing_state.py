@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import checked
 from weirflow.state.slot import require_as_many
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class ReducingState:
         old = self._slot.read(place)
         self._slot.write(place, value if old is None else self._reduce(old, value))
 
+    @checked
     def add_many(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Take in a value for each of many keys, in this order; faster than one by one. All or none."""
         require_as_many(keys, values)

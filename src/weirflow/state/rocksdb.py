@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from weirflow.arguments import checked
 from weirflow.errors import ConfigError, DependencyMissing, StateError
 from weirflow.forks import keep_to_this_process, never_finalize
 from weirflow.state.layout import END, NOBODY
@@ -46,6 +47,7 @@ class RocksDbStateBackend:
         StateError: the folder is in use, or holds no such state.
     """
 
+    @checked
     def __init__(self, path: str | Path, *, fsync: int = 1) -> None:
         if rocksdict is None:
             raise DependencyMissing.extra("rocksdb", needed_for="RocksDbStateBackend")  # noqa: S610 - no Django

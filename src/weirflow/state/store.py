@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, Positive, checked
 from weirflow.errors import ConfigError, StateError
 from weirflow.state.aggregating_state import Aggregate, AggregatingState
 from weirflow.state.broadcast_state import BroadcastState
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from weirflow.state.key_types import KeyCodec
 
 
+_FOREVER = 2**63
+
+
 class KeyedStateStore:
     """The state of one operator; for one thread.
 
@@ -48,12 +52,13 @@ class KeyedStateStore:
         ConfigError: the operator has no name, or there are other groups owned than there are.
     """
 
+    @checked
     def __init__(
         self,
         backend: StateBackend,
-        operator: str,
+        operator: Name,
         *,
-        groups: int = DEFAULT_GROUPS,
+        groups: Positive = DEFAULT_GROUPS,
         owned: KeyGroupRange | None = None,
         migrations: Migrations = MIGRATIONS,
     ) -> None:
@@ -76,6 +81,7 @@ class KeyedStateStore:
 
     # Slots
 
+    @checked
     def value(self, descriptor: StateDescriptor) -> ValueState:
         """Declare a slot of one value for each key.
 
@@ -86,23 +92,28 @@ class KeyedStateStore:
         """
         return ValueState(self._slot(descriptor, ValueState.kind, descriptor.value))
 
+    @checked
     def list(self, descriptor: StateDescriptor) -> ListState:
         """Declare a slot of a list for each key, its value type a ``list[...]``; fails like ``value``."""
         return ListState(self._slot(descriptor, ListState.kind, element_type(descriptor.value, descriptor.name)))
 
+    @checked
     def map(self, descriptor: StateDescriptor) -> MapState:
         """Declare a slot of a map for each key, its value type a ``dict[..., ...]``; fails like ``value``."""
         key, value = entry_types(descriptor.value, descriptor.name)
         return MapState(self._slot(descriptor, MapState.kind, value), key)
 
+    @checked
     def reducing(self, descriptor: StateDescriptor, reduce: Callable[[Any, Any], Any]) -> ReducingState:
         """Declare a slot of values reduced by a function; fails like ``value``."""
         return ReducingState(self._slot(descriptor, ReducingState.kind, descriptor.value), reduce)
 
+    @checked
     def aggregating(self, descriptor: StateDescriptor, aggregate: Aggregate) -> AggregatingState:
         """Declare a slot of values in an accumulator, whose type is the value type; fails like ``value``."""
         return AggregatingState(self._slot(descriptor, AggregatingState.kind, descriptor.value), aggregate)
 
+    @checked
     def broadcast(self, descriptor: StateDescriptor) -> BroadcastState:
         """Declare a slot of a map without a key, its value type a ``dict[..., ...]``; fails like ``value``."""
         if descriptor.key is not None:
@@ -110,6 +121,7 @@ class KeyedStateStore:
         key, value = entry_types(descriptor.value, descriptor.name)
         return BroadcastState(self._slot(descriptor, BroadcastState.kind, value), key)
 
+    @checked
     def timers(self, descriptor: StateDescriptor) -> TimerState:
         """Declare a slot of moments for each key, its value type None; fails like ``value``."""
         return TimerState(self._slot(descriptor, TimerState.kind, descriptor.value), self._owned)
@@ -128,13 +140,19 @@ class KeyedStateStore:
             StateError: its key group is not owned here (which may be said when it is first used), or no slot is
                 declared yet.
         """
+        # This is done for each row.
+        if timestamp_ms is not None and (type(timestamp_ms) is not int or not -_FOREVER < timestamp_ms < _FOREVER):
+            raise ConfigError(
+                f"set_key(): timestamp_ms is {timestamp_ms!r:.100}; it must be an int of 64 bits, or None."
+            )
         self._key.set(key, timestamp_ms)
 
     def unset_key(self) -> None:
         """Have no current key: keyed state is a ``StateError`` until ``set_key``."""
         self._key.unset()
 
-    def keys(self, slot: str) -> Iterator[Any]:
+    @checked
+    def keys(self, slot: Name) -> Iterator[Any]:
         """All keys that have state in a slot, in no order that says anything.
 
         They are looked for as they are asked for: those that come or go meanwhile may or may not be among them.

@@ -8,7 +8,7 @@ import msgspec
 
 from weirflow.errors import StateDamaged, StateError, did_you_mean
 from weirflow.state.catalogue import SlotInfo, read_slots
-from weirflow.state.groups import key_group
+from weirflow.state.groups import group_of
 from weirflow.state.key_types import key_codec
 from weirflow.state.keys import decode_key, decode_key_at, encode_key
 from weirflow.state.layout import slot_bytes, successor
@@ -122,7 +122,7 @@ def read_entries(
     lift: Callable[[bytes, int], tuple[Any, int]]
     lift = decode_key_at if isinstance(slot, str) else key_codec(slot.key).decode_at
     name = slot_bytes(info.name)
-    groups = range(info.groups) if key is None else [key_group(key, info.groups)]
+    groups = range(info.groups) if key is None else [group_of(key, info.groups)]
     for group in groups:
         base = group.to_bytes(2, "big") + name
         start = base + (key or b"")

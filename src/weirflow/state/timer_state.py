@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from weirflow.arguments import AnySize, checked
 from weirflow.state.key_types import key_codec
 from weirflow.state.keys import decode_key_at, encode_key
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from weirflow.state.slot import Slot
 
 _GROUP = 2
+
+
+_Moment = Annotated[int, AnySize()]
 
 
 class TimerState:
@@ -31,7 +35,8 @@ class TimerState:
         self._owned = owned
         self._head = len(slot.place_in(bytes(_GROUP)))
 
-    def add(self, at: int) -> bytes | None:
+    @checked
+    def add(self, at: _Moment) -> bytes | None:
         """Add a moment to the current key; the key's bytes, or None if it was there."""
         place = self._place(at)
         if self._slot.has(place):
@@ -39,7 +44,8 @@ class TimerState:
         self._slot.write(place, None)
         return self._slot.place()[self._head :]
 
-    def remove(self, at: int) -> bool:
+    @checked
+    def remove(self, at: _Moment) -> bool:
         """Remove a moment of the current key; whether it was there."""
         place = self._place(at)
         if not self._slot.has(place):
@@ -52,11 +58,13 @@ class TimerState:
         firsts = (next(self._scan(group), None) for group in self._groups())
         return min((found[0] for found in firsts if found is not None), default=None)
 
-    def until(self, end: int) -> list[tuple[int, bytes]]:
+    @checked
+    def until(self, end: _Moment) -> list[tuple[int, bytes]]:
         """All moments that are not after a time, with their keys' bytes, in no order that says anything."""
         behind = encode_key(end + 1)
         return [found for group in self._groups() for found in self._scan(group, behind)]
 
+    @checked
     def key(self, data: bytes) -> Any:
         """The key of its bytes."""
         return self._codec.decode_at(data, 0)[0]

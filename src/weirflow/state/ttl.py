@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import checked
 from weirflow.errors import ConfigError, StateError
 from weirflow.state.catalogue import read_slots
 from weirflow.state.layout import BROADCAST, CATALOGUE, NOBODY, slot_bytes, slot_of, successor
@@ -38,6 +39,7 @@ class TtlStateBackend:
         clock: milliseconds since 1970.
     """
 
+    @checked
     def __init__(self, backend: StateBackend, clock: Callable[[], int] = wall_clock) -> None:
         self._backend = backend
         self._clock = clock
@@ -67,6 +69,7 @@ class TtlStateBackend:
         """The time of the events that is reached, in milliseconds since 1970."""
         return self._watermark
 
+    @checked
     def set_watermark(self, watermark_ms: int) -> None:
         """Say how far the time of the events has come; an earlier time than before changes nothing."""
         if not 0 <= watermark_ms <= _LATEST:
@@ -145,6 +148,7 @@ class TtlStateBackend:
         self._backend.write(complete)
         self._stored_watermark = reached
 
+    @checked
     def cleanup(self, limit: int = 1000) -> int:
         """Remove what has expired among the next entries, at most ``limit`` of them; returns how many were removed.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import checked
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,10 +36,12 @@ class ValueState:
         """Remove the current key's value."""
         self._slot.remove(self._slot.place())
 
+    @checked
     def get_many(self, keys: Sequence[Any]) -> list[Any]:
         """The values of many keys, None where there is none; faster than one by one."""
         return self._slot.read_many(self._slot.places(keys), keys)
 
+    @checked
     def set_many(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Give many keys their values, or none of them if one value is of the wrong type."""
         self._slot.write_many(self._slot.places(keys), keys, values)

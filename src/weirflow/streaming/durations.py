@@ -10,6 +10,7 @@ from weirflow.errors import ConfigError
 Duration = float | timedelta | str
 
 _PART = re.compile(r"\s*(\d+)\s+([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
+_FOREVER = 10**15  # some thirty thousand years
 _UNITS = {
     "millisecond": 1,
     "second": 1_000,
@@ -38,7 +39,7 @@ def spark_interval(length: Duration, what: str, *, allow_zero: bool = False) -> 
 def milliseconds(length: float | timedelta, what: str, *, allow_zero: bool = False) -> int:
     """A length of time as whole milliseconds."""
     exact = length / timedelta(milliseconds=1) if isinstance(length, timedelta) else length
-    if isinstance(exact, bool) or exact != int(exact):
+    if isinstance(exact, bool) or not -_FOREVER < exact < _FOREVER or exact != int(exact):
         raise ConfigError(f"The {what} is {length!r}, which is no number of milliseconds.", hint="give whole ones")
     if exact < 0 or (exact == 0 and not allow_zero):
         raise ConfigError(f"The {what} is {length!r}, and must be longer.", hint="give milliseconds above 0")

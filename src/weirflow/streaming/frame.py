@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, checked
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
 from weirflow.spark.frame import DataFrame
 from weirflow.streaming.durations import spark_interval
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _TIMES = ("timestamp", "timestamp_ntz")
 
 
+@checked
 class StreamingDataFrame(DataFrame):
     """Rows that keep coming. PySpark's methods work as on any frame, and return streams again.
 
@@ -28,7 +30,7 @@ class StreamingDataFrame(DataFrame):
         super().__init__(native, runner)
         self._late = late
 
-    def with_event_time(self, column: str, watermark: Duration = 0) -> StreamingDataFrame:
+    def with_event_time(self, column: Name, watermark: Duration = 0) -> StreamingDataFrame:
         """Say which column holds the time that rows are about, and how long after a later row they may still come.
 
         Args:
@@ -47,7 +49,7 @@ class StreamingDataFrame(DataFrame):
             )
         return self._same(self._runner.run("withWatermark", lambda: self.spark.withWatermark(column, delay)))
 
-    def key_by(self, *columns: str) -> KeyedStream:
+    def key_by(self, *columns: Name) -> KeyedStream:
         """The stream by key: what follows happens for each key by itself."""
         return KeyedStream(self, columns)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import checked
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
 from weirflow.streaming.windows import WindowedStream, WindowKind, aggregates
 from weirflow.types import OutputMode
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.processed import ProcessedStream
 
 
+@checked
 class KeyedStream:
     """A stream by key; ``StreamingDataFrame.key_by`` makes it.
 

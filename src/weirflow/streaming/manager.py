@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, overload
 
+from weirflow.arguments import Name, Place, Seconds, Uri, checked
 from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
 from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.events import EventBus
@@ -60,7 +61,8 @@ class StreamingQueryManager:
         handles = [self._handles.get(query_id) for query_id in list(self._runs)]
         return [query for query in handles if query is not None]
 
-    def get(self, name: str, at: str | os.PathLike[str] | None = None) -> StreamingQuery | DetachedQuery:
+    @checked
+    def get(self, name: Name, at: Place | None = None) -> StreamingQuery | DetachedQuery:
         """The running query of this name or id, also one that another client of the same server session has started.
 
         The handle of such a query does not stop it when it is dropped. A detached query is found by its name, its id
@@ -119,11 +121,12 @@ class StreamingQueryManager:
         self, function: str, name: str | None = None, at: str | os.PathLike[str] | None = None
     ) -> DetachedQuery | list[DetachedQuery]: ...
 
+    @checked
     def detach(
         self,
-        function: Callable[[Any], StreamingQuery | Sequence[StreamingQuery]] | str,
-        name: str | None = None,
-        at: str | os.PathLike[str] | None = None,
+        function: Callable[[Any], StreamingQuery | Sequence[StreamingQuery]] | Name,
+        name: Name | None = None,
+        at: Place | None = None,
     ) -> DetachedQuery | list[DetachedQuery]:
         """Run queries in a process of their own, a *job*, which outlives this one and is found again by name.
 
@@ -145,11 +148,13 @@ class StreamingQueryManager:
         """
         return self._jobs(at).start(function, name, self._host.settings)
 
-    def detached(self, at: str | os.PathLike[str] | None = None) -> list[DetachedQuery]:
+    @checked
+    def detached(self, at: Place | None = None) -> list[DetachedQuery]:
         """The queries of all jobs at a place, running and ended, by the names of their jobs; see ``detach``."""
         return self._jobs(at).queries()
 
-    def await_any(self, timeout: float | None = None) -> StreamingQuery | None:
+    @checked
+    def await_any(self, timeout: Seconds | None = None) -> StreamingQuery | None:
         """Wait until one of the queries that run now has ended, and return it; None after ``timeout`` seconds.
 
         It raises nothing: ask the query for its ``exception``. None also if no query runs.
@@ -167,15 +172,18 @@ class StreamingQueryManager:
                 self._changed.wait(left)
         return None
 
+    @checked
     def add_listener(self, listener: StreamingQueryListener) -> None:
         """Tell a listener about all queries of the Session from now on; see ``StreamingQueryListener``."""
         self._bus.add(listener)
 
+    @checked
     def remove_listener(self, listener: StreamingQueryListener) -> None:
         """Tell it no more, after what has happened so far."""
         self._bus.remove(listener)
 
-    def savepoints(self, at: str | os.PathLike[str] | None = None) -> QuerySavepoints:
+    @checked
+    def savepoints(self, at: Uri | None = None) -> QuerySavepoints:
         """The savepoints of queries at a place: list, copy, restore and delete them.
 
         Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, checked
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.streaming.frame import StreamingDataFrame
 
@@ -31,7 +32,8 @@ class ProcessedStream(StreamingDataFrame):
         self._everything = everything
         self._tags: list[str] = hosted.tags
 
-    def side(self, tag: str) -> StreamingDataFrame:
+    @checked
+    def side(self, tag: Name) -> StreamingDataFrame:
         """The rows of a side output.
 
         Raises:
@@ -46,6 +48,7 @@ class ProcessedStream(StreamingDataFrame):
 
         return self._same(one_output(self._everything, 1 + self._tags.index(tag), 1 + len(self._tags)))
 
+    @checked
     def each_batch(self, function: Callable[[Mapping[str, Any], int], object]) -> DataStreamWriter:
         """Write all outputs by one query: call ``function(outputs, number)`` with each batch.
 

@@ -7,13 +7,12 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from weirflow.arguments import Name, Seconds, Uri, checked
 from weirflow.errors import ConfigError, UnsupportedError
 from weirflow.streaming.shown import as_html, as_text
 from weirflow.types import Delivery, OutputMode  # noqa: TC001 - records of jobs are read by these types
 
 if TYPE_CHECKING:
-    import os
-
     import pyarrow as pa
 
     from weirflow.errors import WeirflowError
@@ -143,7 +142,8 @@ class StreamingQuery:
         """What has ended it, or has it restart now; ``__cause__`` is the original. None if all is well."""
         return self._run.error
 
-    def await_termination(self, timeout: float | None = None) -> bool:
+    @checked
+    def await_termination(self, timeout: Seconds | None = None) -> bool:
         """Wait until it has ended, or ``timeout`` seconds; says whether it has. Raises what ended it."""
         ended = self._run.wait(timeout)
         if ended and self._run.error is not None:
@@ -163,7 +163,8 @@ class StreamingQuery:
                 raise self._run.error from None
             raise
 
-    def stop(self, within: float = _STOP_SECONDS) -> None:
+    @checked
+    def stop(self, within: Seconds = _STOP_SECONDS) -> None:
         """End it after the batch that is under way, for which it waits ``within`` seconds at most.
 
         A batch that takes longer is cut short, and comes again when the query goes on from its checkpoint. Returns
@@ -172,7 +173,8 @@ class StreamingQuery:
         """
         self._run.stop(within)
 
-    def savepoint(self, name: str, to: str | os.PathLike[str] | None = None) -> QuerySavepoint:
+    @checked
+    def savepoint(self, name: Name, to: Uri | None = None) -> QuerySavepoint:
         """Save state and positions of the last batch that is committed, under a name; the query runs on.
 
         Args:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from weirflow.arguments import AtLeast, AtMost, Positive, Seconds, checked
 from weirflow.errors import (
-    ConfigError,
     EndpointUnreachable,
     QueryError,
     StorageError,
@@ -15,6 +16,7 @@ from weirflow.errors import (
 )
 
 
+@checked
 @dataclass(frozen=True)
 class RestartPolicy:
     """Start a query again after a transient error; another kind of error ends it at once.
@@ -31,20 +33,13 @@ class RestartPolicy:
         retry: further kinds of errors of the user's functions that are transient.
     """
 
-    attempts: int = 3
-    delay: float = 1.0
-    factor: float = 2.0
-    longest: float = 60.0
+    attempts: Positive = 3
+    delay: Seconds = 1.0
+    factor: Annotated[float, AtLeast(1), AtMost(1000)] = 2.0
+    longest: Seconds = 60.0
     retry: tuple[type[BaseException], ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.attempts < 1 or self.delay < 0 or self.factor < 1 or self.longest < 0:
-            raise ConfigError(
-                f"{self} cannot be followed.",
-                hint="give at least 1 attempt, delays that are not negative and a factor of at least 1",
-            )
-
-    def delay_after(self, error: BaseException, failures: int) -> float | None:
+    def delay_after(self, error: BaseException, failures: Positive) -> float | None:
         """Seconds to wait after the error that was number ``failures`` in a row; None to give up."""
         if failures > self.attempts or not self.is_transient(error):
             return None

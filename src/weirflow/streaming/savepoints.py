@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from weirflow.arguments import Location, Name, checked
 from weirflow.checkpoint.named import NamedState, NamedStates
 from weirflow.checkpoint.sealed import FORMAT, seal, unseal
 from weirflow.checkpoint.state_manifest import FileRef  # noqa: TC001 - msgspec reads it
@@ -91,6 +92,7 @@ class _Mark(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
+@checked
 class QuerySavepoints(NamedStates[QuerySavepoint]):
     """The savepoints of streaming queries in a storage."""
 
@@ -134,7 +136,7 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
             hint="wait for its first batch, such as by process_all_available()",
         )
 
-    def restore(self, name: str, location: str) -> QuerySavepoint:
+    def restore(self, name: Name, location: Annotated[str, Location()]) -> QuerySavepoint:
         """Write a savepoint as the checkpoint of a query that has an id of its own; every byte is verified.
 
         A checkpoint that was restored from this savepoint before is left as it is, so that its query goes on.

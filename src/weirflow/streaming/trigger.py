@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import Count, checked
 from weirflow.streaming.durations import milliseconds
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class TriggerKind(StrEnum):
     CONTINUOUS = "continuous"
 
 
+@checked
 @dataclass(frozen=True)
 class Trigger:
     """When a query looks for new rows; made by its class methods.
@@ -30,7 +32,7 @@ class Trigger:
     """
 
     kind: TriggerKind
-    ms: int = 0
+    ms: Count = 0
 
     @classmethod
     def once(cls) -> Trigger:

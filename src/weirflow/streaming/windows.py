@@ -5,12 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
+from weirflow.arguments import Sql, Uri, checked, require
 from weirflow.errors import ConfigError
 from weirflow.streaming.durations import Duration, interval_ms, spark_interval
 
 if TYPE_CHECKING:
-    import os
-
     from weirflow.streaming.frame import StreamingDataFrame
 
 _ONE_KEY = "_weirflow_one_key"
@@ -24,6 +23,7 @@ class WindowKind(StrEnum):
     SESSION = "session"
 
 
+@checked
 class WindowedStream:
     """A stream cut into windows; ``agg`` makes it a stream again, with one row for each window and key.
 
@@ -54,7 +54,7 @@ class WindowedStream:
         self._column = frame.event_time()
         self._late = late
 
-    def late_rows(self, path: str | os.PathLike[str]) -> WindowedStream:
+    def late_rows(self, path: Uri) -> WindowedStream:
         """Write the rows that come too late for their windows as Parquet files under ``path``.
 
         They are just the rows that Spark would drop, each with all its columns, and each batch's exactly once. All rows
@@ -117,4 +117,18 @@ def aggregates(expressions: tuple[Any, ...]) -> list[Any]:
         flat.extend(one if isinstance(one, list | tuple) else [one])
     if not flat:
         raise ConfigError("Nothing is given to aggregate.", hint='such as agg(["count(*) AS n"])')
-    return [sql_column(one) if isinstance(one, str) else one for one in flat]
+    return [sql_column(_aggregate(one)) if isinstance(one, str) else _aggregate(one) for one in flat]
+
+
+def _aggregate(one: Any) -> Any:
+    """What was given, if it is a column or SQL text."""
+    from weirflow.spark.streaming_columns import is_column  # noqa: PLC0415 - imports pyspark
+
+    try:
+        if is_column(one):
+            return one
+        return require(Sql, one)
+    except ValueError as error:
+        raise ConfigError(
+            f"agg(): an aggregate is {one!r:.100}; {error}.", hint='give columns, or SQL such as "count(*) AS n"'
+        ) from None

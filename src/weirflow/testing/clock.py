@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from weirflow.arguments import checked
 from weirflow.errors import ConfigError
 
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+@checked
 class ManualClock:
     """Milliseconds since 1970, as long as nobody advances it the same.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from weirflow.arguments import Name, Positive, checked
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
 from weirflow.process import CoProcessRunner, ProcessRunner
@@ -38,6 +39,7 @@ class HarnessSnapshot:
     late: int
 
 
+@checked
 class Harness(ABC, Generic[_Runner]):
     """What the harnesses for one and for two inputs have in common.
 
@@ -90,7 +92,7 @@ class Harness(ABC, Generic[_Runner]):
         sides = {tag: rows.copy() for tag, rows in self.sides.items()}
         return HarnessSnapshot(checkpoints, self._parallelism, self.output.copy(), sides, self.late)
 
-    def restore(self, snapshot: HarnessSnapshot, *, parallelism: int | None = None) -> None:
+    def restore(self, snapshot: HarnessSnapshot, *, parallelism: Positive | None = None) -> None:
         """Go on from a snapshot with new instances of the function, as after a crash.
 
         Args:
@@ -121,6 +123,7 @@ class Harness(ABC, Generic[_Runner]):
         return rows
 
 
+@checked
 class ProcessHarness(Harness[ProcessRunner]):
     """A ``ProcessFunction`` under test: no JVM, no waiting, the same result every time.
 
@@ -132,7 +135,7 @@ class ProcessHarness(Harness[ProcessRunner]):
     """
 
     def __init__(
-        self, function: ProcessFunction, *, key: KeyOf, event_time: str | None = None, parallelism: int = 1
+        self, function: ProcessFunction, *, key: KeyOf, event_time: Name | None = None, parallelism: Positive = 1
     ) -> None:
         self._function, self._key, self._event_time = function, key, event_time
         super().__init__(parallelism)
@@ -158,6 +161,7 @@ class ProcessHarness(Harness[ProcessRunner]):
         )
 
 
+@checked
 class CoProcessHarness(Harness[CoProcessRunner]):
     """A ``CoProcessFunction`` under test; else like ``ProcessHarness``, with a pair for both inputs."""
 
@@ -166,8 +170,8 @@ class CoProcessHarness(Harness[CoProcessRunner]):
         function: CoProcessFunction,
         *,
         key: tuple[KeyOf, KeyOf],
-        event_time: tuple[str | None, str | None] = (None, None),
-        parallelism: int = 1,
+        event_time: tuple[Name | None, Name | None] = (None, None),
+        parallelism: Positive = 1,
     ) -> None:
         self._function, self._key, self._event_time = function, key, event_time
         super().__init__(parallelism)

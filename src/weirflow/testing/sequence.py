@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from weirflow.arguments import checked
 from weirflow.ivm.zset.ingest import read_table
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _FIRST_SECOND = 1_000_000_000
 
 
+@checked
 class SequenceSource:
     """A stream that has one batch for each call of ``add``, in that order, also after a restart of the query.
 

@@ -120,7 +120,7 @@ def test_an_unknown_scheme_names_the_known_ones(scheme, meant):
         ("s3://bucket", {"aws_bucket_name": "other"}, "contradict"),
         ("az://container", {"container_name": "other"}, "contradict"),
         ("s3://bucket", {"allow_http": "perhaps"}, "options for s3://bucket"),
-        ("s3://bucket", {"allow_http": True}, "must be a string"),
+        ("s3://bucket", {"allow_http": True}, "must be a str"),
         ("s3://bucket", {"endpoint": f"http://user:{SECRET}@host"}, "endpoint"),
         ("s3://bucket", {"read_timeout": "soon"}, "options for s3://bucket"),
     ],

@@ -43,5 +43,5 @@ def test_delays_grow_until_attempts_are_used_up():
 
 @pytest.mark.parametrize("wrong", [{"attempts": 0}, {"delay": -1}, {"factor": 0.5}, {"longest": -1}])
 def test_what_cannot_be_followed_is_refused(wrong):
-    with pytest.raises(ConfigError, match="cannot be followed"):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
         RestartPolicy(**wrong)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from weirflow.arguments import Count, Name, Place, checked
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkFailed, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.gauges import measure
@@ -62,14 +63,15 @@ class FlowCore:
 
     takes_frames = False
 
+    @checked
     def __init__(
         self,
-        name: str = "flow",
+        name: Name = "flow",
         *,
-        path: Path | str | None = None,
-        fsync: int = 1,
-        checkpoint_every: int = 10_000,
-        history: int = 1000,
+        path: Place | None = None,
+        fsync: Count = 1,
+        checkpoint_every: Count = 10_000,
+        history: Count = 1000,
         engine: Engine | None = None,
         registry: CollectorRegistry | None = None,
     ) -> None:
@@ -219,6 +221,7 @@ class FlowCore:
         Raises:
             DataError: one of them cannot be computed; nothing has changed.
         """
+        self._require_open()
         self._settle()
         if not self._state.is_filled:
             self._change(self._filled, None, self._state.keep_unfilled())

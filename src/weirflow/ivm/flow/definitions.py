@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Count, Name, Sql, checked
 from weirflow.errors import ConfigError, TickPending
 from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.program import Mode, View
@@ -25,16 +26,17 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.source import Lateness, Source
 
 
+@checked
 class Definitions(FlowCore):
     """What a flow is made of."""
 
     def register_source(
         self,
-        name: str,
+        name: Name,
         schema: Any,
         *,
         key: str | Sequence[str] | None = None,
-        dedup: bool | int = False,
+        dedup: bool | Count = False,
         lateness: Lateness | None = None,
     ) -> None:
         """Declare an input. Registering the same source again does nothing.
@@ -52,7 +54,7 @@ class Definitions(FlowCore):
             if not self._state.has_source(source):
                 self._define(lambda: self._state.add_source(source), source_entry(source))
 
-    def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+    def register_view(self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
         """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
 
         Registering the same view again does nothing.
@@ -71,7 +73,7 @@ class Definitions(FlowCore):
                 self._define(lambda: self._state.add_view(name, view), view_entry(name, view))
 
     def replace_view(
-        self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+        self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> EvolutionPlan:
         """Let a view compute something else, and rebuild the views that read it, as one epoch; see ``register_view``.
 
@@ -84,7 +86,7 @@ class Definitions(FlowCore):
                 return EvolutionPlan(kept=self.views)
             return self._rebuild(name, view)
 
-    def refresh_view(self, name: str) -> EvolutionPlan:
+    def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
 
         Watches get the difference: there is one where a view depends on more than the sources, as on a function.
@@ -95,7 +97,7 @@ class Definitions(FlowCore):
                 raise not_refreshed(name)
             return self._rebuild(name, view)
 
-    def force_diff_based(self, view: str | None = None) -> None:
+    def force_diff_based(self, view: Name | None = None) -> None:
         """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
 
         Its deltas stay the same. Should the rows differ from those that were maintained, watches get the difference,
@@ -117,7 +119,7 @@ class Definitions(FlowCore):
         self.register_view(function.__name__, function())
         return function
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: Name) -> None:
         """Remove a source or view that no view reads, with its state; its watches end."""
         with self._ticks, self._lock:
             self._require_open()
@@ -128,9 +130,11 @@ class Definitions(FlowCore):
             self._define(lambda: self._state.drop(name), DropRelation(name))
             self._outputs.close(lambda view: view.removesuffix(LATE) == name)
 
-    def source(self, name: str) -> Source:
+    def source(self, name: Name) -> Source:
         """How a source was declared; ``ConfigError`` if there is none of this name."""
-        return self._state.input(name).source
+        with self._lock:
+            self._require_open()
+            return self._state.input(name).source
 
     @property
     def sources(self) -> tuple[str, ...]:

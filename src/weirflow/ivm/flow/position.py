@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weirflow.arguments import Name, checked
 
+
+@checked
 @dataclass(frozen=True)
 class Position:
     """A place in a stream.
@@ -17,6 +20,6 @@ class Position:
         at: the batch or version.
     """
 
-    stream: str
+    stream: Name
     origin: str
     at: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import Count, Name, Positive, Sql, checked
 from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.core import FlowCore
 from weirflow.ivm.flow.describe import FlowInfo
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.delta import DeltaBatch
 
 
+@checked
 class Reading(FlowCore, Sinking):
     """What comes out: rows, deltas, and how it is done."""
 
-    def snapshot(self, view: str, *, epoch: int | None = None) -> pa.Table:
+    def snapshot(self, view: Name, *, epoch: Count | None = None) -> pa.Table:
         """All rows of a view or source, now or after an earlier epoch whose deltas are still kept."""
         with self._lock:
             self._ready()
@@ -42,7 +44,7 @@ class Reading(FlowCore, Sinking):
                 rows = consolidate(Batch.concat([rows, *undone]))
             return self._state.delta(view, rows).inserts()
 
-    def snapshots(self, names: Sequence[str]) -> tuple[int, dict[str, pa.Table]]:
+    def snapshots(self, names: Sequence[Name]) -> tuple[int, dict[str, pa.Table]]:
         """All rows of several views or sources, at the same epoch."""
         with self._lock:
             return self.epoch, {name: self.snapshot(name) for name in names}
@@ -54,7 +56,7 @@ class Reading(FlowCore, Sinking):
             relations = self._state.program.relations
             return tuple(name for name, relation in relations.items() if relation.store is not None)
 
-    def sql(self, query: str, *, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
+    def sql(self, query: Sql, *, tables: Mapping[Name, pa.Table] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed in this process.
 
         It may also read ``tables``, by their names, which go before those of sources and views.
@@ -63,7 +65,7 @@ class Reading(FlowCore, Sinking):
             self._ready()
             return run_query(self._state, query, tables or {})
 
-    def schema(self, name: str) -> pa.Schema:
+    def schema(self, name: Name) -> pa.Schema:
         """The columns of a source or view."""
         with self._lock:
             self._ready()
@@ -71,11 +73,11 @@ class Reading(FlowCore, Sinking):
 
     def watch_output(
         self,
-        view: str,
+        view: Name,
         *,
         snapshot: bool = False,
-        from_epoch: int | None = None,
-        capacity: int = 1024,
+        from_epoch: Count | None = None,
+        capacity: Positive = 1024,
         policy: OverflowPolicy | str = OverflowPolicy.FAIL,
     ) -> Watch:
         """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``; nothing is ever left out.
@@ -87,7 +89,7 @@ class Reading(FlowCore, Sinking):
             capacity: how many deltas may wait for the reader.
             policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
         """
-        require_watchable(snapshot=snapshot, from_epoch=from_epoch, capacity=capacity)
+        require_watchable(snapshot=snapshot, from_epoch=from_epoch)
         with self._lock:
             self._require_open()
             self._ready()
@@ -96,6 +98,7 @@ class Reading(FlowCore, Sinking):
             if snapshot:
                 first = [(self.epoch, self._state.rows(name))]
             elif from_epoch is not None:
+                require_past(from_epoch, self.epoch)
                 first = self._outputs.history.since(from_epoch, name)
             return self._outputs.watch(
                 name,
@@ -105,17 +108,19 @@ class Reading(FlowCore, Sinking):
                 policy=one_of(OverflowPolicy, policy, "No policy for full watches is called"),
             )
 
-    def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
+    def on_delta(self, view: Name, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with ``(epoch, delta)`` after each tick that changes the view, in the tick's thread.
 
         What it raises is logged; it cannot undo the tick.
         """
         with self._lock:
+            self._require_open()
             self._outputs.call(self._output(view), callback)
 
     def describe(self) -> FlowInfo:
         """Where the flow runs and is kept, and what it is made of."""
         with self._lock:
+            self._require_open()
             return FlowInfo(
                 name=self.name,
                 runs="in this process",
@@ -129,13 +134,13 @@ class Reading(FlowCore, Sinking):
         """The flow as a graph, for a notebook or as Mermaid and SVG text."""
         return FlowGraph(self.describe().relations)
 
-    def explain(self, view: str) -> str:
+    def explain(self, view: Name) -> str:
         """How a view is maintained: its mode and why, and the operators with the rows and bytes they keep."""
         with self._lock:
             self._ready()
             return explain_view(self._state.program, self._state.relation(view))
 
-    def explain_query(self, query: str, *, mode: Mode | str = Mode.AUTO) -> str:
+    def explain_query(self, query: Sql, *, mode: Mode | str = Mode.AUTO) -> str:
         """How a query would be maintained if it were a view; raises what ``register_view`` would."""
         with self._lock:
             self._ready()

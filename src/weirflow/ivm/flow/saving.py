@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import Count, Uri, checked
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ConfigError, FlowError
 from weirflow.ivm.durability.checkpoints import Checkpoints
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@checked
 class Saving(FlowCore):
     """Checkpoints, and going on from them."""
 
-    def checkpoint(self, uri: str | Path | None = None) -> str:
+    def checkpoint(self, uri: Uri | None = None) -> str:
         """Save the flow, writing only what the last checkpoint there lacks; returns the checkpoint's name.
 
         Args:
@@ -28,11 +30,11 @@ class Saving(FlowCore):
         """
         return self._checkpoint(uri, full=False)
 
-    def checkpoint_full(self, uri: str | Path) -> str:
+    def checkpoint_full(self, uri: Uri) -> str:
         """Save the flow whole, so that the checkpoint needs no file of earlier ones."""
         return self._checkpoint(uri, full=True)
 
-    def restore(self, uri: str | Path, *, epoch: int | None = None) -> EvolutionPlan:
+    def restore(self, uri: Uri, *, epoch: Count | None = None) -> EvolutionPlan:
         """Go on from a checkpoint: the newest, or that of an epoch.
 
         A flow without sources takes those of the checkpoint. One that has its own keeps the state of views that are

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import Name, Positive, Uri, checked
 from weirflow.errors import ConfigError
 from weirflow.ivm.flow.foreach_sink import ForeachTarget
 from weirflow.ivm.flow.parquet_sink import ParquetTarget
@@ -14,7 +15,6 @@ from weirflow.types import SinkMode
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from weirflow.checkpoint.storage import CheckpointStorage
     from weirflow.ivm.flow.sink import Sink, Target
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.delta import DeltaBatch
 
 
+@checked
 class Sinking(ABC):
     """How the deltas of a flow's views get elsewhere."""
 
@@ -30,14 +31,14 @@ class Sinking(ABC):
 
     def sink(
         self,
-        view: str,
-        to: str | Path | Callable[[int, DeltaBatch], object] | None = None,
+        view: Name,
+        to: Uri | Callable[[int, DeltaBatch], object] | None = None,
         *,
-        table: str | None = None,
+        table: Name | None = None,
         mode: str = SinkMode.CHANGELOG,
         key: str | Sequence[str] | None = None,
-        name: str | None = None,
-        every: int | str = 1,
+        name: Name | None = None,
+        every: Positive | str = 1,
         on_failure: str = "raise",
         resync: bool = False,
     ) -> Sink:

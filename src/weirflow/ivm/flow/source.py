@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.arguments import Name, NotEmpty, checked
 from weirflow.errors import ConfigError, DataError, did_you_mean
 from weirflow.ivm.durability.records import encode_rows
 from weirflow.ivm.flow.schema import read_schema, require_source_names
@@ -29,13 +31,18 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.arrangement import Arrangement
     from weirflow.ivm.kernel.frontier import Frontier
 
+NamedDeltas = Annotated[Mapping[Name, Any], NotEmpty()]
+"""Deltas, by the names of their sources."""
+
 LATE = ".late"
 """What the name of a source's side output of late rows ends with."""
 
 _LAST = 1
 _DAY = 86_400_000_000
+_FOREVER = 100 * 366 * _DAY
 
 
+@checked
 @dataclass(frozen=True)
 class Lateness:
     """How late rows may come: those older than the newest time seen minus ``delay`` go to the late side output.
@@ -47,9 +54,16 @@ class Lateness:
             view that is registered later does not see them any more. A source with a key always keeps its rows.
     """
 
-    column: str
-    delay: str
+    column: Name
+    delay: Name
     keep: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse a delay that is none."""
+        if not 0 <= duration_micros(self.delay, None) < _FOREVER:
+            raise ConfigError(
+                f"Lateness(): delay is {self.delay!r}; it must be a length of time.", hint="write it like '10 minutes'"
+            )
 
 
 @dataclass(frozen=True)
@@ -116,6 +130,15 @@ def declared(
     found = read_schema(schema)
     require_source_names(found, name)
     return Source(name, found, columns, int(dedup), lateness)
+
+
+def deltas_of(source: str | Mapping[str, Any], delta: Any) -> dict[str, Any]:
+    """What users give to ``tick``, by the names of the sources; ``ConfigError`` if the deltas are given twice."""
+    if not isinstance(source, Mapping):
+        return {source: delta}
+    if delta is not None:
+        raise ConfigError("delta is given beside deltas by source.", hint="give tick(source, delta), or one mapping")
+    return dict(source)
 
 
 @dataclass(frozen=True)

@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, Seconds, Token, checked
 from weirflow.errors import FlowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.core import FlowCore, Pending
 from weirflow.ivm.flow.persist import tick_entry
 from weirflow.ivm.flow.refusals import tick_pending
-from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.flow.source import LATE, NamedDeltas, deltas_of
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import Committed
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
     from weirflow.ivm.circuit.circuit import Marks
     from weirflow.ivm.flow.position import Position
+    from weirflow.ivm.zset.batch import Batch
 
 
+@checked
 class Ticking(FlowCore):
     """How deltas come in."""
 
     def tick(
         self,
-        source: str | Mapping[str, Any],
+        source: Name | NamedDeltas,
         delta: Any = None,
         *,
-        token: str | None = None,
-        timeout: float | None = None,
+        token: Token | None = None,
+        timeout: Seconds | None = None,
     ) -> StepSummary:
         """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
 
@@ -59,11 +61,11 @@ class Ticking(FlowCore):
 
     def feed(
         self,
-        source: str | Mapping[str, Any],
+        source: Name | NamedDeltas,
         delta: Any = None,
         *,
         position: Position,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
     ) -> StepSummary:
         """A tick from a stream that can bring its deltas again; the flow remembers where the stream is.
 
@@ -91,17 +93,20 @@ class Ticking(FlowCore):
             failpoint("feed.after_tick")
             return summary
 
-    def position(self, stream: str) -> Position | None:
+    def position(self, stream: Name) -> Position | None:
         """How far the flow has taken in what is attached under a name; None if nothing ever was."""
         with self._lock:
+            self._require_open()
             found = self._state.positions.get(stream)
             return found and found[0]
 
-    def load(self, source: str, data: Any, *, token: str | None = None, timeout: float | None = None) -> StepSummary:
+    def load(
+        self, source: Name, data: Any, *, token: Token | None = None, timeout: Seconds | None = None
+    ) -> StepSummary:
         """Insert (or upsert) a table of rows as one tick; made for millions of them."""
         return self.tick(source, data, token=token, timeout=timeout)
 
-    def retry(self, *, timeout: float | None = None) -> StepSummary:
+    def retry(self, *, timeout: Seconds | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""
         deadline = Deadline(timeout)
         with self._ticks:
@@ -123,10 +128,12 @@ class Ticking(FlowCore):
         """Whether a tick failed and waits for ``retry`` or ``discard``."""
         return self._pending is not None
 
-    def too_late(self, source: str, rows: pa.Table) -> int:
+    def too_late(self, source: Name, rows: pa.Table) -> int:
         """How many of these rows of a source, of its schema, would go to the late side output."""
         with self._lock:
-            return int(self._state.input(source).too_late(Batch.of_arrow(rows)).sum())
+            self._require_open()
+            reader = self._state.input(source)
+            return int(reader.too_late(reader.weighted(rows)).sum())
 
     def _tick(
         self,
@@ -138,7 +145,7 @@ class Ticking(FlowCore):
         deadline: Deadline,
     ) -> StepSummary:
         started = time.perf_counter()
-        deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
+        deltas = deltas_of(source, delta)
         with self._ticks:
             with self._lock:
                 self._require_open()

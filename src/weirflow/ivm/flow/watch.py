@@ -10,6 +10,7 @@ from collections import deque
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
+from weirflow.arguments import Seconds, checked
 from weirflow.errors import ConfigError, FlowError, WatchOverflow
 from weirflow.ivm.kernel.deadline import check
 
@@ -34,12 +35,10 @@ class OverflowPolicy(StrEnum):
 Item = tuple[int, "DeltaBatch"]
 
 
-def require_watchable(*, snapshot: bool, from_epoch: int | None, capacity: int) -> None:
+def require_watchable(*, snapshot: bool, from_epoch: int | None) -> None:
     """``ConfigError`` for options of a watch that do not go together."""
     if snapshot and from_epoch is not None:
         raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
-    if capacity < 1:
-        raise ConfigError("The capacity of a watch is at least 1.")
 
 
 class Watch:
@@ -66,7 +65,8 @@ class Watch:
     def __len__(self) -> int:
         return len(self._items)
 
-    def get(self, timeout: float | None = None) -> Item | None:
+    @checked
+    def get(self, timeout: Seconds | None = None) -> Item | None:
         """The next delta; None when the watch is closed, or nothing came within ``timeout`` seconds.
 
         Raises:

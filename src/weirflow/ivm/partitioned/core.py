@@ -6,9 +6,10 @@ import contextlib
 import logging
 import os
 import threading
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
-from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
+from weirflow.arguments import AtLeast, AtMost, Count, Name, checked
+from weirflow.errors import FlowError, HistoryGone, WeirflowError
 from weirflow.ivm.compiler.reads import in_order, tables
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
@@ -44,6 +45,10 @@ _log = logging.getLogger(__name__)
 _HISTORY_BYTES = 64 << 20
 
 
+Shards = Annotated[int, AtLeast(1), AtMost(10_000)]
+"""How many shards a flow may have: each is a task of every tick."""
+
+
 class _Telling(NamedTuple):
     """What tells everyone of a change; it may be repeated."""
 
@@ -61,18 +66,18 @@ class PartitionedCore:
 
     takes_frames = True
 
+    @checked
     def __init__(
         self,
         uri: str,
-        partitions: int,
+        partitions: Shards,
         executor: StageExecutor,
         *,
-        name: str = "flow",
+        name: Name = "flow",
         lease: Lease | None = None,
-        history: int = 1000,
+        history: Count = 1000,
         registry: CollectorRegistry | None = None,
     ) -> None:
-        require_shards(partitions)
         self.name = name
         self._owner = os.getpid()
         self._lock = threading.RLock()
@@ -191,7 +196,7 @@ class PartitionedCore:
             partly: a view that reads what is not there waits; otherwise it is an error.
             also: views that are registered with it, if nothing raises.
         """
-        self._settle()
+        self._require_open()
         views = {**self._views, **(also or {})}
         group = self._ready(views, partly=partly)
         if group.sources or group.views:
@@ -342,9 +347,3 @@ class PartitionedCore:
         self._require_open()
         if self._coordinator.pending is not None:
             raise tick_pending()
-
-
-def require_shards(count: int) -> None:
-    """``ConfigError`` unless a flow can have so many shards."""
-    if count < 1:
-        raise ConfigError(f"A flow cannot have {count} partitions.", hint="give it one or more")

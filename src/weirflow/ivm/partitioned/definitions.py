@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Count, Name, Sql, checked
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode, View, no_engine
 from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_readers
@@ -11,7 +12,7 @@ from weirflow.ivm.flow.evolution import EvolutionPlan
 from weirflow.ivm.flow.persist import view_entry
 from weirflow.ivm.flow.refusals import no_source, not_refreshed, require_free_name, require_unread, require_unsunk
 from weirflow.ivm.flow.source import declared
-from weirflow.ivm.partitioned.core import PartitionedCore, require_shards
+from weirflow.ivm.partitioned.core import PartitionedCore, Shards
 from weirflow.types import SourceSpread, one_of
 
 if TYPE_CHECKING:
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.source import Lateness, Source
 
 
+@checked
 class PartitionedDefinitions(PartitionedCore):
     """What a partitioned flow is made of."""
 
     def register_source(
         self,
-        name: str,
+        name: Name,
         schema: Any,
         *,
         key: str | Sequence[str] | None = None,
-        dedup: bool | int = False,
+        dedup: bool | Count = False,
         lateness: Lateness | None = None,
         spread: SourceSpread | str | None = None,
     ) -> None:
@@ -52,14 +54,14 @@ class PartitionedDefinitions(PartitionedCore):
                 self._spread.pop(name, None)
             self._sources[name] = source
 
-    def source(self, name: str) -> Source:
+    def source(self, name: Name) -> Source:
         """How a source was declared; ``ConfigError`` if there is none of this name."""
         found = self._known_sources().get(name)
         if found is None:
             raise no_source(name, self.views, self.sources)
         return found
 
-    def register_view(self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+    def register_view(self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
         """Declare a query over sources and other views; see ``IncrementalFlow.register_view``.
 
         A view that has no delta rule is recomputed by Spark and compared, shard by shard.
@@ -79,7 +81,7 @@ class PartitionedDefinitions(PartitionedCore):
                 self._views = views
 
     def replace_view(
-        self, name: str, sql: str, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+        self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> EvolutionPlan:
         """Let a view compute something else, and rebuild the views that read it, as one epoch.
 
@@ -93,7 +95,7 @@ class PartitionedDefinitions(PartitionedCore):
             require_unsunk(self._sinks.views & rebuilt)
             return self._rebuild(name, view, rebuilt)
 
-    def refresh_view(self, name: str) -> EvolutionPlan:
+    def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view, and what it reads and what reads it, afresh; see ``IncrementalFlow.refresh_view``."""
         with self._lock:
             view = self._view(name)
@@ -102,7 +104,7 @@ class PartitionedDefinitions(PartitionedCore):
             views = self._known_views()
             return self._rebuild(name, view, with_readers(name, views) | with_read(name, views))
 
-    def force_diff_based(self, view: str | None = None) -> None:
+    def force_diff_based(self, view: Name | None = None) -> None:
         """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
 
         Its deltas stay the same; see ``IncrementalFlow.force_diff_based``.
@@ -126,7 +128,7 @@ class PartitionedDefinitions(PartitionedCore):
         self.register_view(function.__name__, function())
         return function
 
-    def drop(self, name: str) -> None:
+    def drop(self, name: Name) -> None:
         """Remove a source or view that no view reads, with its state; its watches end."""
         with self._lock:
             self._require_settled()
@@ -155,7 +157,7 @@ class PartitionedDefinitions(PartitionedCore):
         kept = tuple(one for one in self.views if one not in rebuilt)
         return EvolutionPlan(kept=kept, rebuilt=tuple(order))
 
-    def rescale(self, partitions: int, *, spread: Mapping[str, SourceSpread | str] | None = None) -> None:
+    def rescale(self, partitions: Shards, *, spread: Mapping[Name, SourceSpread | str] | None = None) -> None:
         """Spread the flow over another number of shards, at the epoch it is at; results stay the same.
 
         All views are filled anew from the rows of the sources.
@@ -167,7 +169,6 @@ class PartitionedDefinitions(PartitionedCore):
         Raises:
             ConfigError: a source does not keep its rows, or there is none of a name.
         """
-        require_shards(partitions)
         with self._lock:
             self._require_settled()
             self._define()

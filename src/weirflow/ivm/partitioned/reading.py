@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from weirflow.arguments import Count, Name, Positive, Sql, checked
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.reads import in_order
 from weirflow.ivm.compiler.reads import tables as read_tables
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.watch import Watch
 
 
+@checked
 class PartitionedReading(PartitionedCore, Sinking):
     """What comes out: rows, deltas, and how it is done."""
 
-    def snapshot(self, view: str, *, epoch: int | None = None) -> pa.Table:
+    def snapshot(self, view: Name, *, epoch: Count | None = None) -> pa.Table:
         """All rows of a view or source, here; ``stream`` brings them shard by shard.
 
         With ``epoch``, those a view had after an earlier tick whose deltas are still kept.
@@ -53,12 +55,12 @@ class PartitionedReading(PartitionedCore, Sinking):
             undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, view)]
             return self._delta(view, consolidate(Batch.concat([rows.batch, *undone]))).inserts()
 
-    def snapshots(self, names: Sequence[str]) -> tuple[int, dict[str, pa.Table]]:
+    def snapshots(self, names: Sequence[Name]) -> tuple[int, dict[str, pa.Table]]:
         """All rows of several views or sources, here, at the same epoch."""
         with self._lock:
             return self.epoch, {name: self.snapshot(name) for name in names}
 
-    def stream(self, view: str) -> pa.RecordBatchReader:
+    def stream(self, view: Name) -> pa.RecordBatchReader:
         """All rows of a view or source as they are now, in batches, shard by shard."""
         with self._lock:
             self._define()
@@ -81,7 +83,7 @@ class PartitionedReading(PartitionedCore, Sinking):
             filled = [name for name in (*self.sources, *self.views) if name in spread.relations]
             return tuple(name for name in filled if spread.store(name) is not None)
 
-    def sql(self, query: str, *, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
+    def sql(self, query: Sql, *, tables: Mapping[Name, pa.Table] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed by Spark.
 
         It may also read ``tables``, by their names, which go before those of sources and views.
@@ -102,7 +104,7 @@ class PartitionedReading(PartitionedCore, Sinking):
             with self._lock:
                 self._coordinator.unpin(number)
 
-    def schema(self, name: str) -> pa.Schema:
+    def schema(self, name: Name) -> pa.Schema:
         """The columns of a source or view."""
         with self._lock:
             self._define()
@@ -110,15 +112,15 @@ class PartitionedReading(PartitionedCore, Sinking):
 
     def watch_output(
         self,
-        view: str,
+        view: Name,
         *,
         snapshot: bool = False,
-        from_epoch: int | None = None,
-        capacity: int = 1024,
+        from_epoch: Count | None = None,
+        capacity: Positive = 1024,
         policy: OverflowPolicy | str = OverflowPolicy.FAIL,
     ) -> Watch:
         """The deltas of a view from now on; see ``IncrementalFlow.watch_output``."""
-        require_watchable(snapshot=snapshot, from_epoch=from_epoch, capacity=capacity)
+        require_watchable(snapshot=snapshot, from_epoch=from_epoch)
         with self._lock:
             self._require_open()
             self._define()
@@ -130,6 +132,7 @@ class PartitionedReading(PartitionedCore, Sinking):
                     raise not_kept(view)
                 first = [(self.epoch, rows.batch)]
             elif from_epoch is not None:
+                require_past(from_epoch, self.epoch)
                 first = self._outputs.history.since(from_epoch, view)
             return self._outputs.watch(
                 view,
@@ -139,7 +142,7 @@ class PartitionedReading(PartitionedCore, Sinking):
                 policy=one_of(OverflowPolicy, policy, "No policy for full watches is called"),
             )
 
-    def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
+    def on_delta(self, view: Name, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with ``(epoch, delta)`` after each tick that changes a view, in the tick's thread.
 
         What it raises is logged; it cannot undo the tick.
@@ -179,7 +182,7 @@ class PartitionedReading(PartitionedCore, Sinking):
         """What the flow has done and holds, shard by shard, in Prometheus' text format."""
         return self._metrics.text()
 
-    def explain(self, view: str | None = None) -> str:
+    def explain(self, view: Name | None = None) -> str:
         """The stages: their operators, how rows are partitioned, and what the last job did where.
 
         Of one view or source, just the operators that it rests on.

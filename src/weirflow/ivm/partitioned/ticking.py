@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, Seconds, Token, checked
 from weirflow.errors import ConfigError, DataError, FlowError
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.refusals import no_source, other_stream, require_token
-from weirflow.ivm.flow.source import LATE, digest_of
+from weirflow.ivm.flow.source import LATE, NamedDeltas, deltas_of, digest_of
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.partitioned.core import PartitionedCore
 from weirflow.ivm.partitioned.moving import SplitRows, decode_moved, reader, split
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from weirflow.ivm.partitioned.jobs import Deltas
     from weirflow.ivm.partitioned.ledger import Ticked
 
@@ -25,16 +27,17 @@ _log = logging.getLogger(__name__)
 _INLINE = 1 << 20
 
 
+@checked
 class PartitionedTicking(PartitionedCore):
     """How deltas come in."""
 
     def tick(
         self,
-        source: str | Mapping[str, Any],
+        source: Name | NamedDeltas,
         delta: Any = None,
         *,
-        token: str | None = None,
-        timeout: float | None = None,
+        token: Token | None = None,
+        timeout: Seconds | None = None,
     ) -> StepSummary:
         """Apply a delta to a source, or to several at once, and bring every view to the new epoch.
 
@@ -53,17 +56,19 @@ class PartitionedTicking(PartitionedCore):
         """
         return self._tick(source, delta, token=token, deadline=Deadline(timeout))
 
-    def load(self, source: str, data: Any, *, token: str | None = None, timeout: float | None = None) -> StepSummary:
+    def load(
+        self, source: Name, data: Any, *, token: Token | None = None, timeout: Seconds | None = None
+    ) -> StepSummary:
         """Insert (or upsert) a table of rows as one tick; made for millions of them."""
         return self.tick(source, data, token=token, timeout=timeout)
 
     def feed(
         self,
-        source: str | Mapping[str, Any],
+        source: Name | NamedDeltas,
         delta: Any = None,
         *,
         position: Position,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
     ) -> StepSummary:
         """A tick from a stream that can bring its deltas again; see ``IncrementalFlow.feed``."""
         deadline = Deadline(timeout)
@@ -83,13 +88,13 @@ class PartitionedTicking(PartitionedCore):
                     self.discard()
                 raise
 
-    def position(self, stream: str) -> Position | None:
+    def position(self, stream: Name) -> Position | None:
         """How far the flow has taken in what is attached under a name; None if nothing ever was."""
         self._settle_if_needed()
         found = self._coordinator.commit.positions.get(stream)
         return None if found is None else Position(stream, found[0], found[1])
 
-    def retry(self, *, timeout: float | None = None) -> StepSummary:
+    def retry(self, *, timeout: Seconds | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""
         deadline = Deadline(timeout)
         with self._lock:
@@ -123,7 +128,7 @@ class PartitionedTicking(PartitionedCore):
         deadline: Deadline,
     ) -> StepSummary:
         started = time.perf_counter()
-        deltas = dict(source) if isinstance(source, Mapping) else {source: delta}
+        deltas = deltas_of(source, delta)
         with self._lock:
             self._require_settled()
             if token is not None:

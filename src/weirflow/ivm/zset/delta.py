@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from weirflow.arguments import Name, checked
 from weirflow.errors import ConfigError, DataError
 from weirflow.ivm.zset import render
 from weirflow.ivm.zset.batch import Batch
@@ -49,6 +50,7 @@ class DeltaBatch:
     __slots__ = ("_data",)
     __hash__ = None  # type: ignore[assignment]  # equality is that of multisets, too dear for a hash
 
+    @checked
     def __init__(self, data: pa.RecordBatch) -> None:
         last = data.schema.field(data.num_columns - 1) if data.num_columns else None
         if last is None or not last.equals(_WEIGHT_FIELD):
@@ -58,6 +60,7 @@ class DeltaBatch:
         self._data = data
 
     @classmethod
+    @checked
     def from_inserts(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
         """Every row of ``data`` inserted once.
 
@@ -72,6 +75,7 @@ class DeltaBatch:
         return cls._uniform(data, schema, 1)
 
     @classmethod
+    @checked
     def from_deletes(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
         """Every row of ``data`` retracted once; otherwise as ``from_inserts``.
 
@@ -80,6 +84,7 @@ class DeltaBatch:
         return cls._uniform(data, schema, -1)
 
     @classmethod
+    @checked
     def from_updates(cls, old: Any, new: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
         """The rows ``old`` replaced by the rows ``new``; their numbers need not be equal.
 
@@ -92,6 +97,7 @@ class DeltaBatch:
         return cls.of_batch(columns, retracted) + cls.from_inserts(new, schema=columns)
 
     @classmethod
+    @checked
     def from_weighted(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
         """Rows with their weights in an integer column ``_weight``, at any place; ``schema`` is without it.
 
@@ -110,7 +116,8 @@ class DeltaBatch:
         return cls.of_batch(table.schema, batch.filter(weights != 0))
 
     @classmethod
-    def from_changes(cls, data: Any, *, op: str = "op", schema: pa.Schema | None = None) -> DeltaBatch:
+    @checked
+    def from_changes(cls, data: Any, *, op: Name = "op", schema: pa.Schema | None = None) -> DeltaBatch:
         """Rows with the kind of their change in the column ``op``; ``schema`` is without it.
 
         Known kinds, in any case: insert, +I, I, c, r, update_postimage and +U insert a row; delete, -D, D,
@@ -187,6 +194,7 @@ class DeltaBatch:
             raise DataError("The weight -2^63 has no opposite in 64 bits.", hint="no table holds a row that often")
         return self.of_batch(self.schema, self.batch.negate())
 
+    @checked
     def add(self, other: DeltaBatch) -> DeltaBatch:
         """Both changes, one after the other; rows are not consolidated."""
         _require_same_columns(self.schema, other.schema)
@@ -198,12 +206,13 @@ class DeltaBatch:
     def __neg__(self) -> DeltaBatch:
         return self.negate()
 
-    def filter(self, condition: pc.Expression | pa.BooleanArray | Sequence[bool]) -> DeltaBatch:
+    @checked
+    def filter(self, condition: pc.Expression | pa.Array | Sequence[Any] | np.ndarray) -> DeltaBatch:
         """The rows for which a ``pyarrow.compute`` expression, or a mask as long as the batch, is true and not NULL."""
         mask = condition
-        if not isinstance(condition, pc.Expression) and not isinstance(condition, pa.Array):
-            mask = pa.array(condition, pa.bool_())
         try:
+            if not isinstance(condition, pc.Expression) and not isinstance(condition, pa.Array):
+                mask = pa.array(condition, pa.bool_())
             return DeltaBatch(self._data.filter(mask))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise ConfigError(

@@ -6,13 +6,13 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from weirflow.arguments import Name, Seconds, Uri, checked
 from weirflow.errors import EndpointUnreachable, SessionError, StreamNotFound, UnsupportedError
 from weirflow.streaming.detached.record import killed
 from weirflow.streaming.detached.wire import JobGone, NoAnswer, Question, ask
 from weirflow.streaming.shown import as_html, as_text
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
     from pathlib import Path
 
@@ -108,7 +108,8 @@ class DetachedQuery:
         """What has ended it, or has it restart now; the job's log has the original. None if all is well."""
         return self._ask("exception", lambda end: end.error)
 
-    def await_termination(self, timeout: float | None = None) -> bool:
+    @checked
+    def await_termination(self, timeout: Seconds | None = None) -> bool:
         """Wait until it has ended, or ``timeout`` seconds; says whether it has. Raises what ended it."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -122,7 +123,8 @@ class DetachedQuery:
         """Wait until all rows that the sources had when this was called are written. Raises what ends the query."""
         self._ask("process_all_available", _ended_well, patience=None)
 
-    def stop(self, within: float = _STOP_SECONDS) -> None:
+    @checked
+    def stop(self, within: Seconds = _STOP_SECONDS) -> None:
         """End it after the batch that is under way, for which it waits ``within`` seconds at most.
 
         Returns when it has ended, and if it was its job's last query, when the process has. What had ended it
@@ -142,7 +144,8 @@ class DetachedQuery:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def savepoint(self, name: str, to: str | os.PathLike[str] | None = None) -> QuerySavepoint:
+    @checked
+    def savepoint(self, name: Name, to: Uri | None = None) -> QuerySavepoint:
         """Save state and positions of the last batch that is committed, under a name; the query runs on.
 
         Args:

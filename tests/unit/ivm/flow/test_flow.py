@@ -13,7 +13,6 @@ from weirflow.errors import (
     FlowError,
     HistoryGone,
     SqlSyntaxError,
-    TableNotFound,
     TickPending,
     WatchOverflow,
 )

@@ -350,7 +350,7 @@ def test_a_durable_flow_remembers_how_far_a_function_is(tmp_path):
         ({"view": "orders"}, "is a source"),
         ({"view": "late.late"}, "late rows"),
         ({"view": "epochs"}, "_epoch"),
-        ({"every": 0}, "every 0"),
+        ({"every": 0}, "every is 0"),
         ({"on_failure": "ignore"}, "ignore"),
         ({"mode": "upsert", "key": "customer"}, "Session"),
     ],

@@ -1,0 +1,50 @@
+"""Arguments of public calls: signatures state what may be given, and ``checked`` holds callers to it.
+
+The rule is the annotation: ``history: Count = 1000`` is an int, at least 0. What is given is looked at before the call
+has done anything, and whatever is wrong is a ``ConfigError`` that names the argument. Names and numbers of arguments
+stay Python's own business, with its ``TypeError``.
+"""
+
+from weirflow.arguments.checked import checked, require, rules_of
+from weirflow.arguments.forms import (
+    AnySize,
+    AtLeast,
+    AtMost,
+    Count,
+    Hint,
+    Lifetime,
+    Location,
+    MoreThan,
+    Name,
+    NotEmpty,
+    Place,
+    Positive,
+    Seconds,
+    Secret,
+    Sql,
+    Token,
+    Uri,
+)
+
+__all__ = [
+    "AnySize",
+    "AtLeast",
+    "AtMost",
+    "Count",
+    "Hint",
+    "Lifetime",
+    "Location",
+    "MoreThan",
+    "Name",
+    "NotEmpty",
+    "Place",
+    "Positive",
+    "Seconds",
+    "Secret",
+    "Sql",
+    "Token",
+    "Uri",
+    "checked",
+    "require",
+    "rules_of",
+]

@@ -1,0 +1,186 @@
+"""``checked``: a function or class whose arguments are looked at before it is called."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import reprlib
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+from weirflow.arguments.hints import parameter_types
+from weirflow.arguments.rules import Rule, Unfit, rule
+from weirflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Checked = TypeVar("Checked", bound="Callable[..., Any]")
+
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 60
+_SHOWN.maxlong = 25
+
+
+def checked(thing: Checked) -> Checked:
+    """Look at the arguments of a function before each call; of a class, at those of its constructor and public methods.
+
+    Each argument must be what its annotation says, forms in ``Annotated`` included; otherwise the call raises
+    ``ConfigError`` and has done nothing. A bool is no int; an integer of NumPy is passed on as an int, whatever has a
+    path as a ``Path``. Defaults are not looked at. Methods that a class inherits are as they are.
+
+    >>> @checked
+    ... def forget(history: Annotated[int, AtLeast(0)]) -> None: ...
+    >>> forget(-1)
+    Traceback (most recent call last):
+    weirflow.errors.ConfigError: [CONFIG_INVALID] forget(): history is -1; it must be at least 0.
+    """
+    if inspect.isclass(thing):
+        for name, member in list(vars(thing).items()):
+            if not name.startswith("_") or name == "__init__":
+                _check_member(thing, name, member)
+        return thing
+    return cast("Checked", _checked_function(thing))
+
+
+def rules_of(function: Callable[..., Any]) -> Rules | None:
+    """What a function lets through; None if it is not checked."""
+    read: Callable[[], Rules] | None = getattr(function, "__argument_rules__", None)
+    return None if read is None else read()
+
+
+def require(annotation: Any, value: Any) -> Any:
+    """What is passed on for a value that an annotation lets through; ``ValueError`` says what another must be."""
+    known = rule(annotation)
+    try:
+        return value if known is None else known.settle(value)
+    except Unfit as unfit:
+        raise ValueError(f"it must be {unfit.wanted}") from None
+
+
+class Rules:
+    """The rules of a function's parameters.
+
+    Attributes:
+        function: the function.
+        positional: for each parameter that can be given by position, its name and rule.
+        rest: the name and rule of further positional arguments.
+        named: by its name, the rule of a parameter.
+        others: the rule of other named arguments.
+        unknown: parameters whose annotation cannot be read here; anything may be given for them.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        found, self.unknown = parameter_types(function)
+        rules = {name: rule(kind) for name, kind in found.items()}
+        self.positional: list[tuple[str, Rule | None]] = []
+        self.rest: tuple[str, Rule] | None = None
+        self.named: dict[str, Rule] = {}
+        self.others: Rule | None = None
+        for name, parameter in inspect.signature(function).parameters.items():
+            known = rules.get(name)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                self.rest = None if known is None else (name, known)
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                self.others = known
+            else:
+                if parameter.kind is not parameter.KEYWORD_ONLY:
+                    self.positional.append((name, known))
+                if known is not None and parameter.kind is not parameter.POSITIONAL_ONLY:
+                    self.named[name] = known
+
+    def settle(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The positional arguments to pass on; those in ``kwargs`` are settled in place."""
+        changed: list[Any] | None = None
+        index = 0
+        for (name, known), value in zip(self.positional, args, strict=False):
+            if known is not None:
+                try:
+                    settled = known.settle(value)
+                except Unfit as unfit:
+                    self._refuse(name, known, unfit, args)
+                if settled is not value:
+                    changed = changed or list(args)
+                    changed[index] = settled
+            index += 1
+        if self.rest is not None and index < len(args):
+            name, known = self.rest
+            for further in args[index:]:
+                self._settled(name, known, further, args)
+        for name, value in kwargs.items():
+            known = self.named.get(name, self.others)
+            if known is not None:
+                try:
+                    kwargs[name] = known.settle(value)
+                except Unfit as unfit:
+                    self._refuse(name, known, unfit, args)
+        return args if changed is None else tuple(changed)
+
+    def _settled(self, name: str, known: Rule, value: Any, args: tuple[Any, ...]) -> Any:
+        try:
+            return known.settle(value)
+        except Unfit as unfit:
+            self._refuse(name, known, unfit, args)
+
+    def _refuse(self, name: str, known: Rule, unfit: Unfit, args: tuple[Any, ...]) -> NoReturn:
+        given = _said(unfit, secret=known.secret)
+        message = f"{self._called(args)}: {name}{unfit.where} is {given}; it must be {unfit.wanted}."
+        raise ConfigError(message, hint=known.hint) from None
+
+    def _called(self, args: tuple[Any, ...]) -> str:
+        """How the user calls the function: methods by the object's own class, whichever class defines them."""
+        own = self.function.__name__
+        method = bool(self.positional) and self.positional[0][0] in ("self", "cls") and bool(args)
+        if not method:
+            return f"{own}()"
+        owner = args[0] if issubclass(type(args[0]), type) else type(args[0])
+        return f"{owner.__name__}()" if own == "__init__" else f"{owner.__name__}.{own}()"
+
+
+def _said(unfit: Unfit, *, secret: bool) -> str:
+    value = unfit.value
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if inspect.isroutine(value):
+        return f"the function {value.__name__}"
+    kind = _a(type(value).__name__)
+    if secret:
+        return kind if not unfit.of_type else "not usable"
+    try:
+        shown = _SHOWN.repr(value)
+    except Exception:  # noqa: BLE001 - whatever a repr raises, the error is about the argument
+        shown = ""
+    if unfit.of_type and shown:
+        return shown
+    return f"{kind} ({shown})" if shown else kind
+
+
+def _a(kind: str) -> str:
+    return kind if kind == "bytes" else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+
+
+def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    rules: Rules | None = None
+
+    def read() -> Rules:
+        nonlocal rules
+        if rules is None:
+            rules = Rules(function)
+        return rules
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*(rules or read()).settle(args, kwargs), **kwargs)
+
+    call.__argument_rules__ = read  # type: ignore[attr-defined]  # how rules_of finds them
+    return call
+
+
+def _check_member(owner: type, name: str, member: Any) -> None:
+    if isinstance(member, classmethod | staticmethod):
+        if not hasattr(member.__func__, "__argument_rules__"):
+            setattr(owner, name, type(member)(_checked_function(member.__func__)))
+    elif inspect.isfunction(member) and not hasattr(member, "__argument_rules__"):
+        setattr(owner, name, _checked_function(member))

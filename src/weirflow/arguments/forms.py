@@ -1,0 +1,144 @@
+"""What a signature can say about an argument besides its type, and the forms that many signatures share."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+_LONGEST_NAME = 255
+_LONGEST_PLACE = 4096
+_LONGEST_WAIT = 10**9
+
+
+class Form(Protocol):
+    """What a value must be besides being of its type; stands in ``Annotated``."""
+
+    def lacks(self, value: Any) -> str | None:
+        """What the value must be and is not; None if it is."""
+        ...
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Not less than a bound."""
+
+    bound: Any
+
+    def lacks(self, value: Any) -> str | None:
+        """See ``Form``."""
+        return None if value >= self.bound else f"at least {self.bound}"
+
+
+@dataclass(frozen=True)
+class MoreThan:
+    """Greater than a bound."""
+
+    bound: Any
+
+    def lacks(self, value: Any) -> str | None:
+        """See ``Form``."""
+        return None if value > self.bound else f"more than {self.bound}"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """Not greater than a bound."""
+
+    bound: Any
+
+    def lacks(self, value: Any) -> str | None:
+        """See ``Form``."""
+        return None if value <= self.bound else f"at most {self.bound}"
+
+
+@dataclass(frozen=True)
+class NotEmpty:
+    """Holds something: text other than blanks, or at least one element."""
+
+    def lacks(self, value: Any) -> str | None:
+        """See ``Form``."""
+        held = value.strip() if isinstance(value, str) else value
+        return None if len(held) else "something that is not empty"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text of some length, without NUL, which neither files nor Spark could hold."""
+
+    what: str
+    longest: int
+
+    def lacks(self, value: str) -> str | None:
+        """See ``Form``."""
+        if value.isidentifier() and len(value) <= self.longest:  # most are
+            return None
+        if not value or value.isspace():
+            return f"{self.what} that is not empty"
+        if len(value) > self.longest:
+            return f"{self.what} of at most {self.longest} characters"
+        return f"{self.what} without NUL characters" if "\0" in value else None
+
+
+@dataclass(frozen=True)
+class Location:
+    """A path or URI."""
+
+    def lacks(self, value: str | os.PathLike[str]) -> str | None:
+        """See ``Form``."""
+        text = os.fspath(value)
+        if not text or text.isspace():
+            return "a path that is not empty"
+        if len(text) > _LONGEST_PLACE:
+            return f"a path of at most {_LONGEST_PLACE} characters"
+        return "a path without NUL characters" if "\0" in text else None
+
+
+@dataclass(frozen=True)
+class Secret:
+    """Never shown, not even when it is wrong."""
+
+    def lacks(self, _: Any) -> None:
+        """See ``Form``."""
+        return
+
+
+@dataclass(frozen=True)
+class AnySize:
+    """An int that need not fit in 64 bits."""
+
+    def lacks(self, _: Any) -> None:
+        """See ``Form``."""
+        return
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What to do about a value that is wrong, where what it must be does not say it."""
+
+    text: str
+
+    def lacks(self, _: Any) -> None:
+        """See ``Form``."""
+        return
+
+
+Count = Annotated[int, AtLeast(0)]
+"""How many; 0 is a number too."""
+Positive = Annotated[int, AtLeast(1)]
+"""How many, and not none."""
+Seconds = Annotated[float, AtLeast(0), AtMost(_LONGEST_WAIT)]
+"""A stretch of time to wait or to hold something, in seconds."""
+Lifetime = Annotated[float, MoreThan(0), AtMost(_LONGEST_WAIT)]
+"""For how many seconds something holds, and not for none."""
+Name = Annotated[str, Text("a name", _LONGEST_NAME)]
+"""What a user calls something, or a column."""
+Token = Annotated[str, Text("a token", 256), Hint("use a hash of what names the tick")]
+"""What names a tick."""
+Sql = Annotated[str, NotEmpty()]
+"""Text of a query."""
+Place = Annotated[str | os.PathLike[str], Location()]
+"""A path, or the URI of a store."""
+Uri = Annotated[str | Path, Location(), Secret()]
+"""A path or the URI of a store; it may hold a password, so errors do not show it."""

@@ -1,0 +1,483 @@
+"""Objects to call, valid arguments for every public call that needs no Spark, and what unusual values mean."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from support.bad_arguments import ANYTHING, Situation
+
+from weirflow import DeltaBatch, IncrementalFlow
+from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.savepoints import Savepoints
+from weirflow.ivm.flow.position import Position
+from weirflow.ivm.partitioned.executor import InThisProcess
+from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.metadata import open_metadata
+from weirflow.process import CoProcessFunction, CoProcessRunner, ProcessFunction, ProcessRunner
+from weirflow.state import (
+    Aggregate,
+    InMemoryStateBackend,
+    KeyedStateStore,
+    KeyGroupRange,
+    Migrations,
+    StateDescriptor,
+)
+from weirflow.state.migrations import Step
+from weirflow.streaming.restart import RestartPolicy
+from weirflow.streaming.trigger import TriggerKind
+from weirflow.testing import CoProcessHarness, ManualClock, ProcessHarness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+ON_SPARK = frozenset(
+    {
+        *("Attachment", "DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "Operation"),
+        *("Operations", "PartitionedIncrementalFlow", "ProcessedStream", "QuerySavepoints", "SequenceSource"),
+        *("Session", "SessionFlow", "StreamingDataFrame", "StreamingQuery", "StreamingQueryManager"),
+        *("Submitted", "TableFeed", "WindowedStream"),
+    }
+)
+"""Classes that need a Session; test_bad_arguments_on_spark.py has them."""
+
+ORDERS = "id BIGINT, amount BIGINT"
+TOTALS = "SELECT COUNT(*) AS n, SUM(amount) AS total FROM orders"
+ALL = KeyGroupRange(0, 128)
+COUNT = Aggregate(lambda: 0, lambda count, _: count + 1, lambda count: count)
+
+
+def new_flow() -> IncrementalFlow:
+    flow = IncrementalFlow("shop")
+    flow.register_source("orders", ORDERS)
+    flow.register_view("totals", TOTALS)
+    flow.tick("orders", [{"id": 1, "amount": 5}])
+    return flow
+
+
+def new_flow_in_shards() -> PartitionedFlow:
+    flow = PartitionedFlow(f"memory://{uuid.uuid4().hex}", 2, InThisProcess())
+    flow.register_source("orders", ORDERS)
+    flow.register_view("totals", TOTALS)
+    flow.tick("orders", [{"id": 1, "amount": 5}])
+    return flow
+
+
+def require_rows(flow: IncrementalFlow | PartitionedFlow) -> None:
+    assert (flow.sources, flow.views, flow.pending) == (("orders",), ("totals",), False)
+    assert flow.snapshot("totals").to_pylist() == [{"n": 1, "total": 5}]
+    flow.tick("orders", [{"id": 2, "amount": 7}])
+    assert flow.snapshot("totals").to_pylist() == [{"n": 2, "total": 12}]
+
+
+def new_watch():
+    flow = new_flow()
+    watch = flow.watch_output("totals")
+    flow.tick("orders", [{"id": 2, "amount": 7}])
+    return watch
+
+
+def require_delta(watch) -> None:
+    assert watch.get(0)[1].inserts().to_pylist() == [{"n": 2, "total": 12}]
+
+
+class Counting(ProcessFunction):
+    output = "word STRING, n BIGINT"
+
+    def open(self, ctx):
+        self.n = ctx.value(StateDescriptor("n", str, int))
+
+    def on_element(self, ctx, key, _row):
+        self.n.set(self.n.get(0) + 1)
+        ctx.emit({"word": key, "n": self.n.get()})
+
+
+class Pairing(CoProcessFunction):
+    output = "word STRING"
+
+    def on_left(self, ctx, key, _row):
+        ctx.emit({"word": key})
+
+    def on_right(self, ctx, key, row):
+        pass
+
+
+WORDS = [{"word": "a"}]
+
+
+def require_counting(runner) -> None:
+    assert [row["n"] for _ in range(2) for row in runner.run(WORDS).rows.to_pylist()] == [1, 2]
+
+
+def require_pairing(runner) -> None:
+    assert runner.run(WORDS, []).rows.to_pylist() == WORDS
+
+
+def new_store() -> KeyedStateStore:
+    store = KeyedStateStore(InMemoryStateBackend(), "op")
+    store.value(StateDescriptor("known", str, int))
+    store.set_key("ann")
+    return store
+
+
+def require_store(store) -> None:
+    seen = store.value(StateDescriptor("after", str, int))
+    store.set_key("bob")
+    seen.set(3)
+    store.flush()
+    assert seen.get() == 3
+
+
+def slot(kind: str, value: object, *more: object) -> Callable[[], object]:
+    return lambda: getattr(new_store(), kind)(StateDescriptor("slot", str, value), *more)
+
+
+def require_slot(write: str, *values: object, read: object) -> Callable[[object], None]:
+    def require(state) -> None:
+        getattr(state, write)(*values)
+        got = state.get(*values[:-1])
+        assert got == read
+
+    return require
+
+
+def new_timers():
+    timers = new_store().timers(StateDescriptor("timers", str, None))
+    timers.add(5)
+    return timers
+
+
+def require_timers(timers) -> None:
+    assert (timers.first(), [at for at, _ in timers.until(6)]) == (5, [5])
+
+
+def new_checkpoints() -> KeyedStateCheckpoints:
+    checkpoints = KeyedStateCheckpoints(open_checkpoint_storage("memory://"))
+    checkpoints.save({ALL: InMemoryStateBackend()}, epoch=1)
+    return checkpoints
+
+
+def require_checkpoints(checkpoints) -> None:
+    assert checkpoints.find().epoch == 1
+
+
+def new_savepoints() -> Savepoints:
+    savepoints = Savepoints(open_checkpoint_storage("memory://"))
+    savepoints.create("first", {ALL: InMemoryStateBackend()})
+    return savepoints
+
+
+def require_savepoints(savepoints) -> None:
+    assert [one.name for one in savepoints.list()] == ["first"]
+
+
+def new_storage(uri: object):
+    storage = open_checkpoint_storage(uri)
+    storage.put("there", b"12345")
+    return storage
+
+
+def require_storage(storage) -> None:
+    assert storage.get("there") == b"12345"
+    assert [info.name for info in storage.list()] == ["there"]
+
+
+def new_documents():
+    documents = open_metadata("memory://").documents
+    documents.put("there", {"a": 1}, expected_version=0)
+    return documents
+
+
+def require_documents(documents) -> None:
+    assert [(one.name, one.version, one.value) for one in documents.list()] == [("there", 1, {"a": 1})]
+
+
+def require_lease(metadata) -> None:
+    assert metadata.alive_nodes() == ()
+    with metadata.acquire("after", "me", 10) as lease:
+        assert lease.valid
+
+
+def harness() -> ProcessHarness:
+    return ProcessHarness(Counting(), key="word")
+
+
+def require_harness(one) -> None:
+    assert one.push(*WORDS) == [{"word": "a", "n": 1}]
+
+
+def new_delta() -> DeltaBatch:
+    return DeltaBatch.from_inserts([{"id": 1}, {"id": 2}])
+
+
+def require_delta_batch(delta) -> None:
+    assert delta == DeltaBatch.from_inserts([{"id": 2}, {"id": 1}])
+
+
+SITUATIONS = {
+    "IncrementalFlow": Situation(new_flow, require_rows),
+    "PartitionedFlow": Situation(new_flow_in_shards, require_rows),
+    "Watch": Situation(new_watch, require_delta),
+    "DeltaBatch": Situation(new_delta, require_delta_batch),
+    "ProcessRunner": Situation(lambda: ProcessRunner(Counting(), key="word"), require_counting),
+    "CoProcessRunner": Situation(lambda: CoProcessRunner(Pairing(), key=("word", "word")), require_pairing),
+    "ProcessHarness": Situation(harness, require_harness),
+    "CoProcessHarness": Situation(lambda: CoProcessHarness(Pairing(), key=("word", "word"))),
+    "KeyedStateStore": Situation(new_store, require_store),
+    "ValueState": Situation(slot("value", int), require_slot("set", 1, read=1)),
+    "ListState": Situation(slot("list", list[int]), require_slot("set", [1], read=[1])),
+    "MapState": Situation(slot("map", dict[str, int]), require_slot("put", "a", 1, read=1)),
+    "BroadcastState": Situation(
+        lambda: new_store().broadcast(StateDescriptor("slot", None, dict[str, int])),
+        require_slot("put", "a", 1, read=1),
+    ),
+    "ReducingState": Situation(slot("reducing", int, max), require_slot("add", 3, read=3)),
+    "AggregatingState": Situation(slot("aggregating", int, COUNT), require_slot("add", 3, read=1)),
+    "TimerState": Situation(new_timers, require_timers),
+    "KeyGroupRange": Situation(lambda: ALL),
+    "Migrations": Situation(Migrations),
+    "KeyedStateCheckpoints": Situation(new_checkpoints, require_checkpoints),
+    "Savepoints": Situation(new_savepoints, require_savepoints),
+    "ObjectStoreStorage": Situation(lambda: new_storage("memory://"), require_storage),
+    "Documents": Situation(new_documents, require_documents),
+    "Metadata": Situation(lambda: open_metadata("memory://"), require_lease),
+    "ManualClock": Situation(ManualClock),
+    "RestartPolicy": Situation(RestartPolicy),
+}
+
+
+def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
+    """A valid value for each argument that must be given, by ``call.argument`` or the argument's name."""
+    numbers = iter(range(10**9))
+
+    new_flow().checkpoint(folder / "saved")
+    return {
+        "address": lambda: "host:1",
+        "add": lambda: lambda total, value: total + value,
+        "aggregate": lambda: COUNT,
+        "at": lambda: 7,
+        "backend": InMemoryStateBackend,
+        "backends": lambda: {ALL: InMemoryStateBackend()},
+        "batches": lambda: [WORDS],
+        "body": lambda: b"\x01",
+        "by": lambda: timedelta(seconds=1),
+        "callback": lambda: lambda _epoch, _delta: None,
+        "changes": dict,
+        "checkpoints": new_checkpoints,
+        "column": lambda: "at",
+        "condition": lambda: [True, False],
+        "create": lambda: lambda: 0,
+        "data": lambda: [{"id": 1, "amount": 1}],
+        "delay": lambda: "5 minutes",
+        "delta": lambda: [{"id": 3, "amount": 1}],
+        "descriptor": lambda: StateDescriptor("new", str, int),
+        "descriptors": dict,
+        "duration": lambda: timedelta(seconds=1),
+        "end": lambda: 8,
+        "entry": lambda: "a",
+        "epoch": lambda: 2 + next(numbers),
+        "error": OSError,
+        "expected_version": lambda: 1,
+        "failures": lambda: 1,
+        "first": lambda: 0,
+        "from_version": lambda: 1,
+        "function": Counting,
+        "groups": lambda: ALL,
+        "keep": lambda: 1,
+        "kept": lambda: open_metadata("memory://").acquire("kept", "me", 10),
+        "key": lambda: "word",
+        "key_bytes": lambda: b"ann",
+        "keys": lambda: ["ann"],
+        "kind": lambda: TriggerKind.ONCE,
+        "left": lambda: WORDS,
+        "length": lambda: 2,
+        "ms": lambda: 5,
+        "name": lambda: "there",
+        "names": lambda: ["totals"],
+        "new": lambda: [{"id": 1}],
+        "node_id": lambda: "n1",
+        "old": lambda: [{"id": 2}],
+        "operator": lambda: "op",
+        "origin": lambda: "here",
+        "other": new_flow,
+        "owner": lambda: "me",
+        "parallelism": lambda: 2,
+        "position": lambda: Position("feed", "here", str(next(numbers))),
+        "query": lambda: "SELECT 1 AS one",
+        "reduce": lambda: max,
+        "result": lambda: lambda total: total,
+        "right": lambda: WORDS,
+        "rows": lambda: WORDS,
+        "schema": lambda: "a INT",
+        "slot": lambda: "slot",
+        "snapshot": lambda: harness().snapshot(),
+        "source": lambda: "orders",
+        "sql": lambda: "SELECT id FROM orders",
+        "start": lambda: 1,
+        "state": InMemoryStateBackend,
+        "step": lambda: Step("slot", 1, 2, lambda value: value),
+        "storage": lambda: open_checkpoint_storage("memory://"),
+        "stream": lambda: "feed",
+        "to": lambda: 5,
+        "to_version": lambda: 2,
+        "ttl": lambda: 10,
+        "uri": lambda: folder / "place",
+        "value": lambda: 1,
+        "values": lambda: [1],
+        "version": lambda: 1,
+        "view": lambda: "totals",
+        "wanted": lambda: 1,
+        "AggregatingState.value": lambda: 1,
+        "CoProcessHarness.function": Pairing,
+        "CoProcessHarness.key": lambda: ("word", "word"),
+        "CoProcessHarness.restore.snapshot": lambda: CoProcessHarness(Pairing(), key=("word", "word")).snapshot(),
+        "CoProcessRunner.function": Pairing,
+        "CoProcessRunner.key": lambda: ("word", "word"),
+        "DeltaBatch.add.other": new_delta,
+        "DeltaBatch.data": lambda: new_delta().to_arrow(),
+        "DeltaBatch.from_changes.data": lambda: [{"id": 1, "op": "insert"}],
+        "DeltaBatch.from_weighted.data": lambda: [{"id": 1, "_weight": 1}],
+        "Documents.put.expected_version": lambda: 0,
+        "Documents.put.name": lambda: f"document {next(numbers)}",
+        "IncrementalFlow.drop.name": lambda: "totals",
+        "PartitionedFlow.drop.name": lambda: "totals",
+        "IncrementalFlow.refresh_view.name": lambda: "totals",
+        "PartitionedFlow.refresh_view.name": lambda: "totals",
+        "IncrementalFlow.register_source.name": lambda: f"source_{next(numbers)}",
+        "PartitionedFlow.register_source.name": lambda: f"source_{next(numbers)}",
+        "IncrementalFlow.register_view.name": lambda: f"view_{next(numbers)}",
+        "PartitionedFlow.register_view.name": lambda: f"view_{next(numbers)}",
+        "IncrementalFlow.replace_view.name": lambda: "totals",
+        "PartitionedFlow.replace_view.name": lambda: "totals",
+        "IncrementalFlow.restore.uri": lambda: folder / "saved",
+        "IncrementalFlow.schema.name": lambda: "totals",
+        "PartitionedFlow.schema.name": lambda: "totals",
+        "IncrementalFlow.sink.to": lambda: folder / f"sink {next(numbers)}",
+        "PartitionedFlow.sink.to": lambda: folder / f"sink {next(numbers)}",
+        "IncrementalFlow.source.name": lambda: "orders",
+        "PartitionedFlow.source.name": lambda: "orders",
+        "IncrementalFlow.too_late.rows": lambda: pa.table({"id": [1], "amount": [1]}),
+        "IncrementalFlow.view.function": lambda: lambda: "SELECT id FROM orders",
+        "PartitionedFlow.view.function": lambda: lambda: "SELECT id FROM orders",
+        "PartitionedFlow.rescale.partitions": lambda: 3,
+        "KeyGroupRange.common.other": lambda: KeyGroupRange(5, 9),
+        "KeyedStateStore.keys.slot": lambda: "slot",
+        "KeyedStateStore.broadcast.descriptor": lambda: StateDescriptor("new", None, dict[str, int]),
+        "KeyedStateStore.list.descriptor": lambda: StateDescriptor("new", str, list[int]),
+        "KeyedStateStore.map.descriptor": lambda: StateDescriptor("new", str, dict[str, int]),
+        "KeyedStateStore.timers.descriptor": lambda: StateDescriptor("new", str, None),
+        "LocalStorage.data": lambda: b"1",
+        **{f"{one}.put.data": lambda: b"1" for one in ("LocalStorage", "ObjectStoreStorage")},
+        **{f"{one}.put_if_absent.data": lambda: b"1" for one in ("LocalStorage", "ObjectStoreStorage")},
+        **{
+            f"{one}.put_if_absent.name": lambda: f"new/{next(numbers)}"
+            for one in ("LocalStorage", "ObjectStoreStorage")
+        },
+        **{f"{one}.put_if_match.data": lambda: b"1" for one in ("LocalStorage", "ObjectStoreStorage")},
+        **{f"{one}.put_if_match.version": lambda: "1" for one in ("LocalStorage", "ObjectStoreStorage")},
+        "ManualClock.advance.by": lambda: timedelta(seconds=1),
+        "Metadata.acquire.name": lambda: f"lease {next(numbers)}",
+        "Position.at": lambda: "1",
+        "Savepoints.copy.to": lambda: open_checkpoint_storage("memory://"),
+        "Savepoints.name": lambda: "first",
+        **{f"Savepoints.{one}.name": lambda: "first" for one in ("copy", "delete", "get", "restore")},
+        "Savepoints.create.name": lambda: f"savepoint {next(numbers)}",
+        "StateDescriptor.key": lambda: str,
+        "StateDescriptor.value": lambda: int,
+        "StateDescriptor.name": lambda: "slot",
+        "TimerState.key.data": lambda: new_timers().until(6)[0][1],
+        "group_ranges.groups": lambda: 128,
+        "key_group.groups": lambda: 128,
+        "run_co_process.batches": lambda: [(WORDS, WORDS)],
+        "run_co_process.function": Pairing,
+        "run_co_process.key": lambda: ("word", "word"),
+    }
+
+
+TEXTS = ("empty text", "blanks", "a word", "a digit", "a million letters", "NUL")
+TIMES = ("-1", "0", "a large int")
+LARGE = {"a large int": "as many"}
+CALLED = {"a class": "it is called", "a function without arguments": "it is called"}
+
+
+def every(meaning: str, *kinds: str) -> dict[str, str]:
+    return dict.fromkeys(kinds, meaning)
+
+
+MEANT: dict[str, dict[str, str]] = {
+    # How many there may be at most, or how far it goes.
+    **dict.fromkeys(
+        ("capacity", "checkpoint_every", "chunk_size", "dedup", "fsync", "history", "keep", "length"), LARGE
+    ),
+    **dict.fromkeys(("attempts", "delay", "longest", "timeout", "ttl", "wait", "ms"), LARGE),
+    "Trigger.processing_time.ms": {"0": "at once", **LARGE},
+    "factor": {"1.5": "half as long again"},
+    "failures": LARGE,
+    "KeyedStateCheckpoints.fence": LARGE,
+    "KeyedStateCheckpoints.save.epoch": LARGE,
+    "StateDescriptor.version": LARGE,
+    **dict.fromkeys(("from_version", "to_version"), LARGE),
+    "key_group.groups": LARGE,
+    "start": {"a large int": "behind the end, where nothing is"},
+    "KeyGroupRange.first": {"0": "the first group"},
+    # Times, in milliseconds since 1970.
+    **dict.fromkeys(("now", "timestamp_ms", "to", "watermark"), every("a time", *TIMES)),
+    **{
+        f"TimerState.{one}": every("a time", *TIMES, "an int of 400 digits")
+        for one in ("add.at", "remove.at", "until.end")
+    },
+    # Rows: there may be none.
+    **{one: {"an empty list": "no rows"} for one in ("data", "delta", "new")},
+    **dict.fromkeys(
+        ("batches", "broadcast", "left", "right", "rows"),
+        every("none", "an empty list", "an empty dict", "a generator"),
+    ),
+    **{one: {"an empty list": "none"} for one in ("names", "key")},
+    **{one: {"an empty dict": "none"} for one in ("descriptors", "info", "options", "spread", "tables")},
+    **{
+        f"{one}.key": every("a column", "a word", "a digit")
+        for one in ("ProcessHarness", "ProcessRunner", "run_process")
+    },
+    "uri": every("a folder in this one", "a word", "a digit"),
+    "open_checkpoint_storage.uri": every("a folder, not looked at before it is used", "a path below a file"),
+    # Any text is one.
+    **dict.fromkeys(("at", "origin"), every("whatever the stream says", *TEXTS)),
+    **dict.fromkeys(("BroadcastState.get.entry", "MapState.get.entry"), every("an entry", *TEXTS)),
+    **{
+        f"{one}.{method}": every("an entry", *TEXTS, "None")
+        for one in ("BroadcastState", "MapState")
+        for method in ("items.start", "items.end", "put.entry", "remove.entry")
+    },
+    "KeyedStateStore.set_key.key": every("a key", *TEXTS, "a lone surrogate"),
+    "prefix": every("the beginning of names", "empty text", "blanks", "a word", "a digit"),
+    **{
+        f"{one}.{method}.name": every("the name of an object", "blanks", "a word", "a digit")
+        for one in ("LocalStorage", "ObjectStoreStorage")
+        for method in ("delete", "exists", "put", "put_if_absent", "put_if_match")
+    },
+    **{
+        f"{one}.{method}.data": every("bytes", "bytes", "an empty list", "a generator")
+        for one in ("LocalStorage", "ObjectStoreStorage")
+        for method in ("put", "put_if_absent")
+    },
+    # Values of a slot of ints, keys of a slot of text.
+    **{f"{one}.value": every("a value", *TIMES) for one in ("BroadcastState.put", "MapState.put", "ListState.add")},
+    **{f"{one}.value": every("a value", *TIMES) for one in ("ReducingState.add", "ValueState.set")},
+    "AggregatingState.add.value": {ANYTHING: "the user's function counts it"},
+    "default": {ANYTHING: "given back if there is nothing"},
+    "values": every("values", "an empty list", "a list of ints", "an empty dict", "a dict of ints", "a generator"),
+    "keys": every("no keys", "an empty list"),
+    # Functions.
+    **dict.fromkeys(("create", "clock"), CALLED),
+    # Looked at when they are used; see the tests below.
+    **{one: {ANYTHING: "a type, looked at later"} for one in ("StateDescriptor.key", "StateDescriptor.value", "reads")},
+    "Documents.put.value": {ANYTHING: "what JSON can say"},
+    "body": {"bytes": "a value that needs no step"},
+    "key_bytes": {"bytes": "a key"},
+}
+"""What values mean that are taken besides those of the forms, by ``call.argument`` or the argument's name."""

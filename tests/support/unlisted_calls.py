@@ -1,0 +1,75 @@
+"""Public calls that are not for users to make, or whose arguments are looked at elsewhere, and why."""
+
+from __future__ import annotations
+
+MADE_BY_WEIRFLOW = frozenset(
+    {
+        *("AggregatingState", "Attachment", "Batch", "BroadcastState", "DataFrame", "DataStreamWriter"),
+        *("DetachedQuery", "Document", "Documents", "EvolutionPlan", "FlowGauges", "FlowGraph", "FlowInfo"),
+        *("HarnessSnapshot", "KeyedStream", "Lease", "ListState", "LocalStorage", "MapState", "Membership"),
+        *("Metadata", "MigrationReport", "Node", "ObjectInfo", "ObjectStoreStorage", "Operation", "Operations"),
+        *("PartitionedFlow", "PartitionedIncrementalFlow", "ProcessResult", "ProcessedStream", "Progress", "QueryInfo"),
+        *("QueryProgress", "QuerySavepoint", "QuerySavepoints", "QueryStatus", "ReducingState", "RelationInfo"),
+        *("RocksDbSnapshot", "Runner", "Session", "SessionFlow", "SessionInfo", "Sink", "Source", "Stage"),
+        *("StateManifest", "Step", "StepSummary", "Stores", "StreamingDataFrame", "StreamingQuery"),
+        *("StreamingQueryManager", "Submitted", "TableFeed", "TaskAssignment", "TimerState", "ValueState"),
+        *("Watch", "WindowedStream"),
+    }
+)
+"""Classes whose objects users get, and do not make: their constructors take what Weirflow knows to be right.
+
+A Session is made of ``Settings``, whose fields have a test of their own.
+"""
+
+OVERRIDDEN = frozenset({"CoProcessFunction", "ProcessFunction", "StreamingQueryListener"})
+"""Classes that users write subclasses of: Weirflow calls their methods."""
+
+INNER = {
+    **dict.fromkeys(
+        ("Batch", "InMemoryStateBackend", "RocksDbSnapshot", "RocksDbStateBackend", "Source", "TtlStateBackend"),
+        "their methods are called by the kernel and by stores of state, for each row",
+    ),
+    **dict.fromkeys(("DataFrame.of_read", "DataFrame.of_result"), "how the Session makes frames"),
+    **dict.fromkeys(("ProcessedStream.of_read", "ProcessedStream.of_result"), "how the Session makes frames"),
+    **dict.fromkeys(("StreamingDataFrame.of_read", "StreamingDataFrame.of_result"), "how the Session makes frames"),
+    **dict.fromkeys(("StreamingDataFrame.without", "ProcessedStream.without"), "how windows leave late rows out"),
+    "Attachment.start": "flow.attach calls it",
+    "DataFrame.transform": "it calls the user's function with what it is given, as PySpark does",
+    **dict.fromkeys(("ProcessedStream.transform", "StreamingDataFrame.transform"), "as of a DataFrame"),
+    "DeltaBatch.of_batch": "how the kernel's batches become deltas",
+    **dict.fromkeys(
+        ("Operations.drain", "Operations.follow", "Operations.run", "Operations.run_with_timeout"),
+        "how a Session runs its operations",
+    ),
+    **dict.fromkeys(("Operations.submit", "Operations.stop_all"), "how a Session runs its operations"),
+    **dict.fromkeys(("QueryProgress.from_json", "QuerySavepoint.is_at", "QuerySavepoints.create"), "of queries"),
+    **dict.fromkeys(("Sink.put", "Sink.record"), "the flow calls them"),
+    **dict.fromkeys(
+        ("StreamingQueryManager.frame", "StreamingQueryManager.hosted", "StreamingQueryManager.outcome"),
+        "frames and events call them",
+    ),
+    "StreamingQueryManager.start": "writer.start calls it",
+    **dict.fromkeys(("Watch.await_room", "Watch.begin", "Watch.expect", "Watch.put"), "the flow calls them"),
+}
+
+FOR_EACH_ROW = frozenset(
+    {
+        *("AggregatingState", "BroadcastState", "ListState", "MapState", "ReducingState", "TimerState", "ValueState"),
+        "KeyedStateStore.set_key",
+        "key_group",
+    }
+)
+"""Calls made for each row: the codecs of keys and values look at what they are given, so that it is done once."""
+
+
+def is_for_users(call_id: str) -> bool:
+    """Whether users make this call."""
+    owner, _, method = call_id.partition(".")
+    if not method and owner in MADE_BY_WEIRFLOW:
+        return False
+    return call_id not in INNER and not (method and (owner in INNER or owner in OVERRIDDEN))
+
+
+def is_for_each_row(call_id: str) -> bool:
+    """Whether a call is made for each row."""
+    return call_id in FOR_EACH_ROW or call_id.partition(".")[0] in FOR_EACH_ROW
