@@ -256,6 +256,13 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
     numbers = iter(range(10**9))
 
     new_flow().checkpoint(folder / "saved")
+
+    def kept() -> Path:
+        path = folder / f"kept {next(numbers)}"
+        with IncrementalFlow("shop", path=path) as flow:
+            flow.register_source("orders", ORDERS)
+        return path
+
     return {
         "address": lambda: "host:1",
         "add": lambda: lambda total, value: total + value,
@@ -355,6 +362,7 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "IncrementalFlow.replace_view.name": lambda: "totals",
         "PartitionedFlow.replace_view.name": lambda: "totals",
         "IncrementalFlow.restore.uri": lambda: folder / "saved",
+        "IncrementalFlow.salvage.path": kept,
         "IncrementalFlow.schema.name": lambda: "totals",
         "PartitionedFlow.schema.name": lambda: "totals",
         "IncrementalFlow.sink.to": lambda: folder / f"sink {next(numbers)}",
@@ -432,7 +440,11 @@ MEANT: dict[str, dict[str, str]] = {
         for one in ("add.at", "remove.at", "until.end")
     },
     # Rows: there may be none.
-    **{one: {"an empty list": "no rows"} for one in ("data", "delta", "new")},
+    **{one: {"an empty list": "no rows"} for one in ("data", "delta", "new", "old")},
+    **{
+        f"DeltaBatch.{one}": {"an empty list": "no rows", "an empty dict": "no columns"}
+        for one in ("from_deletes.data", "from_inserts.data", "from_updates.old")
+    },
     **dict.fromkeys(
         ("batches", "broadcast", "left", "right", "rows"),
         every("none", "an empty list", "an empty dict", "a generator"),

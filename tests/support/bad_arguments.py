@@ -211,6 +211,8 @@ def _is_about_names(error: BaseException, argument: inspect.Parameter) -> bool:
 
 def _finish(result: Any) -> None:
     """Let go of what is held, or read what is read late."""
+    for part in result if isinstance(result, tuple) else ():
+        _finish(part)
     for ending in ("stop", "release", "leave", "close"):
         if not isinstance(result, Generator) and callable(getattr(type(result), ending, None)):
             getattr(result, ending)()

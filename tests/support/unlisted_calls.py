@@ -9,7 +9,15 @@ MADE_BY_WEIRFLOW = frozenset(
         *("HarnessSnapshot", "KeyedStream", "Lease", "ListState", "LocalStorage", "MapState", "Membership"),
         *("Metadata", "MigrationReport", "Node", "ObjectInfo", "ObjectStoreStorage", "Operation", "Operations"),
         *("PartitionedFlow", "PartitionedIncrementalFlow", "ProcessResult", "ProcessedStream", "Progress", "QueryInfo"),
-        *("QueryProgress", "QuerySavepoint", "QuerySavepoints", "QueryStatus", "ReducingState", "RelationInfo"),
+        *(
+            "QueryProgress",
+            "QuerySavepoint",
+            "QuerySavepoints",
+            "QueryStatus",
+            "ReducingState",
+            "RelationInfo",
+        ),
+        *("Repair",),
         *("RocksDbSnapshot", "Runner", "Session", "SessionFlow", "SessionInfo", "Sink", "Source", "Stage"),
         *("StateManifest", "Step", "StepSummary", "Stores", "StreamingDataFrame", "StreamingQuery"),
         *("StreamingQueryManager", "Submitted", "TableFeed", "TaskAssignment", "TimerState", "ValueState"),
@@ -38,12 +46,19 @@ INNER = {
     **dict.fromkeys(("ProcessedStream.transform", "StreamingDataFrame.transform"), "as of a DataFrame"),
     "DeltaBatch.of_batch": "how the kernel's batches become deltas",
     **dict.fromkeys(
-        ("Operations.drain", "Operations.follow", "Operations.run", "Operations.run_with_timeout"),
+        (
+            "Operations.drain",
+            "Operations.follow",
+            "Operations.run",
+            "Operations.run_with_timeout",
+        ),
         "how a Session runs its operations",
     ),
-    **dict.fromkeys(("Operations.submit", "Operations.stop_all"), "how a Session runs its operations"),
+    **dict.fromkeys(
+        ("Operations.run_for_tick", "Operations.submit", "Operations.stop_all"), "how a Session runs its operations"
+    ),
     **dict.fromkeys(("QueryProgress.from_json", "QuerySavepoint.is_at", "QuerySavepoints.create"), "of queries"),
-    **dict.fromkeys(("Sink.put", "Sink.record"), "the flow calls them"),
+    **dict.fromkeys(("Sink.put", "Sink.record", "Sink.require_idle"), "the flow calls them"),
     **dict.fromkeys(
         ("StreamingQueryManager.frame", "StreamingQueryManager.hosted", "StreamingQueryManager.outcome"),
         "frames and events call them",

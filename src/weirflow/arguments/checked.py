@@ -28,8 +28,9 @@ def checked(thing: Checked) -> Checked:
     ``ConfigError`` and has done nothing. A bool is no int; an integer of NumPy is passed on as an int, whatever has a
     path as a ``Path``. Defaults are not looked at. Methods that a class inherits are as they are.
 
+    >>> from weirflow.arguments import Count
     >>> @checked
-    ... def forget(history: Annotated[int, AtLeast(0)]) -> None: ...
+    ... def forget(history: Count) -> None: ...
     >>> forget(-1)
     Traceback (most recent call last):
     weirflow.errors.ConfigError: [CONFIG_INVALID] forget(): history is -1; it must be at least 0.
