@@ -343,6 +343,7 @@ def test_what_a_callback_raises_comes_when_all_are_told(raised):
     shop.flow._outputs._callbacks["totals"].insert(0, interrupting)
     with pytest.raises(raised):
         shop.tick(SECOND)
+    assert [epoch for epoch, _ in shop.called] == [2]
     shop.rows += SECOND
     shop.flow._outputs._callbacks["totals"].remove(interrupting)
     assert not shop.flow.pending
