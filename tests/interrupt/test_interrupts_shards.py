@@ -18,6 +18,12 @@ from weirflow.ivm.flow.position import Position
 from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 
+pytestmark = [
+    # An exception in a finalizer goes no further, and a file that was being read when it came is closed by one.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
 DECIDING = tuple(
     f"ivm/partitioned/{name}.py"
     for name in ("coordinator", "ledger", "commits", "core", "ticking", "definitions", "trail")

@@ -19,6 +19,12 @@ from weirflow.state import (
 )
 from weirflow.state.layout import END
 
+pytestmark = [
+    # An exception in a finalizer goes no further, and a file that was being read when it came is closed by one.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
 EXCEPTIONS = [KeyboardInterrupt, MemoryError, SystemExit]
 BEFORE = {"one": {b"a": b"1", b"b": b"1", b"c": b"1"}, "two": {b"a": b"1"}}
 CHANGE = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Count, Name, Positive, Sql, checked
 from weirflow.ivm.compiler.program import Mode
@@ -56,7 +56,7 @@ class Reading(FlowCore, Sinking):
             relations = self._state.program.relations
             return tuple(name for name, relation in relations.items() if relation.store is not None)
 
-    def sql(self, query: Sql, *, tables: Mapping[Name, pa.Table] | None = None) -> pa.Table:
+    def sql(self, query: Sql, *, tables: Mapping[Name, Any] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed in this process.
 
         It may also read ``tables``, by their names, which go before those of sources and views.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments import Name, Seconds, Token, checked
+from weirflow.arguments import Lifetime, Name, Token, checked
 from weirflow.errors import FlowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.core import FlowCore, Pending
@@ -37,7 +37,7 @@ class Ticking(FlowCore):
         delta: Any = None,
         *,
         token: Token | None = None,
-        timeout: Seconds | None = None,
+        timeout: Lifetime | None = None,
     ) -> StepSummary:
         """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
 
@@ -65,7 +65,7 @@ class Ticking(FlowCore):
         delta: Any = None,
         *,
         position: Position,
-        timeout: Seconds | None = None,
+        timeout: Lifetime | None = None,
     ) -> StepSummary:
         """A tick from a stream that can bring its deltas again; the flow remembers where the stream is.
 
@@ -101,12 +101,12 @@ class Ticking(FlowCore):
             return found and found[0]
 
     def load(
-        self, source: Name, data: Any, *, token: Token | None = None, timeout: Seconds | None = None
+        self, source: Name, data: Any, *, token: Token | None = None, timeout: Lifetime | None = None
     ) -> StepSummary:
         """Insert (or upsert) a table of rows as one tick; made for millions of them."""
         return self.tick(source, data, token=token, timeout=timeout)
 
-    def retry(self, *, timeout: Seconds | None = None) -> StepSummary:
+    def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""
         deadline = Deadline(timeout)
         with self._ticks:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-from weirflow.errors import ConfigError, TickTimeout
+from weirflow.errors import TickTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,8 +36,6 @@ class Deadline:
     __slots__ = ("_before", "at", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
-        if seconds is not None and not _is_time(seconds):
-            raise ConfigError(f"The timeout {seconds!r} is not a number of seconds above 0.")
         self.seconds = seconds
         self.at = None if seconds is None else time.monotonic() + seconds
         self._before: Deadline | None = None
@@ -88,7 +85,3 @@ def _checked(values: Iterable[T]) -> Iterator[T]:
         if number % _SLICE == 0:
             check()
         yield value
-
-
-def _is_time(seconds: object) -> bool:
-    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
@@ -83,7 +83,7 @@ class PartitionedReading(PartitionedCore, Sinking):
             filled = [name for name in (*self.sources, *self.views) if name in spread.relations]
             return tuple(name for name in filled if spread.store(name) is not None)
 
-    def sql(self, query: Sql, *, tables: Mapping[Name, pa.Table] | None = None) -> pa.Table:
+    def sql(self, query: Sql, *, tables: Mapping[Name, Any] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed by Spark.
 
         It may also read ``tables``, by their names, which go before those of sources and views.

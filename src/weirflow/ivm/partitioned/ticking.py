@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments import Name, Seconds, Token, checked
+from weirflow.arguments import Lifetime, Name, Token, checked
 from weirflow.errors import ConfigError, DataError, FlowError
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.refusals import no_source, other_stream, require_token
@@ -37,7 +37,7 @@ class PartitionedTicking(PartitionedCore):
         delta: Any = None,
         *,
         token: Token | None = None,
-        timeout: Seconds | None = None,
+        timeout: Lifetime | None = None,
     ) -> StepSummary:
         """Apply a delta to a source, or to several at once, and bring every view to the new epoch.
 
@@ -57,7 +57,7 @@ class PartitionedTicking(PartitionedCore):
         return self._tick(source, delta, token=token, deadline=Deadline(timeout))
 
     def load(
-        self, source: Name, data: Any, *, token: Token | None = None, timeout: Seconds | None = None
+        self, source: Name, data: Any, *, token: Token | None = None, timeout: Lifetime | None = None
     ) -> StepSummary:
         """Insert (or upsert) a table of rows as one tick; made for millions of them."""
         return self.tick(source, data, token=token, timeout=timeout)
@@ -68,7 +68,7 @@ class PartitionedTicking(PartitionedCore):
         delta: Any = None,
         *,
         position: Position,
-        timeout: Seconds | None = None,
+        timeout: Lifetime | None = None,
     ) -> StepSummary:
         """A tick from a stream that can bring its deltas again; see ``IncrementalFlow.feed``."""
         deadline = Deadline(timeout)
@@ -94,7 +94,7 @@ class PartitionedTicking(PartitionedCore):
         found = self._coordinator.commit.positions.get(stream)
         return None if found is None else Position(stream, found[0], found[1])
 
-    def retry(self, *, timeout: Seconds | None = None) -> StepSummary:
+    def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""
         deadline = Deadline(timeout)
         with self._lock:

@@ -135,7 +135,7 @@ def test_a_feed_that_runs_out_of_time_is_not_kept(flow):
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), True, "1"])
 def test_a_timeout_is_a_number_of_seconds(flow, timeout):
     with_totals(flow)
-    with pytest.raises(ConfigError, match="not a number of seconds"):
+    with pytest.raises(ConfigError, match="timeout"):
         flow.tick("t", [{"k": "b", "v": 2}], timeout=timeout)
     assert (flow.epoch, flow.pending) == (1, False)
 
