@@ -8,12 +8,14 @@ import os
 import threading
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
+import msgspec
+
 from weirflow.arguments import AtLeast, AtMost, Count, Name, checked
 from weirflow.errors import FlowError, HistoryGone, WeirflowError
 from weirflow.ivm.compiler.reads import in_order, tables
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
-from weirflow.ivm.flow.refusals import no_relation, tick_pending
+from weirflow.ivm.flow.refusals import no_relation, tick_pending, waits
 from weirflow.ivm.flow.sinks import Sinks
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.unfinished import Committed, afterwards
@@ -25,12 +27,13 @@ from weirflow.observability.metrics import FlowGauges, FlowMetrics
 from weirflow.stack import require_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.flow.outputs import Publication
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.partitioned.executor import StageExecutor
@@ -80,6 +83,9 @@ class PartitionedCore:
     ) -> None:
         self.name = name
         self._owner = os.getpid()
+        # Who changes the flow holds the first, then the second; who reads it, the second alone, so that nobody who
+        # only reads waits while a tick waits for readers.
+        self._ticks = threading.RLock()
         self._lock = threading.RLock()
         self._executor = executor
         self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self._delta)
@@ -97,6 +103,7 @@ class PartitionedCore:
         self._sources: dict[str, Source] = {}
         self._spread: dict[str, SourceSpread] = {}
         self._views: dict[str, View] = {}
+        self._reasons: dict[str, WeirflowError] = {}
         self._closed = False
         self._released = False
         self._telling: _Telling | None = None
@@ -127,7 +134,7 @@ class PartitionedCore:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
             yield
 
@@ -189,18 +196,40 @@ class PartitionedCore:
             rows = {name: self._coordinator.changed(refs) if small[name] else None for name, refs in outputs.items()}
             self._outputs.history.append(epoch, rows)
 
-    def _define(self, *, partly: bool = False, also: Mapping[str, View] | None = None) -> None:
-        """Compile and fill what was registered.
+    @property
+    def waiting(self) -> dict[str, str]:
+        """The views that cannot be computed yet, each with what it waits for; all others tick."""
+        with self._lock:
+            self._define()
+            return {name: self._why(name).message for name in self._views}
+
+    def _why(self, name: str) -> WeirflowError:
+        """Why a view waits."""
+        if name in self._reasons:
+            return self._reasons[name]
+        known = (*self.sources, *self._coordinator.definition.views)
+        missing = tables(self._views[name].sql) - {one.casefold() for one in known}
+        return no_relation(min(missing), known)
+
+    def _define(self, *, also: Mapping[str, View] | None = None) -> None:
+        """Compile and fill what was registered; views that read what is not there wait, or what is wrong for them.
 
         Args:
-            partly: a view that reads what is not there waits; otherwise it is an error.
             also: views that are registered with it, if nothing raises.
         """
         self._require_open()
         views = {**self._views, **(also or {})}
-        group = self._ready(views, partly=partly)
+        group = self._ready(views)
         if group.sources or group.views:
-            self._coordinator.define(group)
+            try:
+                self._coordinator.define(group)
+            except WeirflowError:
+                wrong = self._wrong(group, also or {})
+                if not wrong:
+                    raise
+                self._reasons = wrong
+                group = self._ready({name: view for name, view in views.items() if name not in wrong})
+                self._coordinator.define(group)
         defined = {view.name for view in group.views}
         # In one statement: whatever comes between is known to be defined.
         self._views = {name: view for name, view in views.items() if name not in defined}
@@ -215,14 +244,29 @@ class PartitionedCore:
         if any(name in definition.views for name in self._views):
             self._views = {name: one for name, one in self._views.items() if name not in definition.views}
 
-    def _ready(self, views: Mapping[str, View], *, partly: bool) -> Group:
-        """What is registered and not compiled yet; if ``partly``, without views that read what is not there."""
+    def _wrong(self, group: Group, new: Container[str]) -> dict[str, WeirflowError]:
+        """The views that cannot be compiled, and why; what is wrong with one that is ``new`` is raised."""
+        fine: list[DefineView] = []
+        wrong: dict[str, WeirflowError] = {}
+        for view in group.views:
+            try:
+                alone = msgspec.structs.replace(group, views=(*fine, view))
+                self._coordinator.definition.with_group(chosen(self._coordinator.definition, alone, self._executor))
+            except WeirflowError as error:
+                if view.name in new:
+                    raise
+                wrong[view.name] = error
+            else:
+                fine.append(view)
+        return wrong
+
+    def _ready(self, views: Mapping[str, View]) -> Group:
+        """What is registered and not compiled yet, without views that read what is not there."""
         known = {one.casefold() for one in (*self._coordinator.definition.sources, *self._coordinator.definition.views)}
         known |= {name.casefold() for name in self._sources}
         ready: dict[str, View] = {}
         for name in in_order({one: view.sql for one, view in views.items()}):
-            missing = sorted(tables(views[name].sql) - known)
-            if not missing or not partly:
+            if tables(views[name].sql) <= known:
                 ready[name] = views[name]
                 known.add(name.casefold())
         group = Group(
@@ -323,6 +367,8 @@ class PartitionedCore:
         return {**{name: entry_view(one) for name, one in self._coordinator.definition.views.items()}, **self._views}
 
     def _relation(self, name: str) -> str:
+        if name in self._views:
+            raise waits(name, self._why(name))
         if name in self._known_sources() or name in self._known_views():
             return name
         raise no_relation(name, (*self.sources, *self.views))

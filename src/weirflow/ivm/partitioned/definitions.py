@@ -42,7 +42,7 @@ class PartitionedDefinitions(PartitionedCore):
         """
         source = declared(name, schema, key=key, dedup=dedup, lateness=lateness)
         how = None if spread is None else _spread(spread)
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
             if self._known_sources().get(name) == source:
                 self._require_spread(name, how)
@@ -67,17 +67,17 @@ class PartitionedDefinitions(PartitionedCore):
         A view that has no delta rule is recomputed by Spark and compared, shard by shard.
         """
         view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_open()
             if self._known_views().get(name) == view:
                 return
             require_free_name(name, (*self.sources, *self.views))
             in_order({one: other.sql for one, other in (*self._known_views().items(), (name, view))})
             if self.epoch:
-                self._define(partly=True, also={name: view})
+                self._define(also={name: view})
             else:
                 views = {**self._views, name: view}
-                self._coordinator.definition.with_group(self._ready(views, partly=True))  # raises what is wrong with it
+                self._wrong(self._ready(views), {name})
                 self._views = views
 
     def replace_view(
@@ -88,7 +88,7 @@ class PartitionedDefinitions(PartitionedCore):
         They are filled anew from the rows that are there; see ``IncrementalFlow.replace_view`` for what watches get.
         """
         view = View(sql, one_of(Mode, mode, "No mode of a view is called"), stored=materialized)
-        with self._lock:
+        with self._ticks, self._lock:
             if self._view(name) == view:
                 return EvolutionPlan(kept=self.views)
             rebuilt = with_readers(name, self._known_views())
@@ -97,7 +97,7 @@ class PartitionedDefinitions(PartitionedCore):
 
     def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view, and what it reads and what reads it, afresh; see ``IncrementalFlow.refresh_view``."""
-        with self._lock:
+        with self._ticks, self._lock:
             view = self._view(name)
             if not view.stored:
                 raise not_refreshed(name)
@@ -109,7 +109,7 @@ class PartitionedDefinitions(PartitionedCore):
 
         Its deltas stay the same; see ``IncrementalFlow.force_diff_based``.
         """
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_settled()
             if not self._executor.recomputes:
                 raise no_engine()
@@ -130,7 +130,7 @@ class PartitionedDefinitions(PartitionedCore):
 
     def drop(self, name: Name) -> None:
         """Remove a source or view that no view reads, with its state; its watches end."""
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_settled()
             require_unread(name, readers_of(name, self._known_views()))
             if name in self._sources or name in self._views:
@@ -169,7 +169,7 @@ class PartitionedDefinitions(PartitionedCore):
         Raises:
             ConfigError: a source does not keep its rows, or there is none of a name.
         """
-        with self._lock:
+        with self._ticks, self._lock:
             self._require_settled()
             self._define()
             wanted = {self.source(name).name: _spread(how) for name, how in (spread or {}).items()}

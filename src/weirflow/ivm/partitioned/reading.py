@@ -163,7 +163,8 @@ class PartitionedReading(PartitionedCore, Sinking):
             for name in in_order({one: view.sql for one, view in views.items()}):
                 read = read_tables(views[name].sql)
                 reads = sorted(known[one] for one in read if one in known and known[one] != name)
-                kind = "diff" if name in self._coordinator.definition.recomputed else "incremental"
+                recomputed = name in self._coordinator.definition.recomputed
+                kind = "waiting" if name in self._views else "diff" if recomputed else "incremental"
                 relations.append(RelationInfo(name, kind, counts.get(name), tuple(reads)))
             return FlowInfo(
                 name=self.name,

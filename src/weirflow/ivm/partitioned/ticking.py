@@ -72,7 +72,7 @@ class PartitionedTicking(PartitionedCore):
     ) -> StepSummary:
         """A tick from a stream that can bring its deltas again; see ``IncrementalFlow.feed``."""
         deadline = Deadline(timeout)
-        with self._lock:
+        with self._ticks:
             self._require_open()
             last = self._coordinator.commit.positions.get(position.stream)
             if last is not None and last[0] != position.origin:
@@ -97,16 +97,17 @@ class PartitionedTicking(PartitionedCore):
     def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""
         deadline = Deadline(timeout)
-        with self._lock:
-            self._require_open()
-            if self._coordinator.pending is None:
-                raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
-            self._sinks.before_tick()
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                if self._coordinator.pending is None:
+                    raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
+                self._sinks.before_tick()
             return self._run(time.perf_counter(), deadline)
 
     def discard(self) -> None:
         """Give up the tick that failed: its delta never happened. Does nothing without one."""
-        with self._lock:
+        with self._ticks, self._lock:
             self._settle()
             self._coordinator.discard()
 
@@ -129,21 +130,22 @@ class PartitionedTicking(PartitionedCore):
     ) -> StepSummary:
         started = time.perf_counter()
         deltas = deltas_of(source, delta)
-        with self._lock:
-            self._require_settled()
-            if token is not None:
-                require_token(token)
-                done = self._coordinator.commit.tokens.get(token)
-                if done is not None:
-                    self._metrics.tick_replayed()
-                    return StepSummary(done, 0, 0, 0.0, replayed=True)
-            self._sinks.before_tick()
-            self._define()
-            rows: Deltas = {}
-            digests: dict[str, bytes] = {}
-            dropped = sum(self._split(name, data, rows, digests) for name, data in deltas.items())
-            place = None if position is None else (position.stream, position.origin, position.at)
-            self._coordinator.begin(rows, token=token, position=place, digests=digests)
+        with self._ticks:
+            with self._lock:
+                self._require_settled()
+                if token is not None:
+                    require_token(token)
+                    done = self._coordinator.commit.tokens.get(token)
+                    if done is not None:
+                        self._metrics.tick_replayed()
+                        return StepSummary(done, 0, 0, 0.0, replayed=True)
+                self._sinks.before_tick()
+                self._define()
+                rows: Deltas = {}
+                digests: dict[str, bytes] = {}
+                dropped = sum(self._split(name, data, rows, digests) for name, data in deltas.items())
+                place = None if position is None else (position.stream, position.origin, position.at)
+                self._coordinator.begin(rows, token=token, position=place, digests=digests)
             return self._run(started, deadline, dropped)
 
     def _split(self, name: str, data: Any, rows: Deltas, digests: dict[str, bytes]) -> int:
@@ -186,7 +188,9 @@ class PartitionedTicking(PartitionedCore):
             # What changes is known when the job is done; then it is too late to wait for readers.
             with deadline:
                 self._outputs.await_room(dict.fromkeys(self._outputs.watched))
-            self._change(lambda: done.append(self._coordinator.tick(deadline)))
+            with self._lock:
+                self._require_open()
+                self._change(lambda: done.append(self._coordinator.tick(deadline)))
         except BaseException:
             self._metrics.tick_failed()
             raise

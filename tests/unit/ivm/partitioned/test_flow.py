@@ -24,6 +24,12 @@ def flow(tmp_path):
         yield flow
 
 
+@pytest.fixture
+def shop(flow):
+    flow.register_source("orders", ORDERS)
+    return flow
+
+
 def order(number, customer="ann", amount=1):
     return {"id": number, "customer": customer, "amount": amount}
 
@@ -315,3 +321,56 @@ def test_columns_of_a_source_can_be_told_apart(flow):
     for columns in ("a BIGINT, A BIGINT", "_weight BIGINT"):
         with pytest.raises(ConfigError, match=r"cannot tell apart|the name of the weights"):
             flow.register_source("odd", columns)
+
+
+def test_a_view_of_something_unknown_waits_while_others_tick(shop):
+    shop.register_view("totals", TOTALS)
+    shop.register_view("top", "SELECT * FROM totls")
+    shop.tick("orders", [order(1)])
+    assert shop.snapshot("totals").num_rows == 1
+    assert {one.name: one.kind for one in shop.describe().relations}["top"] == "waiting"
+    assert "totls" in shop.waiting["top"]
+    with pytest.raises(FlowError, match="totls"):
+        shop.snapshot("top")
+    shop.register_source("totls", "id BIGINT")
+    assert shop.snapshot("top").num_rows == 0
+    assert shop.waiting == {}
+
+
+def test_a_waiting_view_that_turns_out_wrong_does_not_keep_others_from_ticking(shop):
+    shop.register_view("wrong", "SELECT nothing FROM later")
+    shop.register_view("totals", TOTALS)
+    shop.register_source("later", "id BIGINT")
+    shop.tick("orders", [order(1)])
+    assert shop.snapshot("totals").num_rows == 1
+    assert "nothing" in shop.waiting["wrong"]
+    shop.drop("wrong")
+    assert shop.views == ("totals",)
+
+
+def test_a_tick_that_waits_for_a_reader_holds_up_neither_snapshots_nor_closing(shop, monkeypatch):
+    shop.register_view("totals", TOTALS)
+    shop.watch_output("totals", capacity=1, policy="block")
+    shop.tick("orders", [order(1)])
+    waiting, raised = threading.Event(), []
+    real = type(shop._outputs).await_room
+
+    def await_room(outputs, changed):
+        waiting.set()
+        real(outputs, changed)
+
+    def tick():
+        try:
+            shop.tick("orders", [order(2)])
+        except FlowError as error:
+            raised.append(error)
+
+    monkeypatch.setattr(type(shop._outputs), "await_room", await_room)
+    thread = threading.Thread(target=tick)
+    thread.start()
+    assert waiting.wait(20)
+    assert shop.snapshot("orders").num_rows == 1
+    shop.close()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert "closed" in raised[0].message
