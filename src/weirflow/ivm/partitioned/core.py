@@ -222,14 +222,14 @@ class PartitionedCore:
         group = self._ready(views)
         if group.sources or group.views:
             try:
-                self._coordinator.define(group)
+                self._coordinator.define(self._chosen(group))
             except WeirflowError:
                 wrong = self._wrong(group, also or {})
                 if not wrong:
                     raise
                 self._reasons = wrong
                 group = self._ready({name: view for name, view in views.items() if name not in wrong})
-                self._coordinator.define(group)
+                self._coordinator.define(self._chosen(group))
         defined = {view.name for view in group.views}
         # In one statement: whatever comes between is known to be defined.
         self._views = {name: view for name, view in views.items() if name not in defined}
@@ -251,7 +251,7 @@ class PartitionedCore:
         for view in group.views:
             try:
                 alone = msgspec.structs.replace(group, views=(*fine, view))
-                self._coordinator.definition.with_group(chosen(self._coordinator.definition, alone, self._executor))
+                self._coordinator.definition.with_group(self._chosen(alone))
             except WeirflowError as error:
                 if view.name in new:
                     raise
@@ -269,11 +269,14 @@ class PartitionedCore:
             if tables(views[name].sql) <= known:
                 ready[name] = views[name]
                 known.add(name.casefold())
-        group = Group(
+        return Group(
             tuple(source_entry(one) for one in self._sources.values()),
             tuple(view_entry(name, view) for name, view in ready.items()),
             spread=dict(self._spread),
         )
+
+    def _chosen(self, group: Group) -> Group:
+        """The group with what is recomputed in it; raises what is wrong with a view."""
         return chosen(self._coordinator.definition, group, self._executor)
 
     # What follows a change
