@@ -450,6 +450,11 @@ MEANT: dict[str, dict[str, str]] = {
         every("none", "an empty list", "an empty dict", "a generator"),
     ),
     **{one: {"an empty list": "none"} for one in ("names", "key")},
+    **{
+        f"{flow}.{call}.source": {"an empty dict": "a tick that changes nothing but the epoch"}
+        for flow in ("IncrementalFlow", "PartitionedFlow", "PartitionedIncrementalFlow")
+        for call in ("tick", "feed")
+    },
     **{one: {"an empty dict": "none"} for one in ("descriptors", "info", "options", "spread", "tables")},
     **{
         f"{one}.key": every("a column", "a word", "a digit")

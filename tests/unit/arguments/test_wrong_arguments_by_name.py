@@ -28,7 +28,6 @@ ROW = [{"id": 2, "amount": 7}]
 OF_A_FLOW = {
     "tick without a source": lambda flow: flow.tick(None),
     "tick of nothing": lambda flow: flow.tick("orders", None),
-    "tick of no sources": lambda flow: flow.tick({}),
     "tick of deltas given twice": lambda flow: flow.tick({"orders": ROW}, ROW),
     "tick of text": lambda flow: flow.tick("orders", ""),
     "tick of a column that is none": lambda flow: flow.tick("orders", {"id": 1, "amount": 2}),

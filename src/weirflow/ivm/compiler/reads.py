@@ -66,6 +66,12 @@ def tables(sql: str) -> frozenset[str]:
     return names_in(sql)[0]
 
 
+def missing(sql: str, known: Iterable[str]) -> frozenset[str]:
+    """The names that the query reads, in lower case, and that are neither known nor names of its own CTEs."""
+    found, ctes = names_in(sql)
+    return found - ctes - {name.casefold() for name in known}
+
+
 @lru_cache(maxsize=16_384)
 def names_in(sql: str) -> tuple[frozenset[str], frozenset[str]]:
     """The names that the query may read and those of its CTEs, in lower case."""

@@ -6,13 +6,13 @@ import hashlib
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.arguments import Name, NotEmpty, checked
+from weirflow.arguments import Name, checked
 from weirflow.errors import ConfigError, DataError, did_you_mean
 from weirflow.ivm.durability.records import encode_rows
 from weirflow.ivm.flow.schema import read_schema, require_source_names
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.arrangement import Arrangement
     from weirflow.ivm.kernel.frontier import Frontier
 
-NamedDeltas = Annotated[Mapping[Name, Any], NotEmpty()]
-"""Deltas, by the names of their sources."""
+NamedDeltas = Mapping[Name, Any]
+"""Deltas, by the names of their sources; without any, a tick changes nothing but the epoch."""
 
 LATE = ".late"
 """What the name of a source's side output of late rows ends with."""

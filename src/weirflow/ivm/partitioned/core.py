@@ -12,7 +12,7 @@ import msgspec
 
 from weirflow.arguments import AtLeast, AtMost, Count, Name, checked
 from weirflow.errors import FlowError, HistoryGone, WeirflowError
-from weirflow.ivm.compiler.reads import in_order, tables
+from weirflow.ivm.compiler.reads import in_order, missing
 from weirflow.ivm.flow.outputs import Outputs
 from weirflow.ivm.flow.persist import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, tick_pending, waits
@@ -208,8 +208,7 @@ class PartitionedCore:
         if name in self._reasons:
             return self._reasons[name]
         known = (*self.sources, *self._coordinator.definition.views)
-        missing = tables(self._views[name].sql) - {one.casefold() for one in known}
-        return no_relation(min(missing), known)
+        return no_relation(min(missing(self._views[name].sql, known)), known)
 
     def _define(self, *, also: Mapping[str, View] | None = None) -> None:
         """Compile and fill what was registered; views that read what is not there wait, or what is wrong for them.
@@ -262,13 +261,13 @@ class PartitionedCore:
 
     def _ready(self, views: Mapping[str, View]) -> Group:
         """What is registered and not compiled yet, without views that read what is not there."""
-        known = {one.casefold() for one in (*self._coordinator.definition.sources, *self._coordinator.definition.views)}
-        known |= {name.casefold() for name in self._sources}
+        definition = self._coordinator.definition
+        known = [*definition.sources, *definition.views, *self._sources]
         ready: dict[str, View] = {}
         for name in in_order({one: view.sql for one, view in views.items()}):
-            if tables(views[name].sql) <= known:
+            if not missing(views[name].sql, known):
                 ready[name] = views[name]
-                known.add(name.casefold())
+                known.append(name)
         return Group(
             tuple(source_entry(one) for one in self._sources.values()),
             tuple(view_entry(name, view) for name, view in ready.items()),
