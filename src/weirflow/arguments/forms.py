@@ -136,8 +136,8 @@ Name = Annotated[str, Text("a name", _LONGEST_NAME)]
 """What a user calls something, or a column."""
 Token = Annotated[str, Text("a token", 256), Hint("use a hash of what names the tick")]
 """What names a tick."""
-Sql = Annotated[str, NotEmpty()]
-"""Text of a query."""
+Sql = str
+"""Text of a query; what is wrong with it, its reader says, and where."""
 Place = Annotated[str | os.PathLike[str], Location()]
 """A path, or the URI of a store."""
 Uri = Annotated[str | Path, Location(), Secret()]

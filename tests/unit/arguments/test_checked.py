@@ -190,7 +190,6 @@ BAD = [
     ("named", " ", "it must be a name that is not empty"),
     ("named", "x" * 256, "it must be a name of at most 255 characters"),
     ("named", "a\0", r"it is 'a\x00'; it must be a name without NUL characters"),
-    ("query", " \n", "it must be something that is not empty"),
     ("place", b"a", "it is bytes (b'a'); it must be a str, a path or None"),
     ("place", "", "it is ''; it must be a path that is not empty"),
     ("place", "a\0", "it must be a path without NUL characters"),

@@ -49,7 +49,6 @@ OF_A_FLOW = {
     "name is empty": lambda flow: flow.register_source("", "id BIGINT"),
     "lateness is text": lambda flow: flow.register_source("more", "at TIMESTAMP", lateness="5 minutes"),
     "materialized is text": lambda flow: flow.register_view("more", "SELECT id FROM orders", materialized="no"),
-    "sql is empty": lambda flow: flow.register_view("more", " "),
     "every is no time": lambda flow: flow.sink("totals", "folder", every=-1),
     "position is text": lambda flow: flow.feed("orders", ROW, position="1"),
     "other is no flow": lambda flow: flow.plan(None),
