@@ -112,5 +112,5 @@ def test_a_table_of_the_sessions_own_is_not_hidden_by_a_view_of_its_name(session
 
 @pytest.mark.parametrize("name", ["../elsewhere", "a/b", "", ".."])
 def test_a_durable_flow_stays_in_the_sessions_folder(tmp_path, name):
-    with Session.single_node(tmp_path) as durable, pytest.raises(ConfigError, match="no name"):
+    with Session.single_node(tmp_path) as durable, pytest.raises(ConfigError, match="name"):
         durable.flow(name)

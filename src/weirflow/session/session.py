@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Self, overload
 
 from weirflow.arguments import AtMost, Count, MoreThan, Name, NotEmpty, Place, Secret, Sql, Uri, checked
-from weirflow.errors import ConfigError, SessionClosed
+from weirflow.errors import SessionClosed
 from weirflow.session.tables import Tables
 from weirflow.spark.endpoint import parse_endpoint
 from weirflow.sql.statements import is_about_flows, is_query, may_be_about_flows, reads_tables, refuse_commands
@@ -125,9 +125,6 @@ class Session(Tables):
         self, query: Sql, timeout_ms: Annotated[float, MoreThan(0), AtMost(10**12)], params: Params | None = None
     ) -> DataFrame:
         """Run a query now and return its rows; at the deadline stop its Spark jobs and raise ``OperationTimeout``."""
-        if timeout_ms <= 0:
-            raise ConfigError(f"A timeout of {timeout_ms} ms leaves no time to run.", hint="give milliseconds above 0")
-
         def run() -> tuple[pa.Table, Any]:
             frame = self.sql(query, params)
             return frame.to_arrow(), frame.schema
