@@ -170,7 +170,7 @@ def test_a_deadline_that_is_met(session):
 
 @pytest.mark.parametrize("timeout", [0, -5])
 def test_a_deadline_in_the_past(session, timeout):
-    with pytest.raises(ConfigError, match="timeout_ms is .* more than 0"):
+    with pytest.raises(ConfigError, match=r"timeout_ms is .* more than 0"):
         session.sql_with_timeout("SELECT 1", timeout)
 
 
