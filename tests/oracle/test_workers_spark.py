@@ -8,8 +8,9 @@ def test_a_worker_reads_no_archive_and_walks_no_imported_module(session):
 
         list(batches)
         archives = [entry for entry in sys.path_importer_cache if ".jar" in entry or ".zip" in entry]
-        yield pa.RecordBatch.from_pydict({"archives": [len(archives)], "seen": [len(gc.get_objects())]})
+        walked = {id(one) for one in gc.get_objects()}
+        seen = [name for name in ("pyarrow", "pyspark.worker", "pyspark.sql.types") if id(sys.modules[name]) in walked]
+        yield pa.RecordBatch.from_pydict({"archives": [len(archives)], "seen": [",".join(seen)]})
 
-    found = session.spark.range(0, 1, 1, 1).mapInArrow(look, "archives long, seen long").toArrow()
-    assert found["archives"].to_pylist() == [0]
-    assert found["seen"][0].as_py() < 10_000
+    found = session.spark.range(0, 1, 1, 1).mapInArrow(look, "archives long, seen string").toArrow()
+    assert found.to_pylist() == [{"archives": 0, "seen": ""}]

@@ -125,6 +125,7 @@ class Session(Tables):
         self, query: Sql, timeout_ms: Annotated[float, MoreThan(0), AtMost(10**12)], params: Params | None = None
     ) -> DataFrame:
         """Run a query now and return its rows; at the deadline stop its Spark jobs and raise ``OperationTimeout``."""
+
         def run() -> tuple[pa.Table, Any]:
             frame = self.sql(query, params)
             return frame.to_arrow(), frame.schema

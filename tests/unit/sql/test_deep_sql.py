@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import subprocess
@@ -400,10 +401,11 @@ print(deep(930, work))
 
 
 def test_an_interrupted_caller_waits_until_nothing_runs_any_more() -> None:
-    begun, ended = threading.Event(), []
+    begun, sent, ended = threading.Event(), threading.Event(), []
 
     def work() -> None:
         begun.set()
+        sent.wait(60)
         deadline = time.monotonic() + 0.3
         while time.monotonic() < deadline:
             pass
@@ -411,7 +413,8 @@ def test_an_interrupted_caller_waits_until_nothing_runs_any_more() -> None:
 
     def interrupt() -> None:
         begun.wait()
-        signal.raise_signal(signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        sent.set()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
