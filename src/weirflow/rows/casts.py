@@ -43,10 +43,14 @@ def cast_exactly(array: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chu
         return _one_by_one(array, kind, name)
 
 
+def is_always_valid(kind: pa.DataType) -> bool:
+    """Whether any bits are a value of a type; of whole days in milliseconds they are not."""
+    return bool(pt.is_primitive(kind) and not pt.is_date64(kind))
+
+
 def require_valid(array: pa.Array | pa.ChunkedArray, name: str) -> None:
     """``ConfigError`` if an array is not what its type says: bytes that are no UTF-8, a map with a key twice."""
-    kind = array.type
-    if pt.is_primitive(kind) and not pt.is_date64(kind):  # any bits are a value, but days must be whole
+    if is_always_valid(array.type):
         return
     try:
         array.validate(full=True)

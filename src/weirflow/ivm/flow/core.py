@@ -222,7 +222,9 @@ class FlowCore:
             DataError: one of them cannot be computed; nothing has changed.
         """
         self._require_open()
-        self._settle()
+        self._fill()
+
+    def _fill(self) -> None:
         if not self._state.is_filled:
             self._change(self._filled, None, self._state.keep_unfilled())
 
@@ -299,6 +301,9 @@ class FlowCore:
         require_room()
         if self._store is not None:
             self._store.require_owner()
+        self._require_not_closed()
+        self._settle()
+
+    def _require_not_closed(self) -> None:
         if self._closed:
             raise FlowError(f"The flow {self.name!r} is closed.", hint="make another one with the same path to go on")
-        self._settle()

@@ -20,7 +20,7 @@ from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_weighted
 from weirflow.ivm.zset.rows import consolidate, group_rows
-from weirflow.rows.casts import require_valid
+from weirflow.rows.casts import is_always_valid, require_valid
 from weirflow.sql.literals import duration_micros
 
 if TYPE_CHECKING:
@@ -180,6 +180,9 @@ class SourceInput:
         self._delay = duration_micros(source.lateness.delay, None) if source.lateness else 0
         self._nothing = Batch.empty(source.schema.types)
         self._nullable = all(field.nullable for field in source.schema)
+        self._validated = [
+            (index, field.name) for index, field in enumerate(source.schema) if not is_always_valid(field.type)
+        ]
 
     def read(self, data: Any) -> Change:
         """The change that ``data`` asks for: a ``DeltaBatch``, or plain rows that are inserted, or upserted by key.
@@ -226,8 +229,8 @@ class SourceInput:
             if isinstance(data, pa.RecordBatchReader):
                 data = data.read_all()
             if self._nullable and isinstance(data, (pa.Table, pa.RecordBatch)) and data.schema.equals(schema):
-                for column, name in zip(data.columns, schema.names, strict=True):
-                    require_valid(column, name)
+                for index, name in self._validated:
+                    require_valid(data.column(index), name)
                 return Batch.of_arrow(data)
             return read_weighted(data, schema, key=self.source.key)
         except ConfigError as error:

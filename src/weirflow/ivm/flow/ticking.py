@@ -157,7 +157,7 @@ class Ticking(FlowCore):
                     return StepSummary(done, 0, 0, 0.0, replayed=True)
 
             def read() -> Pending:
-                self._ready()
+                self._fill()
                 changes = {name: self._state.input(name).read(data) for name, data in deltas.items()}
                 return Pending(changes, token, position)
 
@@ -184,7 +184,7 @@ class Ticking(FlowCore):
         with deadline:
             self._outputs.await_room(outputs)
         with self._lock:
-            self._require_open()
+            self._require_not_closed()  # it may have been while the tick waited
             self._commit(pending, outputs)
         views = {name: len(delta) for name, delta in outputs.items() if not name.endswith(LATE)}
         rows_in = sum(one.rows_in for one in changes.values())
