@@ -84,6 +84,7 @@ class Spine:
         self._allocate = allocator(spill)
         self.content = Content(tuple([run for run in runs if len(run)]))
         self._merges: list[Merge] = []
+        self._planned: tuple[Run, ...] | None = None
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -150,8 +151,11 @@ class Spine:
 
     def maintain(self, fuel: int) -> int:
         """Merge about ``fuel`` rows; returns how many were. Zero means that there is nothing to merge."""
-        if self.content.settled:
+        content = self.content
+        if content.settled:
             return 0
+        if content.inserted and content.runs is self._planned:
+            return 0  # what was inserted is sorted when it is looked at, or with what comes after it
         self._tidy()
         done = 0
         self._plan()
@@ -166,6 +170,7 @@ class Spine:
                 self._plan()
             else:
                 self._merges = [merge, *others]
+        self._planned = None if self._merges else self.content.runs
         # While no run is added, the head alone cannot become half as large as a base of this size.
         if not self._merges and max(map(len, self.content.runs), default=0) > 2 * HEAD_ROWS:
             self.content = self.content._replace(settled=True)
