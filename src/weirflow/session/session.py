@@ -136,7 +136,7 @@ class Session(Tables):
 
         return DataFrame.of_result(table, lambda: self.spark.createDataFrame(table, schema), self.operations)
 
-    def submit(self, query: Sql, params: Params | None = None) -> Submitted:
+    def submit(self, query: Annotated[Sql, NotEmpty()], params: Params | None = None) -> Submitted:
         """Run a query in the background. The job returned has its state, progress, ``cancel()`` and ``result()``."""
         return self.operations.submit(_shorten(query), lambda: self.sql(query, params).to_arrow())
 
