@@ -296,7 +296,7 @@ def attack(seed, path, count):
         else:
             attacked.shop = after
             continue
-        if attacked.flow.closed:
+        if act == attacked.reopen:  # it may have come to any point, also where nobody reads the new flow yet
             attacked.flow.close()
             gc.collect()  # a flow that was opened, and lost before anyone had it
             attacked.open()

@@ -32,7 +32,7 @@ from weirflow.errors import (
 from weirflow.spark.home import spark_home
 from weirflow.spark.java import find_java
 from weirflow.spark.jvm import Jvm, JvmOptions
-from weirflow.spark.preflight import check_masters
+from weirflow.spark.preflight import MasterWatch, check_masters
 from weirflow.spark.scratch import Scratch
 from weirflow.spark.warmup import WarmUp
 
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_LOOKUP_SECONDS = 2.0  # what a master gets to answer however slow the JVM was
-_START_GRACE_SECONDS = 3.0
+_LOOKUP_SECONDS = 4.0  # what a master gets to answer however slow the JVM was
 _SOCKET_FOLDER_LENGTH = 60  # the kernel allows 107 characters, of which Spark's file name takes 43
 
 SCRATCH = "{scratch}"
@@ -139,14 +138,14 @@ class Driver:
         )
 
     def _start_spark(self) -> SparkSession:
-        watchdog = self._watch_start()
         try:
             self._gateway = _connect_gateway(self._jvm)
             SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - PySpark has no public way
             SparkContext._ensure_initialized(gateway=self._gateway)  # noqa: SLF001 - as above
-            self._check_masters()
+            # The JVM's own start counts too: the caller waits for the sum.
+            self._check_masters(self.launch.start_timeout - (time.monotonic() - self._began))
             self._warm_up = WarmUp(self._gateway.jvm)
-            with _own_interrupt_handler():
+            with self._watched_masters(), _own_interrupt_handler():
                 context = SparkContext(conf=SparkConf())
             # PySpark reads PYSPARK_PYTHON from this process's environment, which is not ours to change.
             context.pythonExec = str(self.launch.worker_python)
@@ -156,33 +155,25 @@ class Driver:
             raise
         except Exception as error:
             raise self._start_error(error) from error
-        finally:
-            if watchdog is not None:
-                watchdog.cancel()
         self._jvm.forward_stderr = True
         return session
 
-    def _check_masters(self) -> None:
+    def _check_masters(self, seconds: float) -> None:
         if self.launch.masters:
             secret = dict(self.launch.conf).get("spark.authenticate.secret")
-            # The JVM's own start counts too: the caller waits for the sum.
-            left = self.launch.start_timeout - (time.monotonic() - self._began)
-            check_masters(self._gateway.jvm, self.launch.masters, secret, max(left, _LOOKUP_SECONDS))
+            check_masters(self._gateway.jvm, self.launch.masters, secret, max(seconds, _LOOKUP_SECONDS))
 
-    def _watch_start(self) -> threading.Timer | None:
-        """Spark waits over a minute for a master that goes silent just now; the watchdog ends that."""
+    def _watched_masters(self) -> contextlib.AbstractContextManager[object]:
         if not self.launch.masters:
-            return None
-        watchdog = threading.Timer(self.launch.start_timeout + _START_GRACE_SECONDS, self._jvm.kill)
-        watchdog.daemon = True
-        watchdog.start()
-        return watchdog
+            return contextlib.nullcontext()
+        seconds = self.launch.start_timeout
+        return MasterWatch(seconds, lambda: self._check_masters(seconds), self._jvm.kill)
 
     def _start_error(self, error: Exception) -> WeirflowError:
         if not self.launch.masters:
             return SessionError(f"Spark could not be started: {error}\n{self._jvm.tail()}")
         return EndpointUnreachable(
-            f"The Spark master at {self.launch.master} did not take the application in time.",
+            f"The Spark master at {self.launch.master} did not take the application.",
             hint="check the master's log and that it has workers",
         )
 

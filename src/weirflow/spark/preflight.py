@@ -6,15 +6,16 @@ A driver that meets a silent master, or one with another secret, retries three t
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from weirflow.errors import AuthenticationFailed, EndpointError, EndpointUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from weirflow.spark.endpoint import HostPort
 
@@ -40,6 +41,42 @@ def check_masters(jvm: Any, hosts: Sequence[HostPort], secret: str | None, timeo
             return
     if failure is not None:
         raise failure
+
+
+class MasterWatch:
+    """Ends the start of a driver whose master goes silent meanwhile, which Spark itself would wait for over a minute.
+
+    A start that only takes its time, on a busy machine, goes on: the masters are asked again, and one that answers
+    is waited for.
+
+    Args:
+        seconds: how long a start may take before the masters are asked again, and again.
+        ask: raises ``EndpointError`` when none of them answers; it runs in a thread of the watch.
+        give_up: ends the start.
+    """
+
+    def __init__(self, seconds: float, ask: Callable[[], None], give_up: Callable[[], None]) -> None:
+        self._seconds = seconds
+        self._ask = ask
+        self._give_up = give_up
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="weirflow-master-watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._started.set()
+
+    def _watch(self) -> None:
+        while not self._started.wait(self._seconds):
+            try:
+                self._ask()
+            except (EndpointError, Py4JError, OSError):
+                if not self._started.is_set():
+                    self._give_up()
+                return
 
 
 def _lookup_failure(jvm: Any, host: HostPort, secret: str | None, seconds: float) -> EndpointError | None:
