@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from weirflow.errors import ConfigError, DependencyMissing
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.zset.batch import add_rows, sum_groups
+from weirflow.ivm.zset.batch import add_rows, magnitude, sum_groups
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.rows import equal_rows_at
 
@@ -97,6 +97,14 @@ def test_sums_of_groups_that_fit(rows, data):
 def test_a_sum_that_leaves_64_bits_on_its_way_and_comes_back():
     values = np.array([[2**62], [2**62], [2**62], [-(2**62)], [-(2**62)]], np.int64)
     assert sum_groups(values, np.arange(5), np.zeros(1, np.int64)).tolist() == [[2**62]]
+
+
+@given(st.lists(st.tuples(words, words), max_size=20))
+def test_the_greatest_magnitude(rows):
+    values = np.array(rows, np.int64).reshape(len(rows), 2)
+    greatest = max((abs(value) for row in rows for value in row), default=0)
+    assert magnitude(values) == without(magnitude, values) == greatest
+    assert magnitude(values[:, :1]) == without(magnitude, values[:, :1])  # not one piece of memory
 
 
 def test_add_rows():

@@ -72,6 +72,8 @@ class Circuit:
     _steps: int = field(default=0, init=False, repr=False)
     _is_open: bool = field(default=False, init=False, repr=False)
     """Whether a step was begun that was neither committed nor discarded."""
+    _untidy: dict[Operator, None] = field(default_factory=dict, init=False, repr=False)
+    """Operators whose state has changed and may have something to merge."""
 
     def add_source(self, name: str, types: Sequence[pa.DataType], *, everywhere: bool = False) -> int:
         """A new input of the circuit."""
@@ -117,6 +119,7 @@ class Circuit:
                     output = Batch.concat([output, node.operator.step(inputs)])
                 outputs[number] = output
         for node in self.nodes[first:]:
+            self._untidy[node.operator] = None
             node.operator.commit()
         return {name: consolidate(outputs[number]) for name, number in self.views.items() if number >= first}
 
@@ -204,6 +207,7 @@ class Circuit:
             operator = node.operator
             if operator.is_staged:
                 marks.append((operator, operator.mark()))
+                self._untidy[operator] = None
                 operator.commit()
         self._is_open = False
 
@@ -214,11 +218,11 @@ class Circuit:
         self.discard()
 
     def maintain(self, rows: int) -> None:
-        """Between ticks: tidy up state in proportion to the ``rows`` that came."""
+        """Between ticks: tidy up the state that has changed, in proportion to the ``rows`` that came."""
         fuel = max(_LEAST_FUEL, _FUEL_PER_ROW * rows)
-        for node in self.nodes:
-            for state in node.operator.states:
-                state.maintain(fuel)
+        for operator in list(self._untidy):
+            if not sum([state.maintain(fuel) for state in operator.states]):
+                del self._untidy[operator]
 
     def advance(self, sources: Mapping[str, Frontier]) -> None:
         """Between ticks: time has come so far at the sources; state that cannot change any more goes."""

@@ -7,7 +7,7 @@ or loads them from numba's cache.
 from weirflow.ivm.compiled.hashes import hash_bytes, hash_integers
 from weirflow.ivm.compiled.keys import equal_bytes, equal_integers, find_ranges
 from weirflow.ivm.compiled.orders import bulk_order, in_order
-from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles, sum_groups
+from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles, extremes, sum_groups
 
 __all__ = [
     "add_rows",
@@ -16,6 +16,7 @@ __all__ = [
     "encode_doubles",
     "equal_bytes",
     "equal_integers",
+    "extremes",
     "find_ranges",
     "hash_bytes",
     "hash_integers",

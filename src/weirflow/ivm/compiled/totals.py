@@ -42,6 +42,16 @@ def sum_groups(rows: Any, order: Any, starts: Any) -> Any:
     return totals, fits
 
 
+@compiled(several(int64, int64)(ROWS))
+def extremes(rows: Any) -> Any:
+    """The least and the greatest of all values, 0 among them."""
+    least = greatest = np.int64(0)
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            least, greatest = min(least, rows[row, column]), max(greatest, rows[row, column])
+    return least, greatest
+
+
 @compiled(int64(int64))
 def _bit_length(value: Any) -> Any:
     length = np.int64(0)

@@ -11,7 +11,7 @@ from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import Spined
-from weirflow.ivm.zset.batch import add_rows
+from weirflow.ivm.zset.batch import add_rows, magnitude
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class AdditiveArrangement(Spined):
         for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
             add_rows(total, probe, run.values, position)
-        if length and max(int(total.max()), -int(total.min())) > _LIMIT:
+        if magnitude(total) > _LIMIT:
             raise DataError(
                 "A sum does not fit its 64-bit accumulator any more.", hint="fewer rows to a group, or smaller values"
             )

@@ -10,7 +10,7 @@ from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
 from weirflow.ivm.kernel.merge import Merge, can_merge, copied
 from weirflow.ivm.kernel.run import Run, kept_rows
-from weirflow.ivm.zset.batch import concat_columns
+from weirflow.ivm.zset.batch import concat_columns, magnitude
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -112,7 +112,7 @@ class Spine:
                 run = run if self._spill is None else copied(run, self._allocate)
                 self.content = before._replace(runs=(*before.runs, run), settled=False)
             return
-        large = before.large or (len(values) > 0 and max(int(values.max()), -int(values.min())) > _LARGE)
+        large = before.large or magnitude(values) > _LARGE
         inserted = (*before.inserted, _Inserted(tuple(columns), values, codes))
         rows = before.inserted_rows + len(values)
         after = Content(before.runs, before.head, inserted, rows, large, before.settled)

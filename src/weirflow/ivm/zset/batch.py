@@ -74,11 +74,21 @@ def add_segments(values: Int64s, starts: Int64s) -> Int64s:
 
 def sum_groups(rows: Int64s, order: Int64s, starts: Int64s) -> Int64s:
     """``add_segments`` of two-dimensional ``rows`` taken in ``order``."""
-    if compiled.kernels is None or (len(order) - len(starts)) * _FEW < len(order):
+    if compiled.kernels is None:
         return add_segments(rows[order], starts)
     totals, fits = compiled.kernels.sum_groups(np.ascontiguousarray(rows), order, starts)
     # A sum may leave int64 on its way and come back: the careful way decides.
     return totals if fits else add_segments(rows[order], starts)
+
+
+def magnitude(rows: Int64s) -> int:
+    """The greatest absolute value in two-dimensional ``rows``, 0 if there are none."""
+    if len(rows) == 0:
+        return 0
+    if compiled.kernels is not None:
+        least, greatest = compiled.kernels.extremes(np.ascontiguousarray(rows))
+        return max(greatest, -least)
+    return max(int(rows.max()), -int(rows.min()))
 
 
 def add_rows(totals: Int64s, into: Int64s, rows: Int64s, at: Int64s) -> None:
