@@ -87,7 +87,7 @@ def magnitude(rows: Int64s) -> int:
         return 0
     if compiled.kernels is not None:
         least, greatest = compiled.kernels.extremes(np.ascontiguousarray(rows))
-        return max(greatest, -least)
+        return max(int(greatest), -int(least))
     return max(int(rows.max()), -int(rows.min()))
 
 
