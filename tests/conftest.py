@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from support.postgres import PostgresServer, postgres_server
+from support.two_processes import REST, SPARK, part_of, run_beside, spark_of
 
 from weirflow import Session
 from weirflow.ivm import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--campaign", action="store_true", help="also run the long versions of the tests")
-    parser.addoption("--part", choices=["spark", "rest"], help="run one of the two parts that can run side by side")
+    parser.addoption("--part", choices=[SPARK, REST], help="the tests that share a Spark, or the others")
+    parser.addoption("--beside", type=Path, help="after its part, help the process with the other one and this folder")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,17 +34,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked as a campaign, unless it is asked for, and what is in the other part."""
+    """Leave out campaigns, unless asked for, and the other part, unless helping. Shared Spark first: it starts once."""
     part = config.getoption("--part")
     if not config.getoption("--campaign"):
         items[:] = [item for item in items if item.get_closest_marker("campaign") is None]
-    if part is not None:
-        items[:] = [item for item in items if _part(item) == part]
+    if part is not None and config.getoption("--beside") is None:
+        items[:] = [item for item in items if part_of(item) == part]
+    items.sort(key=spark_of)
 
 
-def _part(item: pytest.Item) -> str:
-    """Tests that share the Spark of this process are one part; those that need none here are the other."""
-    return "spark" if "shared_session" in getattr(item, "fixturenames", ()) else "rest"
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Share the tests with the other process, if there is one."""
+    folder = session.config.getoption("--beside")
+    if folder is None or session.config.option.collectonly or session.testsfailed:
+        return None
+    run_beside(session, session.config.getoption("--part"), folder)
+    return True
 
 
 class SharedSession:
@@ -92,7 +101,13 @@ def session(shared_session: SharedSession) -> Iterator[Session]:
         opened.drop(name)
 
 
+@pytest.fixture(scope="session")
+def own_spark(shared_session: SharedSession) -> Callable[[], None]:
+    """To be called before a test or a fixture starts a Spark of its own, which it must also stop: one has room."""
+    return shared_session.close
+
+
 @pytest.fixture
-def exclusive_spark(shared_session: SharedSession) -> None:
+def exclusive_spark(own_spark: Callable[[], None]) -> None:
     """No Spark runs in this process, so the test may start its own; it must also stop it."""
-    shared_session.close()
+    own_spark()

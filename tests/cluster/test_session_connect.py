@@ -111,9 +111,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def embedded(shared_session, connect_server, folder):
+def embedded(own_spark, connect_server, folder):
     """What local Spark says to the bad queries, and to a Connect session beside it."""
-    shared_session.close()
+    own_spark()
     with Session.embedded(cores=2, driver_memory="1g") as local:
         add_functions(local)
         outcomes = bad_outcomes(local, folder)

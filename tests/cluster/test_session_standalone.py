@@ -25,8 +25,8 @@ LONG_PYTHON = "SELECT sum(wait(id)) FROM range(0, 400, 1, 400)"
 
 
 @pytest.fixture(scope="module")
-def session(shared_session, cluster):
-    shared_session.close()
+def session(own_spark, cluster):
+    own_spark()
     settings = {"driver_memory": "1g", "spark_conf": {"spark.executor.memory": "512m"}}
     packages = available_connectors("iceberg")
     with Session.distributed(cluster.url, token=cluster._secret, packages=packages, **settings) as opened:

@@ -43,9 +43,9 @@ STATEMENTS = [
 
 
 @pytest.fixture(scope="module")
-def session(shared_session):
+def session(own_spark):
     require_connectors("iceberg")
-    shared_session.close()
+    own_spark()
     with Session.embedded(packages=["iceberg"], driver_memory="1g", progress="off") as opened:
         yield opened
 

@@ -13,9 +13,9 @@ KINDS = ["delta", "iceberg"]
 
 
 @pytest.fixture(scope="module")
-def session(shared_session):
+def session(own_spark):
     require_connectors("iceberg", "delta")
-    shared_session.close()
+    own_spark()
     with Session.embedded(packages=["iceberg", "delta"], driver_memory="1g") as opened:
         yield opened
 

@@ -121,8 +121,8 @@ def life(folder, broker, *arguments):
     return ChildProcess(command, name="shop", env={"PYTHONPATH": str(script.parent.parent)})
 
 
-def test_kills_around_the_commit_lose_and_double_nothing(broker, shared_session, tmp_path):
-    shared_session.close()  # there is room for one Spark
+def test_kills_around_the_commit_lose_and_double_nothing(broker, own_spark, tmp_path):
+    own_spark()  # there is room for one Spark
     broker.create_topic(kafka_shop.TOPIC)
     stream_shop.land(tmp_path / "inbox", 4)
     for point, nth in [("kafka.before_commit", "2"), ("kafka.after_commit", "1")]:

@@ -42,10 +42,10 @@ def broker():
 
 
 @pytest.fixture(scope="module")
-def session(shared_session):
+def session(own_spark):
     packages = ["kafka", "iceberg", "delta"]
     require_connectors(*packages)
-    shared_session.close()
+    own_spark()
     with Session.embedded(packages=packages, driver_memory="1g") as opened:
         opened.register("source", ROWS)
         yield opened

@@ -24,9 +24,9 @@ def broker():
 
 
 @pytest.fixture(scope="module")
-def session(shared_session):
+def session(own_spark):
     require_connectors("kafka", "iceberg", "delta")
-    shared_session.close()
+    own_spark()
     packages = ["kafka", "iceberg", "delta"]
     with Session.embedded(packages=packages, cores=2, driver_memory="1g", progress="off") as opened:
         yield opened

@@ -6,8 +6,8 @@ from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")
-def native_spark(tmp_path_factory, shared_session):
-    shared_session.close()
+def native_spark(tmp_path_factory, own_spark):
+    own_spark()
     folder = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = (

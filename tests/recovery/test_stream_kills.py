@@ -19,8 +19,8 @@ KILLS = [("feed.after_tick", 2), ("sink.before_file", 6), ("feed.before_tick", 1
 
 
 @pytest.fixture
-def folder(tmp_path, shared_session):
-    shared_session.close()  # there is room for one Spark
+def folder(tmp_path, own_spark):
+    own_spark()  # there is room for one Spark
     stream_shop.land(tmp_path / "inbox", FILES)
     return tmp_path
 

@@ -51,8 +51,8 @@ def totals(table):
 
 
 @pytest.fixture
-def folder(tmp_path, shared_session):
-    shared_session.close()  # there is room for one Spark
+def folder(tmp_path, own_spark):
+    own_spark()  # there is room for one Spark
     streaming_lives.land(tmp_path / "inbox", FILES)
     return tmp_path
 

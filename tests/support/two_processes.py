@@ -1,0 +1,72 @@
+"""Tests in two processes side by side: each begins with its own part, then helps with what the other has not begun.
+
+Both are given the same folder (``--beside``): a group of tests is run by whoever creates its file there first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pytest
+
+SPARK, REST = "spark", "rest"
+SHARED, OWN, NONE = range(3)
+Group = tuple[int, str]
+
+
+def spark_of(item: pytest.Item) -> int:
+    """Which Spark a test uses in its process: the one that tests share, its own or none."""
+    fixtures = getattr(item, "fixturenames", ())
+    if "own_spark" in fixtures:
+        return OWN
+    return SHARED if "shared_session" in fixtures else NONE
+
+
+def part_of(item: pytest.Item) -> str:
+    """Tests that share a Spark are one part, so that only one process starts it."""
+    return SPARK if spark_of(item) == SHARED else REST
+
+
+def run_beside(session: pytest.Session, part: str, folder: Path) -> None:
+    """Run what falls to this process, as pytest's own loop would."""
+    taken = _taken(session, part, folder)
+    item = next(taken, None)
+    while item is not None:
+        following = next(taken, None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        item = following
+
+
+def _taken(session: pytest.Session, part: str, folder: Path) -> Iterator[pytest.Item]:
+    """What the other process begins with is gone through from the end."""
+    groups = [(name, list(items)) for name, items in groupby(session.items, key=_group_of)]
+    own = [group for group in groups if part_of(group[1][0]) == part]
+    other = [group for group in groups if part_of(group[1][0]) != part]
+    for name, items in [*own, *reversed(other)]:
+        if _take(folder, name):
+            yield from items
+        else:
+            session.testscollected -= len(items)  # what progress is shown of
+
+
+def _group_of(item: pytest.Item) -> Group:
+    """Tests of one file go together, because they share fixtures."""
+    return spark_of(item), str(item.path)
+
+
+def _take(folder: Path, group: Group) -> bool:
+    try:
+        (folder / hashlib.sha256(repr(group).encode()).hexdigest()).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
