@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from support.postgres import PostgresServer, postgres_server
+from support.shared_session import SharedSession
 from support.two_processes import REST, SPARK, part_of, run_beside, spark_of
 
-from weirflow import Session
 from weirflow.ivm import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from weirflow import Session
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,23 +55,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
-class SharedSession:
-    """The Session that tests share. It is opened when first asked for, and again after it was closed."""
-
-    def __init__(self) -> None:
-        self._session: Session | None = None
-
-    def open(self) -> Session:
-        if self._session is None:
-            self._session = Session.embedded(cores=2, driver_memory="1g", progress="off")
-        return self._session
-
-    def close(self) -> None:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
-
-
 @pytest.fixture(params=["compiled", "numpy"])
 def either_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test runs twice: with the compiled kernels and without."""
@@ -94,11 +79,8 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 def session(shared_session: SharedSession) -> Iterator[Session]:
     """An embedded Session on two cores; names registered and tables written in it are gone after the test."""
-    opened = shared_session.open()
-    yield opened
-    assert list(opened.operations) == []
-    for name in opened.tables():
-        opened.drop(name)
+    with shared_session.borrowed() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

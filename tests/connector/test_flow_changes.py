@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 from support.connectors import require_connectors
 
-from weirflow import Session
 from weirflow.errors import QueryError
 
 FEW = 6
@@ -42,12 +41,9 @@ STATEMENTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def session(own_spark):
+@pytest.fixture(autouse=True)
+def _connectors():
     require_connectors("iceberg")
-    own_spark()
-    with Session.embedded(packages=["iceberg"], driver_memory="1g", progress="off") as opened:
-        yield opened
 
 
 def random_rows(chosen):

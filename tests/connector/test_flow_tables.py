@@ -4,7 +4,7 @@ import pytest
 from support.connectors import require_connectors
 from support.processes import wait_until
 
-from weirflow import DeltaBatch, Session
+from weirflow import DeltaBatch
 from weirflow.errors import ConfigError, SinkConflict, SinkFailed, StreamConflict, UnsupportedError
 
 TOTALS = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"
@@ -12,12 +12,9 @@ CHANGELOG = "customer STRING, total BIGINT, _weight BIGINT, _epoch BIGINT"
 KINDS = ["delta", "iceberg"]
 
 
-@pytest.fixture(scope="module")
-def session(own_spark):
+@pytest.fixture(autouse=True)
+def _connectors():
     require_connectors("iceberg", "delta")
-    own_spark()
-    with Session.embedded(packages=["iceberg", "delta"], driver_memory="1g") as opened:
-        yield opened
 
 
 @pytest.fixture

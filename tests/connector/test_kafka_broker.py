@@ -10,17 +10,10 @@ import time
 from pathlib import Path
 
 import psutil
-import pytest
 from confluent_kafka import Consumer, Producer
 from support.kafka import KafkaBroker
 
 TESTS = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with KafkaBroker() as running:
-        yield running
 
 
 def produce(broker, topic, records, name=None, ending=Producer.commit_transaction):

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
 from support import kafka_shop, stream_shop
-from support.kafka import KafkaBroker
 from support.processes import ChildProcess
 
 from weirflow import RestartPolicy, Trigger
@@ -17,12 +16,6 @@ from weirflow.testing.sequence import SequenceSource
 from weirflow.types import Delivery
 
 SCHEMA = pa.schema({"key": pa.string(), "value": pa.string()})
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with KafkaBroker() as running:
-        yield running
 
 
 @pytest.fixture

@@ -10,10 +10,8 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
 from support.connectors import require_connectors
-from support.kafka import KafkaBroker
 from support.processes import wait_until
 
-from weirflow import Session
 from weirflow.errors import AlreadyExists, TableNotFound
 
 NOON = dt.datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=dt.UTC)
@@ -35,20 +33,11 @@ ROWS = pa.table(
 )
 
 
-@pytest.fixture(scope="module")
-def broker():
-    with KafkaBroker() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def session(own_spark):
-    packages = ["kafka", "iceberg", "delta"]
-    require_connectors(*packages)
-    own_spark()
-    with Session.embedded(packages=packages, driver_memory="1g") as opened:
-        opened.register("source", ROWS)
-        yield opened
+@pytest.fixture
+def session(connector_spark):
+    require_connectors("kafka", "iceberg", "delta")
+    connector_spark.register("source", ROWS)
+    return connector_spark
 
 
 def assert_same(found, expected):
@@ -122,13 +111,13 @@ def test_a_topic_is_written_and_read(session, broker):
 
 
 def test_records_of_another_producer_reach_a_lakehouse_table(session, broker):
-    broker.create_topic("orders")
+    broker.create_topic("lakehouse-orders")
     with Producer({"bootstrap.servers": broker.bootstrap}) as producer:
         for number in range(5):
-            producer.produce("orders", key=f"k{number % 2}", value=str(number))
+            producer.produce("lakehouse-orders", key=f"k{number % 2}", value=str(number))
         assert producer.flush(30) == 0
     topic = session.spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
-    session.register("orders", topic.option("subscribe", "orders").load())
+    session.register("orders", topic.option("subscribe", "lakehouse-orders").load())
     session.sql(
         "CREATE TABLE iceberg.db.orders USING iceberg AS "
         "SELECT CAST(key AS STRING) AS k, sum(CAST(CAST(value AS STRING) AS INT)) AS total FROM orders GROUP BY key"

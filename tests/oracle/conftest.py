@@ -1,8 +1,14 @@
+import json
 import os
 import sys
 
 import pytest
 from pyspark.sql import SparkSession
+from support.shared_session import SETTINGS
+from typer.testing import CliRunner
+
+from weirflow import Session
+from weirflow.cli.app import app
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +29,48 @@ def native_spark(tmp_path_factory, own_spark):
     )
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def durable_conf(tmp_path_factory):
+    """With one warehouse for all of them, durable Sessions can share a Spark."""
+    return {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+
+
+@pytest.fixture
+def durable_spark(shared_session, durable_conf):
+    """Keeps the Spark of durable Sessions running, so that opening one again is cheap."""
+    path = f"{durable_conf['spark.sql.warehouse.dir']}-keeper"
+    keeper = shared_session.open(placement="single-node", path=path, spark_conf=durable_conf)
+    keeper.spark  # noqa: B018 - starts it
+    return keeper
+
+
+@pytest.fixture
+def open_durable(durable_spark, durable_conf):
+    """Opens a durable Session with its stores under a folder."""
+    return lambda folder: Session.single_node(folder, spark_conf=durable_conf, **SETTINGS)
+
+
+class Command:
+    """The ``weirflow`` command in this process, on a Spark that runs already."""
+
+    def __init__(self, conf):
+        self._env = {"WEIRFLOW_CORES": "2", "WEIRFLOW_DRIVER_MEMORY": "1g", "WEIRFLOW_SPARK_CONF": json.dumps(conf)}
+
+    def __call__(self, *arguments, stdin=None, code=0):
+        done = CliRunner().invoke(app, [*map(str, arguments)], input=stdin, env=self._env, prog_name="weirflow")
+        assert done.exit_code == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+
+@pytest.fixture
+def weirflow(session):
+    session.spark  # noqa: B018 - starts it
+    return Command({})
+
+
+@pytest.fixture
+def weirflow_durable(durable_spark, durable_conf):
+    return Command(durable_conf)

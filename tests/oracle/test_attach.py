@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from support.processes import wait_until
 
-from weirflow import Session
 from weirflow.errors import (
     ConfigError,
     DataError,
@@ -228,9 +227,10 @@ def test_a_batch_cannot_wait_for_its_own_end(session, flow, inbox):
     assert refused == ["A batch cannot stop its own stream."]
 
 
-def test_closing_a_session_writes_what_sinks_still_have(tmp_path, exclusive_spark):
-    session = Session.single_node(tmp_path / "session", driver_memory="1g")
-    session.spark.sql("CREATE TABLE out (customer STRING, total BIGINT, _weight BIGINT, _epoch BIGINT) USING parquet")
+def test_closing_a_session_writes_what_sinks_still_have(tmp_path, open_durable):
+    session = open_durable(tmp_path / "session")
+    columns = "customer STRING, total BIGINT, _weight BIGINT, _epoch BIGINT"
+    session.spark.sql(f"CREATE TABLE out ({columns}) USING parquet LOCATION '{tmp_path}/out'")
     for name, target in {"fails": {"to": tmp_path / "full"}, "writes": {"table": "out"}}.items():
         flow = session.flow(name)
         flow.register_source("orders", SCHEMA)
@@ -241,14 +241,14 @@ def test_closing_a_session_writes_what_sinks_still_have(tmp_path, exclusive_spar
     (tmp_path / "full").write_text("in the way")
     with pytest.raises(SinkFailed):
         session.close()
-    assert written(tmp_path / "session" / "warehouse" / "out") == [("ann", 5, 1, 1)]
+    assert written(tmp_path / "out") == [("ann", 5, 1, 1)]
     with pytest.raises(SessionClosed):
         session.sql("SELECT 1")
 
 
-def test_a_durable_session_goes_on_with_stream_and_sink_together(tmp_path, inbox, exclusive_spark):
+def test_a_durable_session_goes_on_with_stream_and_sink_together(tmp_path, inbox, open_durable):
     for number in (1, 2):
-        with Session.single_node(tmp_path / "session", driver_memory="1g") as durable:
+        with open_durable(tmp_path / "session") as durable:
             flow = durable.flow("shop")
             flow.register_source("orders", SCHEMA)
             flow.register_view("totals", TOTALS)

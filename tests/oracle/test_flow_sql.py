@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 import threading
 from collections import Counter
 from decimal import Decimal
@@ -11,7 +9,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql.functions import udf
 
-from weirflow import DeltaBatch, Session
+from weirflow import DeltaBatch
 from weirflow.errors import (
     AlreadyExists,
     ColumnNotFound,
@@ -401,21 +399,21 @@ def test_tables_go_before_sources(session, shop):
         session.sql("INSERT INTO nowhere VALUES (1)")
 
 
-def test_a_durable_session_finds_its_flows_after_a_restart(tmp_path, exclusive_spark):
-    with Session.single_node(tmp_path, progress="off") as durable:
+def test_a_durable_session_finds_its_flows_when_it_is_opened_again(tmp_path, open_durable):
+    with open_durable(tmp_path) as durable:
         durable.sql("CREATE SOURCE orders (customer STRING, amount BIGINT)")
         durable.sql("CREATE INCREMENTAL VIEW totals AS SELECT customer, SUM(amount) AS t FROM orders GROUP BY customer")
         durable.sql("INSERT INTO orders VALUES ('ann', 1)")
         durable.sql("CREATE SOURCE shop.items (x INT)")
-    with Session.single_node(tmp_path, progress="off") as durable:
+    with open_durable(tmp_path) as durable:
         assert rows(durable, "SELECT * FROM totals") == {("ann", 1): 1}
-    with Session.single_node(tmp_path, progress="off") as durable:
+    with open_durable(tmp_path) as durable:
         assert only_row(durable.sql("INSERT INTO orders VALUES ('ann', 2)"))["epoch"] == 2
         names = [row["name"] for row in durable.sql("SHOW SOURCES").to_arrow().to_pylist()]
         assert names == ["orders", "items"]
         assert durable.table("totals").to_arrow().to_pylist() == [{"customer": "ann", "t": 3}]
         durable.flow("shop").close()
-        with durable.flow("default"), Session(path=tmp_path, placement="single-node", progress="off") as second:
+        with durable.flow("default"), open_durable(tmp_path) as second:
             with pytest.raises(TableNotFound) as caught:
                 second.sql("DESCRIBE SOURCE orders")
             assert "'default' could not be searched" in caught.value.hint
@@ -424,11 +422,9 @@ def test_a_durable_session_finds_its_flows_after_a_restart(tmp_path, exclusive_s
             assert second.sql("SHOW SOURCES IN shop").to_arrow().num_rows == 1
 
 
-def test_the_command_line_runs_statements_one_after_the_other(tmp_path):
+def test_the_command_line_runs_statements_one_after_the_other(tmp_path, weirflow_durable):
     def weirflow(sql, code=0):
-        command = [sys.executable, "-m", "weirflow", "sql", "--path", tmp_path / "shop", "--json", "-"]
-        done = subprocess.run(command, input=sql, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == code, done.stderr
+        done = weirflow_durable("sql", "--path", tmp_path / "shop", "--json", "-", stdin=sql, code=code)
         return json.loads(done.stdout if code == 0 else done.stderr)
 
     weirflow(

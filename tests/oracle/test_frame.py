@@ -15,6 +15,7 @@ from pyspark.sql import Observation, Row
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.types import LongType, StructField, StructType
 from support.processes import wait_until
+from support.shared_session import SETTINGS
 
 import weirflow
 from weirflow.errors import AlreadyExists, ColumnNotFound, ConfigError, QueryError, SessionClosed, UnsupportedError
@@ -587,10 +588,10 @@ def test_a_failed_write_says_why(session, tmp_path):
         session.sql("SELECT 1 AS a").write_parquet(tmp_path / "u", partition_by=["b"])
 
 
-def test_a_frame_outlives_nothing(exclusive_spark):
-    with weirflow.Session.embedded(cores=1, driver_memory="1g", progress="off") as session:
-        frame = session.sql("SELECT 1 AS a")
-        computed = session.sql_with_timeout("SELECT 2 AS a", 60_000)
+def test_a_frame_outlives_nothing(session):
+    with weirflow.Session.embedded(**SETTINGS) as closing:
+        frame = closing.sql("SELECT 1 AS a")
+        computed = closing.sql_with_timeout("SELECT 2 AS a", 60_000)
     for use in (frame.count, frame.to_arrow, lambda: frame.schema, lambda: next(frame.to_batches()), lambda: frame.a):
         with pytest.raises(SessionClosed):
             use()

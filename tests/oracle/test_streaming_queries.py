@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from support.processes import wait_until
 
-from weirflow import OutputMode, RestartPolicy, Session, StreamingQueryListener, Trigger
+from weirflow import OutputMode, RestartPolicy, StreamingQueryListener, Trigger
 from weirflow.errors import (
     AlreadyExists,
     ConfigError,
@@ -336,12 +336,12 @@ def test_other_queries_have_no_memory(session, numbers):
         query.memory_batches()
 
 
-def test_a_durable_session_keeps_checkpoints_by_name_and_stops_queries(tmp_path, exclusive_spark):
+def test_a_durable_session_keeps_checkpoints_by_name_and_stops_queries(tmp_path, open_durable):
     source = SequenceSource(NUMBERS, tmp_path / "numbers")
     taken = []
     for n in (1, 2):
         source.add(one(n))
-        with Session.single_node(tmp_path / "session", driver_memory="1g", progress="off") as durable:
+        with open_durable(tmp_path / "session") as durable:
             with pytest.raises(ConfigError, match="the query has none"):
                 source.stream(durable).write_stream().format("noop").start()
             with pytest.raises(ConfigError, match="no folder of that name"):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support.processes import wait_until
-from support.streaming_catalogue import LOCAL_SINKS, cells, document
+from support.streaming_catalogue import LOCAL_SINKS, document, refused_cells, working_cells
 
 from weirflow import OutputMode
 from weirflow.errors import ConfigError, StreamRefused
@@ -114,11 +114,12 @@ def target(session, tmp_path):
         one.close()
 
 
-@pytest.mark.parametrize("cell", cells(LOCAL_SINKS, refused=False), ids=str)
+@pytest.mark.parametrize("cell", working_cells(LOCAL_SINKS))
 def test_what_the_table_has_works(asked, target, cell):
     sink = target(cell)
     writer = sink.wired(asked(cell).write_stream().output_mode(cell.mode).trigger(cell.trigger))
     with writer.start() as query:
+        assert query.describe().delivery == cell.delivery
         if cell.trigger.kind is TriggerKind.CONTINUOUS:
             wait_until(lambda: (found := sink.read(query)) is None or found, 60.0, "rows")
             assert query.exception is None
@@ -132,12 +133,12 @@ def test_what_the_table_has_works(asked, target, cell):
         assert query.recent_progress[0].input_rows == 3
 
 
-@pytest.mark.parametrize("cell", cells(LOCAL_SINKS, refused=True), ids=str)
+@pytest.mark.parametrize("cell", refused_cells(LOCAL_SINKS))
 def test_what_the_table_has_not_is_refused(session, asked, target, cell):
     writer = target(cell).wired(asked(cell).write_stream().output_mode(cell.mode).trigger(cell.trigger))
     with pytest.raises(StreamRefused) as raised:
         writer.start()
-    assert (raised.value.message, raised.value.hint) == (cell.refusal.message, cell.refusal.hint)
+    assert (raised.value.message, raised.value.hint) == cell.refusal
     assert session.spark.streams.active == []
 
 

@@ -91,7 +91,7 @@ def run_script(blocks: list[str]) -> dict[str, Any]:
                 printed.append(out.read().decode())
                 out.seek(0)
                 out.truncate()
-        except BaseException:  # whatever it is, a line of JSON tells it
+        except BaseException:  # noqa: BLE001 - whatever it is, a line of JSON tells it
             return {"printed": printed, "error": traceback.format_exc()}
         finally:
             os.dup2(2, 1)

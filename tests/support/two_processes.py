@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import pytest
 
 SPARK, REST = "spark", "rest"
-SHARED, OWN, NONE = range(3)
+SHARED, NONE = 0, 4
+OTHERS = {"own_spark": 1, "durable_spark": 2, "connector_spark": 3}
 Group = tuple[int, str]
 
 
 def spark_of(item: pytest.Item) -> int:
-    """Which Spark a test uses in its process: the one that tests share, its own or none."""
+    """Which Spark a test uses in its process: that of most tests, another by the fixture it asks for, or none."""
     fixtures = getattr(item, "fixturenames", ())
-    if "own_spark" in fixtures:
-        return OWN
-    return SHARED if "shared_session" in fixtures else NONE
+    other = max((OTHERS.get(name, SHARED) for name in fixtures), default=SHARED)
+    return other or (SHARED if "shared_session" in fixtures else NONE)
 
 
 def part_of(item: pytest.Item) -> str:

@@ -1,0 +1,35 @@
+"""One Spark with all connectors and one Kafka broker, for the whole run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.connectors import available_connectors
+from support.kafka import KafkaBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from support.shared_session import SharedSession
+
+    from weirflow import Session
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[KafkaBroker]:
+    """A Kafka broker; topics are the test's own."""
+    with KafkaBroker() as running:
+        yield running
+
+
+@pytest.fixture
+def connector_spark(shared_session: SharedSession) -> Iterator[Session]:
+    """A Session with the connectors that there are for this Spark; a test asks for those it needs."""
+    with shared_session.borrowed(packages=available_connectors("kafka", "iceberg", "delta")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(connector_spark: Session) -> Session:
+    return connector_spark

@@ -1,0 +1,45 @@
+"""The Session that tests of one process share: at most one Spark runs there at a time."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from weirflow import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+SETTINGS = {"cores": 2, "driver_memory": "1g", "progress": "off"}
+
+
+class SharedSession:
+    """A Session that is opened when first asked for, and again after it was closed."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self._settings: dict[str, Any] = {}
+
+    def open(self, **settings: Any) -> Session:
+        """The one with these settings; one with others is closed, because there is no Spark beside it."""
+        if self._settings != settings:
+            self.close()
+        if self._session is None:
+            self._session = Session(**SETTINGS, **settings)
+            self._settings = settings
+        return self._session
+
+    @contextmanager
+    def borrowed(self, **settings: Any) -> Iterator[Session]:
+        """``open`` for one test: names registered and tables written are gone afterwards."""
+        opened = self.open(**settings)
+        yield opened
+        assert list(opened.operations) == []
+        for name in opened.tables():
+            opened.drop(name)
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
