@@ -159,8 +159,9 @@ def _of_series(series: Any, name: str) -> pa.ChunkedArray | Values:
 
 
 def _array(values: Any, name: str, *, from_pandas: bool) -> pa.ChunkedArray:
+    """An array of NumPy's or pandas' values; in memory of its own, for they can be written to afterwards."""
     try:
-        made = pa.array(values, from_pandas=from_pandas)
+        made = pa.array(values.copy(), from_pandas=from_pandas)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(f"The column {name!r} cannot be read as Arrow data: {error}", hint="give a list") from error
     return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
