@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import reprlib
+import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from weirflow.arguments.hints import parameter_types
-from weirflow.arguments.rules import Rule, Unfit, rule
+from weirflow.arguments.rules import Rule, Unfit, rule, shown
 from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 Checked = TypeVar("Checked", bound="Callable[..., Any]")
 
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 60
-_SHOWN.maxlong = 25
+_LONGEST_KIND = 100
+_ROUTINES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 def checked(thing: Checked) -> Checked:
     """Look at the arguments of a function before each call; of a class, at those of its constructor and public methods.
 
     Each argument must be what its annotation says, forms in ``Annotated`` included; otherwise the call raises
-    ``ConfigError`` and has done nothing. A bool is no int; an integer of NumPy is passed on as an int, whatever has a
-    path as a ``Path``. Defaults are not looked at. Methods that a class inherits are as they are.
+    ``ConfigError`` and has done nothing. A bool is no int; an integer of NumPy is passed on as an int, text of a
+    subclass of str as a str, whatever has a path as a ``Path``. Defaults are not looked at. Methods that a class
+    inherits are as they are.
 
     >>> from weirflow.arguments import Count
     >>> @checked
@@ -98,32 +98,35 @@ class Rules:
             if known is not None:
                 try:
                     settled = known.settle(value)
-                except Unfit as unfit:
-                    self._refuse(name, known, unfit, args)
+                except Exception as wrong:  # noqa: BLE001 - also what a value raises when it is looked at
+                    self._refuse(name, known, value, wrong, args)
                 if settled is not value:
                     changed = changed or list(args)
                     changed[index] = settled
             index += 1
         if self.rest is not None and index < len(args):
             name, known = self.rest
-            for further in args[index:]:
-                self._settled(name, known, further, args)
+            further = [self._settled(name, known, value, args) for value in args[index:]]
+            changed = [*(changed or args)[:index], *further]
         for name, value in kwargs.items():
             known = self.named.get(name, self.others)
             if known is not None:
                 try:
                     kwargs[name] = known.settle(value)
-                except Unfit as unfit:
-                    self._refuse(name, known, unfit, args)
+                except Exception as wrong:  # noqa: BLE001 - also what a value raises when it is looked at
+                    self._refuse(name, known, value, wrong, args)
         return args if changed is None else tuple(changed)
 
     def _settled(self, name: str, known: Rule, value: Any, args: tuple[Any, ...]) -> Any:
         try:
             return known.settle(value)
-        except Unfit as unfit:
-            self._refuse(name, known, unfit, args)
+        except Exception as wrong:  # noqa: BLE001 - also what a value raises when it is looked at
+            self._refuse(name, known, value, wrong, args)
 
-    def _refuse(self, name: str, known: Rule, unfit: Unfit, args: tuple[Any, ...]) -> NoReturn:
+    def _refuse(self, name: str, known: Rule, value: Any, wrong: Exception, args: tuple[Any, ...]) -> NoReturn:
+        if isinstance(wrong, MemoryError | RecursionError):  # not the value's fault
+            raise wrong
+        unfit = wrong if isinstance(wrong, Unfit) else Unfit(known.wanted, value)
         given = _said(unfit, secret=known.secret)
         message = f"{self._called(args)}: {name}{unfit.where} is {given}; it must be {unfit.wanted}."
         raise ConfigError(message, hint=known.hint) from None
@@ -142,24 +145,21 @@ def _said(unfit: Unfit, *, secret: bool) -> str:
     value = unfit.value
     if value is None:
         return "None"
-    if isinstance(value, type):
+    if issubclass(type(value), type):
         return f"the class {value.__name__}"
-    if inspect.isroutine(value):
+    if issubclass(type(value), _ROUTINES):
         return f"the function {value.__name__}"
-    kind = _a(type(value).__name__)
+    kind = _a(type(value).__name__[:_LONGEST_KIND])
     if secret:
         return kind if not unfit.of_type else "not usable"
-    try:
-        shown = _SHOWN.repr(value)
-    except Exception:  # noqa: BLE001 - whatever a repr raises, the error is about the argument
-        shown = ""
-    if unfit.of_type and shown:
-        return shown
-    return f"{kind} ({shown})" if shown else kind
+    text = shown(value)
+    if unfit.of_type and text:
+        return text
+    return f"{kind} ({text})" if text else kind
 
 
 def _a(kind: str) -> str:
-    return kind if kind == "bytes" else f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+    return kind if kind == "bytes" else f"{'an' if kind[:1] in tuple('aeiouAEIOU') else 'a'} {kind}"
 
 
 def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:

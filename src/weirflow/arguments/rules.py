@@ -8,6 +8,7 @@ import inspect
 import math
 import numbers
 import os
+import reprlib
 import types
 import typing
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     Settle = Callable[[Any], Any]
 
 _INT64 = range(-(2**63), 2**63)
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 60
+_SHOWN.maxlong = 25
 
 
 class Unfit(Exception):
@@ -42,6 +46,14 @@ class Unfit(Exception):
         self.of_type = of_type
         self.value = value
         self.where = where
+
+
+def shown(value: Any) -> str:
+    """How a value is written in an error, in some 60 characters; nothing if it cannot be."""
+    try:
+        return _SHOWN.repr(value)
+    except Exception:  # noqa: BLE001 - whatever a repr raises, the error is about the argument
+        return ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,8 @@ def _none(value: Any) -> None:
 def _text(value: Any) -> Any:
     if not isinstance(value, str):
         raise Unfit("a str", value)
+    if type(value) is not str:
+        value = str.__str__(value)
     if not value.isascii():
         try:
             value.encode()
@@ -142,10 +156,11 @@ def _bool(value: Any) -> Any:
 def _path(value: Any) -> Any:
     if not isinstance(value, os.PathLike) or not isinstance(os.fspath(value), str):
         raise Unfit("a path", value)
-    lacking = Location().lacks(value)
+    text = _text(os.fspath(value))
+    lacking = Location().lacks(text)
     if lacking is not None:
         raise Unfit(lacking, value, of_type=True)
-    return value if isinstance(value, Path) else Path(_text(os.fspath(value)))
+    return value if isinstance(value, Path) else Path(text)
 
 
 _BY_TYPE: dict[type, Rule] = {
@@ -231,18 +246,27 @@ def _literal(choices: tuple[Any, ...]) -> Rule:
 
 
 def _callable(signature: tuple[Any, ...]) -> Rule:
-    """A function that can be called with as many arguments as it will be."""
+    """A function that can be called with as many arguments as it will be, and does its work then."""
     given = signature[0] if signature and isinstance(signature[0], list) else None
     wanted = "a function" if given is None else f"a function of {_number_of(len(given))}"
 
     def settle(value: Any) -> Any:
         if not callable(value):
             raise Unfit(wanted, value)
-        if given is not None and not _takes(value, len(given)):
-            raise Unfit(wanted, value, of_type=True)
+        if given is not None:
+            if not _takes(value, len(given)):
+                raise Unfit(wanted, value, of_type=True)
+            if _runs_later(value) or _runs_later(inspect.getattr_static(type(value), "__call__", None)):
+                raise Unfit(f"{wanted}, neither async nor a generator", value, of_type=True)
         return value
 
     return Rule(wanted, settle)
+
+
+def _runs_later(function: Any) -> bool:
+    """Whether a call runs nothing of the function, and returns what would."""
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return any(is_one(function) for is_one in kinds)
 
 
 def _number_of(arguments: int) -> str:
@@ -317,10 +341,11 @@ def _tuple(elements: list[Rule | None], *, many: bool) -> Rule:
 def _mapping(base: Rule, key: Rule | None, element: Rule | None) -> Rule:
     def settle(value: Any) -> Any:
         base.settle(value)
-        for name, one in value.items():
-            _settled(key, name, "'s key")
-            _settled(element, one, f"[{name!r}]")
-        return value
+        settled = {
+            _settled(key, name, "'s key"): _settled(element, one, f"[{shown(name)}]") for name, one in value.items()
+        }
+        is_same = all(map(_same, settled, value)) and all(map(_same, settled.values(), value.values()))
+        return value if is_same else settled
 
     return Rule(base.wanted, settle, base.types)
 
@@ -344,11 +369,11 @@ def _instance(kind: type) -> Rule | None:
     if getattr(kind, "_is_protocol", False) and kind.__module__ not in ("typing", "collections.abc"):
         return _protocol(kind, wanted)
 
-    # Text is a sequence of its characters, which nobody means.
-    not_text = kind in (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
+    # Text is a sequence of its characters, and a mapping an iterable of its keys, which nobody means.
+    of_elements = kind in (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
 
     def settle(value: Any) -> Any:
-        if not isinstance(value, kind) or (not_text and isinstance(value, str | bytes)):
+        if not isinstance(value, kind) or (of_elements and isinstance(value, str | bytes | collections.abc.Mapping)):
             raise Unfit(wanted, value)
         return value
 

@@ -9,8 +9,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from weirflow.arguments import checked
-from weirflow.errors import ConfigError, DependencyMissing, StateError
+from weirflow.arguments import Count, Place, checked
+from weirflow.errors import DependencyMissing, StateError
 from weirflow.forks import keep_to_this_process, never_finalize
 from weirflow.state.layout import END, NOBODY
 from weirflow.state.recent import RecentEntries
@@ -48,11 +48,9 @@ class RocksDbStateBackend:
     """
 
     @checked
-    def __init__(self, path: str | Path, *, fsync: int = 1) -> None:
+    def __init__(self, path: Place, *, fsync: Count = 1) -> None:
         if rocksdict is None:
             raise DependencyMissing.extra("rocksdb", needed_for="RocksDbStateBackend")  # noqa: S610 - no Django
-        if fsync < 0:
-            raise ConfigError(f"State cannot be synced once in {fsync} batches.", hint="use 0 for never, 1 for always")
         self._path = Path(path).absolute()
         self._fsync = fsync
         self._unsynced = 0

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from weirflow.arguments import checked
+from weirflow.arguments import Place, checked
+from weirflow.checkpoint.local_errors import os_errors
 from weirflow.ivm.zset.ingest import read_table
 
 if TYPE_CHECKING:
@@ -39,23 +40,25 @@ class SequenceSource:
         folder: where rows are kept; None for a temporary folder that ``close`` removes.
     """
 
-    def __init__(self, schema: pa.Schema, folder: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, schema: pa.Schema, folder: Place | None = None) -> None:
         self.schema = schema
         self._temporary = folder is None
         self._folder = Path(tempfile.mkdtemp(prefix="weirflow-sequence-") if folder is None else folder)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        with os_errors("make", self._folder.absolute()):
+            self._folder.mkdir(parents=True, exist_ok=True)
         self._count = len(list(self._folder.glob("*.parquet")))
 
     def add(self, rows: Sequence[Mapping[str, Any]] | pa.Table) -> int:
         """Have the stream bring these rows as one batch, and return the batch's number in the sequence."""
-        table = rows if isinstance(rows, pa.Table) else read_table(list(rows), self.schema)
+        table = read_table(rows, self.schema)
         number = self._count
         aside = self._folder / f".{number}"
-        pq.write_table(table.cast(self.schema), aside)
-        # Spark reads files by their age.
-        moment = _FIRST_SECOND + number
-        os.utime(aside, (moment, moment))
-        aside.rename(self._folder / f"{number:09}.parquet")
+        with os_errors("write", aside.absolute()):
+            pq.write_table(table.cast(self.schema), aside)
+            # Spark reads files by their age.
+            moment = _FIRST_SECOND + number
+            os.utime(aside, (moment, moment))
+            aside.rename(self._folder / f"{number:09}.parquet")
         self._count += 1
         return number
 

@@ -188,7 +188,7 @@ def test_several_columns_are_a_key():
     [
         (lambda: interval_join(LEFT, RIGHT, lower=ms(2), upper=ms(1)), ConfigError, "no time between"),
         (lambda: temporal_join(LEFT, JoinInput("k STRING", key="k")), ConfigError, "needs the times of both"),
-        (lambda: temporal_join(LEFT, RIGHT, how="outer"), ConfigError, "'outer' is no way to join"),
+        (lambda: temporal_join(LEFT, RIGHT, how="outer"), ConfigError, "how is 'outer'; it must be 'inner' or 'left'"),
         (lambda: temporal_join(LEFT, RIGHT, deleted="gon"), ColumnNotFound, "marks deletions"),
         (lambda: JoinInput("k STRING", key="kk"), ColumnNotFound, "no column 'kk' to join by"),
         (lambda: stream_table_join(LEFT, JoinInput("k BIGINT", key="k")), ConfigError, "of different types"),

@@ -125,7 +125,7 @@ class PartitionedDefinitions(PartitionedCore):
 
     def view(self, function: Callable[[], str]) -> Callable[[], str]:
         """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
-        self.register_view(function.__name__, function())
+        self.register_view(getattr(function, "__name__", ""), function())
         return function
 
     def drop(self, name: Name) -> None:

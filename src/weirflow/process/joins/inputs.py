@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 
+from weirflow.arguments import Name, NotEmpty, checked
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
 from weirflow.sql.types import parse_ddl, type_name
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+@checked
 @dataclass(frozen=True)
 class JoinInput:
     """One input of a join.
@@ -28,8 +30,8 @@ class JoinInput:
     """
 
     columns: str | pa.Schema
-    key: str | Sequence[str]
-    time: str | None = None
+    key: Name | Annotated[Sequence[Name], NotEmpty()]
+    time: Name | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are not there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import checked
 from weirflow.errors import ConfigError
 from weirflow.process.joins.join import KeyedJoin, columns, has_null
 from weirflow.state import StateDescriptor
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+@checked
 def interval_join(
     left: JoinInput, right: JoinInput, *, lower: timedelta, upper: timedelta, how: How = "inner"
 ) -> KeyedJoin:

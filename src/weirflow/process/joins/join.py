@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
+from weirflow.arguments import checked
 from weirflow.errors import ConfigError
 from weirflow.process.function import CoProcessFunction
 
@@ -31,9 +32,8 @@ class KeyedJoin(CoProcessFunction):
         event_time: the columns of the event time, left and right.
     """
 
+    @checked
     def __init__(self, left: JoinInput, right: JoinInput, how: How, *, without: Iterable[str] = ()) -> None:
-        if how not in get_args(How):
-            raise ConfigError(f"{how!r} is no way to join.", hint="use 'inner' or 'left'")
         if left.key_type != right.key_type:
             raise ConfigError(
                 f"The keys {left.key!r} and {right.key!r} are of different types.", hint="cast one of them before"

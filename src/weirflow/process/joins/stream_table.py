@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, checked
 from weirflow.errors import ColumnNotFound, did_you_mean
 from weirflow.process.joins.join import KeyedJoin, columns, has_null
 from weirflow.state import StateDescriptor
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from weirflow.process.joins.join import How
 
 
+@checked
 def stream_table_join(
-    left: JoinInput, table: JoinInput, *, how: How = "inner", deleted: str | None = None
+    left: JoinInput, table: JoinInput, *, how: How = "inner", deleted: Name | None = None
 ) -> KeyedJoin:
     """Join each left row with the row of its key that the table has when it comes; the batch's changes come first.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Name, checked
 from weirflow.errors import ConfigError
 from weirflow.process.joins.join import KeyedJoin, columns, has_null
 from weirflow.process.joins.stream_table import require_flag
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from weirflow.state.descriptors import TimeKind
 
 
-def temporal_join(left: JoinInput, versions: JoinInput, *, how: How = "inner", deleted: str | None = None) -> KeyedJoin:
+@checked
+def temporal_join(
+    left: JoinInput, versions: JoinInput, *, how: How = "inner", deleted: Name | None = None
+) -> KeyedJoin:
     """Join each left row with the latest version of its key that is not newer than the row.
 
     A left row is put out when the watermark has reached its time, for only then all versions are known. Of versions
