@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
-from weirflow.arguments import Name, Place, require
+from weirflow.arguments import Folder, Name, require
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.types import Placement, Profile
 
@@ -96,12 +96,7 @@ class Settings(BaseSettings):
     @field_validator("path", "cache_dir", "worker_python", mode="before")
     @classmethod
     def _places(cls, value: Any) -> Any:
-        return None if value is None else require(Place, value)
-
-    @field_validator("path", "cache_dir", "worker_python")
-    @classmethod
-    def _expand_user(cls, value: Path | None) -> Path | None:
-        return value.expanduser().absolute() if value is not None else None
+        return None if value is None else require(Folder, value)
 
 
 def load_settings(**arguments: Any) -> Settings:

@@ -11,8 +11,10 @@ from weirflow.arguments.forms import (
     AtLeast,
     AtMost,
     Count,
+    Folder,
     Hint,
     Lifetime,
+    Local,
     Location,
     MoreThan,
     Name,
@@ -25,14 +27,17 @@ from weirflow.arguments.forms import (
     Token,
     Uri,
 )
+from weirflow.arguments.overridden import require_plain_methods
 
 __all__ = [
     "AnySize",
     "AtLeast",
     "AtMost",
     "Count",
+    "Folder",
     "Hint",
     "Lifetime",
+    "Local",
     "Location",
     "MoreThan",
     "Name",
@@ -46,5 +51,6 @@ __all__ = [
     "Uri",
     "checked",
     "require",
+    "require_plain_methods",
     "rules_of",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -10,6 +11,7 @@ from typing import Annotated, Any, Protocol
 _LONGEST_NAME = 255
 _LONGEST_PLACE = 4096
 _LONGEST_WAIT = 10**9
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Form(Protocol):
@@ -92,7 +94,28 @@ class Location:
             return "a path that is not empty"
         if len(text) > _LONGEST_PLACE:
             return f"a path of at most {_LONGEST_PLACE} characters"
+        if any(len(part.encode(errors="replace")) > _LONGEST_NAME for part in text.split("/")):
+            return f"a path whose parts have at most {_LONGEST_NAME} bytes"
         return "a path without NUL characters" if "\0" in text else None
+
+
+@dataclass(frozen=True)
+class Local:
+    """A path on this machine, passed on as an absolute ``Path``: it stays the same when the process moves."""
+
+    def lacks(self, value: str | os.PathLike[str]) -> str | None:
+        """See ``Form``."""
+        if _SCHEME.match(os.fspath(value)):
+            return "a path on this machine, not a URI"
+        try:
+            self.settled(value)
+        except RuntimeError:
+            return "a path in the home of a user that there is"
+        return None
+
+    def settled(self, value: str | os.PathLike[str]) -> Path:
+        """What is passed on."""
+        return Path(value).expanduser().absolute()
 
 
 @dataclass(frozen=True)
@@ -140,5 +163,7 @@ Sql = str
 """Text of a query; what is wrong with it, its reader says, and where."""
 Place = Annotated[str | os.PathLike[str], Location()]
 """A path, or the URI of a store."""
+Folder = Annotated[str | os.PathLike[str], Location(), Local()]
+"""A path on this machine; ``~`` is the user's home."""
 Uri = Annotated[str | Path, Location(), Secret()]
 """A path or the URI of a store; it may hold a password, so errors do not show it."""

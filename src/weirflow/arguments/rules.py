@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments.forms import AnySize, Hint, Location, Secret
+from weirflow.arguments.forms import AnySize, Hint, Local, Location, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -184,6 +184,8 @@ def _formed(annotation: Any, forms: Iterable[Form]) -> Rule | None:
     for one in forms:
         if not isinstance(one, AnySize | Hint | Secret):  # those say nothing of values
             settle = _narrowed(settle, one.lacks)
+        if isinstance(one, Local):
+            settle = _then(settle, one.settled)
     secret = any(isinstance(one, Secret) for one in forms)
     hint = next((one.text for one in forms if isinstance(one, Hint)), None)
     return Rule(base.wanted, settle, base.types, secret or base.secret, hint or base.hint)
@@ -198,6 +200,10 @@ def _narrowed(settle: Settle, lacks: Callable[[Any], str | None]) -> Settle:
         return value
 
     return narrowed
+
+
+def _then(settle: Settle, further: Settle) -> Settle:
+    return lambda value: further(settle(value))
 
 
 def _one_of(annotations: tuple[Any, ...]) -> Rule | None:
@@ -256,14 +262,14 @@ def _callable(signature: tuple[Any, ...]) -> Rule:
         if given is not None:
             if not _takes(value, len(given)):
                 raise Unfit(wanted, value, of_type=True)
-            if _runs_later(value) or _runs_later(inspect.getattr_static(type(value), "__call__", None)):
+            if runs_later(value) or runs_later(inspect.getattr_static(type(value), "__call__", None)):
                 raise Unfit(f"{wanted}, neither async nor a generator", value, of_type=True)
         return value
 
     return Rule(wanted, settle)
 
 
-def _runs_later(function: Any) -> bool:
+def runs_later(function: Any) -> bool:
     """Whether a call runs nothing of the function, and returns what would."""
     kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     return any(is_one(function) for is_one in kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weirflow.arguments import Count, Place, Positive, checked
+from weirflow.arguments import Count, Folder, Positive, checked
 from weirflow.checkpoint.sealed import refused, seal, unseal
 from weirflow.checkpoint.state_files import StateFiles
 from weirflow.checkpoint.state_manifest import EARLIER, StateManifest
@@ -106,7 +106,7 @@ class KeyedStateCheckpoints:
         return manifest
 
     def restore(
-        self, groups: KeyGroupRange, *, epoch: Count | None = None, path: Place | None = None, fsync: Count = 1
+        self, groups: KeyGroupRange, *, epoch: Count | None = None, path: Folder | None = None, fsync: Count = 1
     ) -> StateBackend:
         """A new backend with the state of some key groups, whatever backends and ranges it was saved from.
 

@@ -45,5 +45,5 @@ def os_errors(doing: str, path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise StorageError(
-            f"Could not {doing} {path}: {reason}.", uri=path.as_uri(), hint=_HINTS.get(error.errno or 0)
+            f"Could not {doing} {path}: {reason}.", uri=path.absolute().as_uri(), hint=_HINTS.get(error.errno or 0)
         ) from None

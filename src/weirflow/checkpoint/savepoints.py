@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from weirflow.arguments import Count, Name, Place, checked
+from weirflow.arguments import Count, Folder, Name, checked
 from weirflow.checkpoint.keyed_state import require_whole
 from weirflow.checkpoint.named import NamedState, NamedStates
 from weirflow.checkpoint.sealed import FORMAT
@@ -89,7 +89,7 @@ class Savepoints(NamedStates[Savepoint]):
         return self._publish(Savepoint(name, datetime.now(UTC), parts, _slots(backends)))
 
     def restore(
-        self, name: Name, groups: KeyGroupRange, *, path: Place | None = None, fsync: Count = 1
+        self, name: Name, groups: KeyGroupRange, *, path: Folder | None = None, fsync: Count = 1
     ) -> StateBackend:
         """A new backend with the state of some key groups; see ``KeyedStateCheckpoints.restore``."""
         savepoint = self.get(name)

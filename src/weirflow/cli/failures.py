@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weirflow.errors import QueryError, SqlPosition, WeirflowError
+from weirflow.errors import QueryError, SqlPosition, StorageError, WeirflowError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +24,7 @@ CANCELLED = 130
 """As shells report the end by Ctrl-C."""
 NOBODY_READS = 141
 """As shells report the end by a broken pipe."""
+_LONGEST_PATH = 200
 
 
 class OutputClosed(Exception):
@@ -66,6 +67,10 @@ def reported(
         position = error.position if isinstance(error, QueryError) else None
         _report(report, error.code, error.message, hint=error.hint, position=position, sql=statement.sql)
         raise typer.Exit((codes or {}).get(type(error), FAILED)) from None
+    except OSError as error:
+        where = "" if error.filename is None else f"{str(error.filename)[:_LONGEST_PATH]}: "
+        _report(report, StorageError.code, f"{where}{error.strerror or error}.", hint="check the paths that were given")
+        raise typer.Exit(FAILED) from None
     except Exception as error:  # noqa: BLE001 - a bug of ours must not greet users with a traceback
         hint = None if report.debug else "--debug shows where"
         _report(report, "INTERNAL_ERROR", f"{type(error).__name__}: {error}", hint=hint)

@@ -82,6 +82,8 @@ def _sqlite_path(rest: str) -> Path:
 def _path(text: str) -> Path:
     if text in ("", "/") or "\0" in text:
         raise ConfigError("An empty path, or one with NUL, cannot hold metadata.", hint=_USE)
+    if Path(text).name == ":memory:":
+        raise ConfigError("A file named ':memory:' is not kept in memory.", hint="use memory://")
     return Path(text).expanduser().absolute()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -9,12 +10,11 @@ import pyarrow as pa
 from weirflow.errors import ConfigError, UserCodeError, did_you_mean
 from weirflow.process.function import LATE
 from weirflow.process.schemas import output_schema, side_schemas
+from weirflow.rows.misfit import kind_of, shown
 from weirflow.rows.types import spark_type
 from weirflow.rows.values import column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weirflow.process.function import KeyedFunction
 
 _PLAIN = {pa.int64(): int, pa.float64(): float, pa.string(): str, pa.bool_(): bool}
@@ -46,16 +46,18 @@ class Emitted:
         """Take a row as it is now; a column that it has not is NULL.
 
         Raises:
-            UserCodeError: it has a column that is not in the schema.
+            UserCodeError: it is no row, or it has a column that is not in the schema.
         """
+        if type(row) is not dict and not isinstance(row, Mapping):
+            raise UserCodeError(f"{self._what} was given {kind_of(row)}, which is no row.", hint="give it a dict")
         if row.keys() == self._names.keys():
             self._rows.append(dict(row))
             return
         if not row.keys() <= self._names.keys():
             unknown = next(name for name in row if name not in self._names)
             raise UserCodeError(
-                f"{self._what} has no column {unknown!r}.",
-                hint=did_you_mean(unknown, self._names) or f"its columns are {', '.join(self._names)}",
+                f"{self._what} has no column {shown(unknown)}.",
+                hint=did_you_mean(str(unknown), self._names) or f"its columns are {', '.join(self._names)}",
             )
         self._rows.append({**self._names, **row})
 
@@ -125,13 +127,13 @@ class Outputs:
         """Put out a row; fails like ``Emitted.add``."""
         self._main.add(row)
 
-    def side(self, tag: str, row: Mapping[str, Any]) -> None:
+    def side(self, tag: object, row: Mapping[str, Any]) -> None:
         """Put out a row beside; fails like ``Emitted.add``, and with ``UserCodeError`` if there is no such tag."""
-        side = self._sides.get(tag)
+        side = self._sides.get(tag) if isinstance(tag, str) else None
         if side is None:
             raise UserCodeError(
-                f"{self._name} has no side output {tag!r}.",
-                hint=did_you_mean(tag, self._sides) or "declare its columns in side_outputs",
+                f"{self._name} has no side output {shown(tag)}.",
+                hint=did_you_mean(str(tag), self._sides) or "declare its columns in side_outputs",
             )
         side.add(row)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from weirflow.arguments import require_plain_methods
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -34,6 +36,10 @@ class KeyedFunction:
 
     output: str | pa.Schema
     side_outputs: ClassVar[Mapping[str, str | pa.Schema]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Refuse callbacks that do nothing when they are called."""
+        require_plain_methods(cls)
 
     def open(self, ctx: OpenContext) -> None:
         """Declare the state. Called once for each instance, before anything else."""

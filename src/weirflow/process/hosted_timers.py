@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from weirflow.errors import UnsupportedError
+from weirflow.process.timers import as_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ class HostedTimers:
         """See ``Timers``."""
         if kind != self._time:
             raise self._other(kind)
-        at = operator.index(at)
+        at = as_time(at)
         self._changes[at] = True
         self.added.append(at)
 
@@ -42,7 +42,7 @@ class HostedTimers:
         """See ``Timers``."""
         if kind != self._time:
             raise self._other(kind)
-        self._changes[operator.index(at)] = False
+        self._changes[as_time(at)] = False
 
     def has(self, at: int) -> bool:
         """Whether it is there."""

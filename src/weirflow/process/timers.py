@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from weirflow.errors import ConfigError, StateError
 from weirflow.process.context import END_OF_TIME
+from weirflow.rows.misfit import shown
 from weirflow.state import StateDescriptor
 from weirflow.state.descriptors import TimeKind
 
@@ -19,11 +20,11 @@ _NEVER = END_OF_TIME + 1
 def as_time(time: int) -> int:
     """A time in milliseconds since 1970; ``ConfigError`` if it is none, or beyond 64 bits."""
     try:
-        at = operator.index(time)
+        at = _NEVER if isinstance(time, bool) else operator.index(time)
     except TypeError:
         at = _NEVER
     if not -END_OF_TIME <= at <= END_OF_TIME:
-        raise ConfigError(f"{time!r} is no time.", hint="give milliseconds since 1970, a whole number")
+        raise ConfigError(f"{shown(time)} is no time.", hint="give milliseconds since 1970, a whole number")
     return at
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Self, overload
 
-from weirflow.arguments import AtMost, Count, MoreThan, Name, NotEmpty, Place, Secret, Sql, Uri, checked
+from weirflow.arguments import AtMost, Count, Folder, MoreThan, Name, NotEmpty, Secret, Sql, Uri, checked
 from weirflow.errors import SessionClosed
 from weirflow.session.tables import Tables
 from weirflow.spark.endpoint import parse_endpoint
@@ -77,7 +77,7 @@ class Session(Tables):
         return cls(placement=Placement.EMBEDDED, **settings)
 
     @classmethod
-    def single_node(cls, path: Place, **settings: Any) -> Self:
+    def single_node(cls, path: Folder, **settings: Any) -> Self:
         """Local Spark, with durable stores under the folder ``path``."""
         return cls(placement=Placement.SINGLE_NODE, path=path, **settings)
 

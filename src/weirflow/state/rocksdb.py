@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from weirflow.arguments import Count, Place, checked
+from weirflow.arguments import Count, Folder, checked
 from weirflow.errors import DependencyMissing, StateError
 from weirflow.forks import keep_to_this_process, never_finalize
 from weirflow.state.layout import END, NOBODY
@@ -48,7 +48,7 @@ class RocksDbStateBackend:
     """
 
     @checked
-    def __init__(self, path: Place, *, fsync: Count = 1) -> None:
+    def __init__(self, path: Folder, *, fsync: Count = 1) -> None:
         if rocksdict is None:
             raise DependencyMissing.extra("rocksdb", needed_for="RocksDbStateBackend")  # noqa: S610 - no Django
         self._path = Path(path).absolute()

@@ -8,6 +8,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weirflow.arguments import require_plain_methods
+
 if TYPE_CHECKING:
     from weirflow.errors import WeirflowError
     from weirflow.streaming.progress import QueryProgress
@@ -74,6 +76,10 @@ class StreamingQueryListener:
     they raise is logged. While one blocks, batches go on; of what then waits, only starts and ends are kept
     beyond a thousand events.
     """
+
+    def __init_subclass__(cls) -> None:
+        """Refuse methods that do nothing when they are called."""
+        require_plain_methods(cls)
 
     def on_started(self, event: QueryStarted) -> None:
         """A query was started."""

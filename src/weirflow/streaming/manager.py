@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, overload
 
-from weirflow.arguments import Name, Place, Seconds, Uri, checked
+from weirflow.arguments import Folder, Name, Seconds, Uri, checked
 from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
 from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.events import EventBus
@@ -62,7 +62,7 @@ class StreamingQueryManager:
         return [query for query in handles if query is not None]
 
     @checked
-    def get(self, name: Name, at: Place | None = None) -> StreamingQuery | DetachedQuery:
+    def get(self, name: Name, at: Folder | None = None) -> StreamingQuery | DetachedQuery:
         """The running query of this name or id, also one that another client of the same server session has started.
 
         The handle of such a query does not stop it when it is dropped. A detached query is found by its name, its id
@@ -126,7 +126,7 @@ class StreamingQueryManager:
         self,
         function: Callable[[Any], StreamingQuery | Sequence[StreamingQuery]] | Name,
         name: Name | None = None,
-        at: Place | None = None,
+        at: Folder | None = None,
     ) -> DetachedQuery | list[DetachedQuery]:
         """Run queries in a process of their own, a *job*, which outlives this one and is found again by name.
 
@@ -149,7 +149,7 @@ class StreamingQueryManager:
         return self._jobs(at).start(function, name, self._host.settings)
 
     @checked
-    def detached(self, at: Place | None = None) -> list[DetachedQuery]:
+    def detached(self, at: Folder | None = None) -> list[DetachedQuery]:
         """The queries of all jobs at a place, running and ended, by the names of their jobs; see ``detach``."""
         return self._jobs(at).queries()
 

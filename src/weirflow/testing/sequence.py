@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from weirflow.arguments import Place, checked
+from weirflow.arguments import Folder, checked
 from weirflow.checkpoint.local_errors import os_errors
 from weirflow.ivm.zset.ingest import read_table
 
@@ -40,11 +40,11 @@ class SequenceSource:
         folder: where rows are kept; None for a temporary folder that ``close`` removes.
     """
 
-    def __init__(self, schema: pa.Schema, folder: Place | None = None) -> None:
+    def __init__(self, schema: pa.Schema, folder: Folder | None = None) -> None:
         self.schema = schema
         self._temporary = folder is None
         self._folder = Path(tempfile.mkdtemp(prefix="weirflow-sequence-") if folder is None else folder)
-        with os_errors("make", self._folder.absolute()):
+        with os_errors("make", self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
         self._count = len(list(self._folder.glob("*.parquet")))
 
@@ -53,7 +53,7 @@ class SequenceSource:
         table = read_table(rows, self.schema)
         number = self._count
         aside = self._folder / f".{number}"
-        with os_errors("write", aside.absolute()):
+        with os_errors("write", aside):
             pq.write_table(table.cast(self.schema), aside)
             # Spark reads files by their age.
             moment = _FIRST_SECOND + number

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from weirflow.arguments import Count, Name, Place, checked
+from weirflow.arguments import Count, Folder, Name, checked
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkFailed, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.gauges import measure
@@ -68,7 +68,7 @@ class FlowCore:
         self,
         name: Name = "flow",
         *,
-        path: Place | None = None,
+        path: Folder | None = None,
         fsync: Count = 1,
         checkpoint_every: Count = 10_000,
         history: Count = 1000,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from weirflow.arguments import Name, Place, checked
+from weirflow.arguments import Folder, Name, checked
 from weirflow.ivm.flow.definitions import Definitions
 from weirflow.ivm.flow.reading import Reading
 from weirflow.ivm.flow.repair import repair_flow
@@ -44,7 +44,7 @@ class IncrementalFlow(Definitions, Ticking, Reading, Saving):
 
     @classmethod
     @checked
-    def salvage(cls, path: Place, name: Name | None = None, **options: Any) -> tuple[Self, Repair]:
+    def salvage(cls, path: Folder, name: Name | None = None, **options: Any) -> tuple[Self, Repair]:
         """Open a damaged flow at its last whole epoch, and say what was lost.
 
         What is damaged is moved to ``damaged-<time>`` in the flow's folder, and never deleted; a checkpoint is made, so

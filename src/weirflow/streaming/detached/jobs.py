@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import Folder, checked
 from weirflow.errors import AlreadyExists, ConfigError, StreamNotFound, did_you_mean
 from weirflow.streaming.detached.folder import JobFolder, job_folders
 from weirflow.streaming.detached.order import JobOrder, default_name
@@ -12,7 +13,6 @@ from weirflow.streaming.detached.query import DetachedQuery
 from weirflow.streaming.detached.start import start_job
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable
 
     from weirflow.config import Settings
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _FOLDER = "jobs"
 
 
-def place_of_jobs(settings: Settings, at: str | os.PathLike[str] | None) -> Path:
+@checked
+def place_of_jobs(settings: Settings, at: Folder | None) -> Path:
     """The folder of jobs that is meant.
 
     Raises:
@@ -33,9 +34,7 @@ def place_of_jobs(settings: Settings, at: str | os.PathLike[str] | None) -> Path
                 hint="say where with at=; in the shell with --at or --path",
             )
         return settings.path / _FOLDER
-    if "://" in str(at):
-        raise ConfigError(f"Jobs are kept in a folder of this machine, not at {at}.", hint="give a path")
-    return Path(at).expanduser().absolute()
+    return Path(at)
 
 
 class DetachedJobs:
