@@ -18,6 +18,7 @@ from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.metadata import open_metadata
 from weirflow.process import CoProcessFunction, CoProcessRunner, ProcessFunction, ProcessRunner
+from weirflow.process.joins import JoinInput
 from weirflow.state import (
     Aggregate,
     InMemoryStateBackend,
@@ -30,6 +31,7 @@ from weirflow.state.migrations import Step
 from weirflow.streaming.restart import RestartPolicy
 from weirflow.streaming.trigger import TriggerKind
 from weirflow.testing import CoProcessHarness, ManualClock, ProcessHarness
+from weirflow.testing.sequence import SequenceSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 ON_SPARK = frozenset(
     {
         *("Attachment", "DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "Operation"),
-        *("Operations", "PartitionedIncrementalFlow", "ProcessedStream", "QuerySavepoints", "SequenceSource"),
+        *("Operations", "PartitionedIncrementalFlow", "ProcessedStream", "QuerySavepoints"),
         *("Session", "SessionFlow", "StreamingDataFrame", "StreamingQuery", "StreamingQueryManager"),
         *("Submitted", "TableFeed", "WindowedStream"),
     }
@@ -66,6 +68,10 @@ def new_flow_in_shards() -> PartitionedFlow:
     flow.register_view("totals", TOTALS)
     flow.tick("orders", [{"id": 1, "amount": 5}])
     return flow
+
+
+def ids() -> str:
+    return "SELECT id FROM orders"
 
 
 def require_rows(flow: IncrementalFlow | PartitionedFlow) -> None:
@@ -211,6 +217,24 @@ def require_harness(one) -> None:
     assert one.push(*WORDS) == [{"word": "a", "n": 1}]
 
 
+def require_co_harness(one) -> None:
+    assert one.push_left(*WORDS) == WORDS
+
+
+def require_migrations(migrations) -> None:
+    migrations.add(Step("after", 1, 2, lambda value: value))
+    assert [step.slot for step in migrations.path("after", 1, 2)] == ["after"]
+
+
+def require_sequence(source) -> None:
+    with source:
+        assert source.add([{"id": 1}]) == 0
+
+
+def _require(holds: bool) -> None:
+    assert holds
+
+
 def new_delta() -> DeltaBatch:
     return DeltaBatch.from_inserts([{"id": 1}, {"id": 2}])
 
@@ -227,7 +251,7 @@ SITUATIONS = {
     "ProcessRunner": Situation(lambda: ProcessRunner(Counting(), key="word"), require_counting),
     "CoProcessRunner": Situation(lambda: CoProcessRunner(Pairing(), key=("word", "word")), require_pairing),
     "ProcessHarness": Situation(harness, require_harness),
-    "CoProcessHarness": Situation(lambda: CoProcessHarness(Pairing(), key=("word", "word"))),
+    "CoProcessHarness": Situation(lambda: CoProcessHarness(Pairing(), key=("word", "word")), require_co_harness),
     "KeyedStateStore": Situation(new_store, require_store),
     "ValueState": Situation(slot("value", int), require_slot("set", 1, read=1)),
     "ListState": Situation(slot("list", list[int]), require_slot("set", [1], read=[1])),
@@ -239,15 +263,16 @@ SITUATIONS = {
     "ReducingState": Situation(slot("reducing", int, max), require_slot("add", 3, read=3)),
     "AggregatingState": Situation(slot("aggregating", int, COUNT), require_slot("add", 3, read=1)),
     "TimerState": Situation(new_timers, require_timers),
-    "KeyGroupRange": Situation(lambda: ALL),
-    "Migrations": Situation(Migrations),
+    "KeyGroupRange": Situation(lambda: ALL, lambda groups: _require(5 in groups)),
+    "Migrations": Situation(Migrations, require_migrations),
+    "SequenceSource": Situation(lambda: SequenceSource(pa.schema({"id": pa.int64()})), require_sequence),
     "KeyedStateCheckpoints": Situation(new_checkpoints, require_checkpoints),
     "Savepoints": Situation(new_savepoints, require_savepoints),
     "ObjectStoreStorage": Situation(lambda: new_storage("memory://"), require_storage),
     "Documents": Situation(new_documents, require_documents),
     "Metadata": Situation(lambda: open_metadata("memory://"), require_lease),
-    "ManualClock": Situation(ManualClock),
-    "RestartPolicy": Situation(RestartPolicy),
+    "ManualClock": Situation(lambda: ManualClock(5), lambda clock: _require(clock() == 5)),
+    "RestartPolicy": Situation(RestartPolicy, lambda policy: _require(policy == RestartPolicy())),
 }
 
 
@@ -265,6 +290,27 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
 
     return {
         "address": lambda: "host:1",
+        "columns": lambda: "word STRING, at BIGINT",
+        "how": lambda: "left",
+        "lower": lambda: timedelta(0),
+        "upper": lambda: timedelta(seconds=1),
+        "place": lambda: int,
+        "versions": lambda: JoinInput("word STRING, since BIGINT, price BIGINT", "word", "since"),
+        "table": lambda: JoinInput("word STRING, since BIGINT, price BIGINT", "word", "since"),
+        **{
+            f"{one}.left": lambda: JoinInput("word STRING, at BIGINT", "word", "at")
+            for one in ("KeyedJoin", "interval_join", "temporal_join", "stream_table_join")
+        },
+        **{
+            f"{one}.right": lambda: JoinInput("word STRING, since BIGINT, price BIGINT", "word", "since")
+            for one in ("KeyedJoin", "interval_join")
+        },
+        "IncrementalFlow.checkpoint.uri": lambda: folder / f"checkpoint {next(numbers)}",
+        "IncrementalFlow.checkpoint_full.uri": lambda: folder / f"checkpoint {next(numbers)}",
+        "RocksDbStateBackend.path": lambda: folder / f"state {next(numbers)}",
+        "SequenceSource.schema": lambda: pa.schema({"id": pa.int64()}),
+        "SequenceSource.add.rows": lambda: [{"id": 1}],
+        "open_metadata.uri": lambda: folder / f"metadata {next(numbers)}.db",
         "add": lambda: lambda total, value: total + value,
         "aggregate": lambda: COUNT,
         "at": lambda: 7,
@@ -370,11 +416,11 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "IncrementalFlow.source.name": lambda: "orders",
         "PartitionedFlow.source.name": lambda: "orders",
         "IncrementalFlow.too_late.rows": lambda: pa.table({"id": [1], "amount": [1]}),
-        "IncrementalFlow.view.function": lambda: lambda: "SELECT id FROM orders",
-        "PartitionedFlow.view.function": lambda: lambda: "SELECT id FROM orders",
+        "IncrementalFlow.view.function": lambda: ids,
+        "PartitionedFlow.view.function": lambda: ids,
         "PartitionedFlow.rescale.partitions": lambda: 3,
         "KeyGroupRange.common.other": lambda: KeyGroupRange(5, 9),
-        "KeyedStateStore.keys.slot": lambda: "slot",
+        "KeyedStateStore.keys.slot": lambda: "known",
         "KeyedStateStore.broadcast.descriptor": lambda: StateDescriptor("new", None, dict[str, int]),
         "KeyedStateStore.list.descriptor": lambda: StateDescriptor("new", str, list[int]),
         "KeyedStateStore.map.descriptor": lambda: StateDescriptor("new", str, dict[str, int]),
@@ -387,7 +433,10 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
             for one in ("LocalStorage", "ObjectStoreStorage")
         },
         **{f"{one}.put_if_match.data": lambda: b"1" for one in ("LocalStorage", "ObjectStoreStorage")},
-        **{f"{one}.put_if_match.version": lambda: "1" for one in ("LocalStorage", "ObjectStoreStorage")},
+        **{
+            f"{one}.put_if_match.version": lambda: new_storage("memory://").head("there").version
+            for one in ("LocalStorage", "ObjectStoreStorage")
+        },
         "ManualClock.advance.by": lambda: timedelta(seconds=1),
         "Metadata.acquire.name": lambda: f"lease {next(numbers)}",
         "Position.at": lambda: "1",
@@ -409,6 +458,10 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
 
 TEXTS = ("empty text", "blanks", "a word", "a digit", "a million letters", "NUL")
 TIMES = ("-1", "0", "a large int")
+JSON = (
+    *("None", "True", *TIMES, "an int of 400 digits", "1.5", "-0.5", "1e300", *TEXTS, "a lone surrogate"),
+    *("an empty list", "a list of ints", "an empty dict"),
+)
 LARGE = {"a large int": "as many"}
 CALLED = {"a class": "it is called", "a function without arguments": "it is called"}
 
@@ -416,6 +469,24 @@ CALLED = {"a class": "it is called", "a function without arguments": "it is call
 def every(meaning: str, *kinds: str) -> dict[str, str]:
     return dict.fromkeys(kinds, meaning)
 
+
+ALONGSIDE = {
+    **{f"{flow}.{call}": ("delta",) for flow in ("IncrementalFlow", "PartitionedFlow") for call in ("tick", "feed")},
+    **{f"{flow}.sink": ("to",) for flow in ("IncrementalFlow", "PartitionedFlow")},
+    "IncrementalFlow.checkpoint": ("uri",),
+}
+"""Arguments with defaults without which a call is refused in its situation."""
+
+OPTIONS = {"IncrementalFlow.salvage": "history"}
+"""A further named argument that a call takes."""
+
+REFUSED = {
+    **{f"{flow}.force_diff_based": "it takes a Session" for flow in ("IncrementalFlow", "PartitionedFlow")},
+    **{f"{flow}.retry": "there is nothing to retry" for flow in ("IncrementalFlow", "PartitionedFlow")},
+    "LocalStorage.put_if_match": "files offer no such step",
+    "PartitionedFlow.sql": "it takes a Session",
+}
+"""Calls that are refused whatever they are given, and why."""
 
 MEANT: dict[str, dict[str, str]] = {
     # How many there may be at most, or how far it goes.
@@ -426,6 +497,9 @@ MEANT: dict[str, dict[str, str]] = {
     "Trigger.processing_time.ms": {"0": "at once", **LARGE},
     "factor": {"1.5": "half as long again"},
     "failures": LARGE,
+    **{f"{flow}.sink.every": LARGE for flow in ("IncrementalFlow", "PartitionedFlow")},
+    "IncrementalFlow.salvage.options": {"0": "none", **LARGE},
+    "interval_join.lower": {"a negative time": "before the left row"},
     "KeyedStateCheckpoints.fence": LARGE,
     "KeyedStateCheckpoints.save.epoch": LARGE,
     "StateDescriptor.version": LARGE,
@@ -436,64 +510,55 @@ MEANT: dict[str, dict[str, str]] = {
     # Times, in milliseconds since 1970.
     **dict.fromkeys(("now", "timestamp_ms", "to", "watermark"), every("a time", *TIMES)),
     **{
-        f"TimerState.{one}": every("a time", *TIMES, "an int of 400 digits")
+        f"TimerState.{one}": every("a time, however far", *TIMES, "an int of 400 digits", "an int of 5,000 digits")
         for one in ("add.at", "remove.at", "until.end")
     },
     # Rows: there may be none.
     **{one: {"an empty list": "no rows"} for one in ("data", "delta", "new", "old")},
-    **{
-        f"DeltaBatch.{one}": {"an empty list": "no rows", "an empty dict": "no columns"}
-        for one in ("from_deletes.data", "from_inserts.data", "from_updates.old")
-    },
-    **dict.fromkeys(
-        ("batches", "broadcast", "left", "right", "rows"),
-        every("none", "an empty list", "an empty dict", "a generator"),
-    ),
+    **dict.fromkeys(("batches", "broadcast", "left", "right", "rows"), every("none", "an empty list", "a generator")),
     **{one: {"an empty list": "none"} for one in ("names", "key")},
-    **{
-        f"{flow}.{call}.source": {"an empty dict": "a tick that changes nothing but the epoch"}
-        for flow in ("IncrementalFlow", "PartitionedFlow", "PartitionedIncrementalFlow")
-        for call in ("tick", "feed")
-    },
     **{one: {"an empty dict": "none"} for one in ("descriptors", "info", "options", "spread", "tables")},
-    **{
-        f"{one}.key": every("a column", "a word", "a digit")
-        for one in ("ProcessHarness", "ProcessRunner", "run_process")
-    },
+    **{f"{one}.key": every("a column", "a word", "a digit") for one in ("ProcessHarness", "ProcessRunner")},
     "uri": every("a folder in this one", "a word", "a digit"),
     "open_checkpoint_storage.uri": every("a folder, not looked at before it is used", "a path below a file"),
     # Any text is one.
     **dict.fromkeys(("at", "origin"), every("whatever the stream says", *TEXTS)),
     **dict.fromkeys(("BroadcastState.get.entry", "MapState.get.entry"), every("an entry", *TEXTS)),
     **{
-        f"{one}.{method}": every("an entry", *TEXTS, "None")
+        f"{one}.{method}": every("an entry", *TEXTS)
         for one in ("BroadcastState", "MapState")
-        for method in ("items.start", "items.end", "put.entry", "remove.entry")
+        for method in ("put.entry", "remove.entry")
     },
-    "KeyedStateStore.set_key.key": every("a key", *TEXTS, "a lone surrogate"),
+    **{
+        f"{one}.items.{argument}": every("an entry, or none", *TEXTS, "None")
+        for one in ("BroadcastState", "MapState")
+        for argument in ("start", "end")
+    },
+    "KeyedStateStore.set_key.key": {**every("a key", *TEXTS), "a lone surrogate": "said when it is first used"},
     "prefix": every("the beginning of names", "empty text", "blanks", "a word", "a digit"),
     **{
         f"{one}.{method}.name": every("the name of an object", "blanks", "a word", "a digit")
         for one in ("LocalStorage", "ObjectStoreStorage")
-        for method in ("delete", "exists", "put", "put_if_absent", "put_if_match")
+        for method in ("delete", "exists", "put", "put_if_absent")
     },
     **{
-        f"{one}.{method}.data": every("bytes", "bytes", "an empty list", "a generator")
+        f"{one}.{method}.data": every("bytes, or chunks of them", "bytes", "an empty list", "a generator")
         for one in ("LocalStorage", "ObjectStoreStorage")
         for method in ("put", "put_if_absent")
     },
+    "ObjectStoreStorage.put_if_match.data": every("bytes, or chunks of them", "bytes", "an empty list", "a generator"),
     # Values of a slot of ints, keys of a slot of text.
     **{f"{one}.value": every("a value", *TIMES) for one in ("BroadcastState.put", "MapState.put", "ListState.add")},
     **{f"{one}.value": every("a value", *TIMES) for one in ("ReducingState.add", "ValueState.set")},
     "AggregatingState.add.value": {ANYTHING: "the user's function counts it"},
     "default": {ANYTHING: "given back if there is nothing"},
-    "values": every("values", "an empty list", "a list of ints", "an empty dict", "a dict of ints", "a generator"),
+    "values": every("values", "an empty list", "a list of ints", "a generator"),
     "keys": every("no keys", "an empty list"),
     # Functions.
     **dict.fromkeys(("create", "clock"), CALLED),
     # Looked at when they are used; see the tests below.
     **{one: {ANYTHING: "a type, looked at later"} for one in ("StateDescriptor.key", "StateDescriptor.value", "reads")},
-    "Documents.put.value": {ANYTHING: "what JSON can say"},
+    "Documents.put.value": every("what JSON can say, and gives back", *JSON),
     "body": {"bytes": "a value that needs no step"},
     "key_bytes": {"bytes": "a key"},
 }

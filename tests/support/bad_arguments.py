@@ -36,6 +36,7 @@ MEANT_BY_FORM: dict[str, dict[str, str]] = {
     "Name": {"a word": "a name", "a digit": "a name"},
     "Token": {"a word": "a token", "a digit": "a token"},
     "Place": {"a word": "a folder in this one", "a digit": "a folder in this one", "a file": "a path"},
+    "Folder": {"a word": "a folder in this one", "a digit": "a folder in this one"},
     "Uri": {"a word": "a folder in this one", "a digit": "a folder in this one", "a file": "a path"},
 }
 """What values mean for arguments of a form: the forms are those in signatures."""
@@ -63,8 +64,13 @@ class Catalogue:
         situations: by the name of a class, how its methods are called.
         valid: makes valid values, by ``call.argument`` or by the argument's name.
         meant: by ``call.argument`` or the argument's name, what values mean that it takes.
+        alongside: by the call, arguments with defaults that it needs to do something.
+        options: by the call, one of the further named arguments that it takes.
+        refused: calls that are refused, typed, whatever they are given in their situation, and why.
         runs_meant: whether calls are made whose value has a meaning.
+        controls: whether it is looked at what calls with valid arguments come to.
         rows: how many calls were made.
+        used: the meanings that calls had.
         problems: what went wrong.
     """
 
@@ -72,71 +78,118 @@ class Catalogue:
     situations: Mapping[str, Situation]
     valid: Mapping[str, Callable[[], Any]]
     meant: Mapping[str, Mapping[str, str]]
+    alongside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     runs_meant: bool = True
+    controls: bool = True
     rows: int = 0
+    used: set[tuple[str, str]] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
     def try_call(self, call: Call) -> None:
         """Try each argument of a call with each value."""
+        if self.controls:
+            self._try_valid(call)
         for argument in call.arguments:
             self._try_argument(call, argument)
 
     def outcome(self, call: Call, target: Any) -> str:
-        """What a call with valid arguments comes to: ``typed``, ``untyped`` with the error, or ``done``."""
-        named = {
-            one.name: self._valid(call, one.name)
-            for one in call.arguments
-            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        }
+        """What a call with valid arguments comes to: ``typed``, ``untyped`` with the error, ``slow`` or ``done``."""
+        named = {one.name: self._valid(call, one.name) for one in call.arguments if self._is_given(call, one)}
+        began = time.perf_counter()
         try:
             with _deadline(2 * SECONDS):
                 _finish(self._callable(call, target)(**named))
         except WeirflowError:
-            return "typed"
+            outcome = "typed"
         except BaseException as error:  # noqa: BLE001 - that there is none of these is what is shown
-            return f"untyped {type(error).__name__}: {error}"
-        return "done"
+            outcome = f"untyped {type(error).__name__}: {error}"
+        else:
+            outcome = "done"
+        return outcome if time.perf_counter() - began < SECONDS else f"slow, {outcome}"
+
+    def unused(self) -> list[str]:
+        """Meanings that are written down and that no call had."""
+        return [f"{key}={kind}" for key, kinds in self.meant.items() for kind in kinds if (key, kind) not in self.used]
+
+    def _try_valid(self, call: Call) -> None:
+        """Were a call refused whatever it is given, its rows would show nothing."""
+        outcome = self.outcome(call, self._situation(call).make())
+        if outcome != ("typed" if call.id in self.refused else "done"):
+            self.problems.append(f"{call.id}() with valid arguments: {outcome}")
 
     def _try_argument(self, call: Call, argument: inspect.Parameter) -> None:
+        """Values without a meaning are for one object, which is usable then; those with one each for another."""
         situation = self._situation(call)
         target = situation.make()
         for kind, value in self.values.items():
-            if not self.runs_meant and self._is_meant(call, argument, kind):
+            meant = self._is_meant(call, argument, kind)
+            if meant and not self.runs_meant:
                 continue
             self.rows += 1
-            where = f"{call.id}({argument.name}={kind})"
-            began = time.perf_counter()
-            try:
-                with _deadline(2 * SECONDS):
-                    _finish(self._result(call, target, argument, value))
-            except WeirflowError as error:
-                self._look_at(call, argument, error, where)
-            except BaseException as error:  # noqa: BLE001 - that there is none of these is what is shown
-                if not _is_about_names(error, argument):
-                    self.problems.append(f"{where}: untyped {type(error).__name__}: {str(error)[:150]}")
+            own = situation.make() if meant else target
+            refused = self._try_value(call, own, argument, kind, value)
+            if not meant and not refused:
+                self.problems.append(f"{call.id}({argument.name}={kind}): taken")
                 target = situation.make()
-            else:
-                if not self._is_meant(call, argument, kind):
-                    self.problems.append(f"{where}: taken")
-                target = situation.make()
+            if meant and refused:
+                self._require_usable(situation, own, f"{call.id}({argument.name}={kind})")
+        self._require_usable(situation, target, f"{call.id}({argument.name})")
+
+    def _require_usable(self, situation: Situation, target: Any, where: str) -> None:
+        try:
+            with _deadline(2 * SECONDS):
+                situation.require_usable(target)
+        except BaseException as error:  # noqa: BLE001 - that there is none of these is what is shown
+            self.problems.append(f"{where}: unusable afterwards: {type(error).__name__}: {error}")
+
+    def _try_value(self, call: Call, target: Any, argument: inspect.Parameter, kind: str, value: Any) -> bool:
+        """Whether the call was refused, or failed in a way that is noted."""
+        where = f"{call.id}({argument.name}={kind})"
+        began = time.perf_counter()
+        try:
+            with _deadline(2 * SECONDS):
+                _finish(self._result(call, target, argument, value))
+        except WeirflowError as error:
+            self._look_at(call, argument, error, where)
+        except BaseException as error:  # noqa: BLE001 - that there is none of these is what is shown
+            self.problems.append(f"{where}: untyped {type(error).__name__}: {str(error)[:150]}")
+        else:
+            self._note_meaning(call, argument, kind)
+            return False
+        finally:
             if time.perf_counter() - began > SECONDS:
                 self.problems.append(f"{where}: took {time.perf_counter() - began:.1f} s")
-        try:
-            situation.require_usable(target)
-        except BaseException as error:  # noqa: BLE001 - see above
-            self.problems.append(f"{call.id}({argument.name}): unusable afterwards: {type(error).__name__}: {error}")
+        return True
 
     def _look_at(self, call: Call, argument: inspect.Parameter, error: WeirflowError, where: str) -> None:
-        name = OPTION if argument.kind is argument.VAR_KEYWORD else argument.name
+        name = self._name(call, argument)
         if f"{call.id}(): " in error.message and f" {name}" not in error.message:
             self.problems.append(f"{where}: the error does not name the argument: {error.message[:150]}")
         if len(str(error)) > 50_000:
             self.problems.append(f"{where}: an error of {len(str(error))} characters")
 
     def _is_meant(self, call: Call, argument: inspect.Parameter, kind: str) -> bool:
-        meanings = [MEANT_BY_FORM.get(form, {}) for form in str(argument.annotation).split(" | ")]
-        meanings += [self.meant.get(key, {}) for key in (f"{call.id}.{argument.name}", argument.name)]
-        return any(kind in one or ANYTHING in one for one in meanings)
+        by_form = [MEANT_BY_FORM.get(form, {}) for form in str(argument.annotation).split(" | ")]
+        return any(kind in one for one in by_form) or bool(self._meanings(call, argument, kind))
+
+    def _meanings(self, call: Call, argument: inspect.Parameter, kind: str) -> list[tuple[str, str]]:
+        """Where it is written what a value means for an argument."""
+        keys = (f"{call.id}.{argument.name}", argument.name)
+        return [(key, one) for key in keys for one in (kind, ANYTHING) if one in self.meant.get(key, {})]
+
+    def _note_meaning(self, call: Call, argument: inspect.Parameter, kind: str) -> None:
+        self.used.update(self._meanings(call, argument, kind)[:1])
+
+    def _is_given(self, call: Call, one: inspect.Parameter) -> bool:
+        """Whether an argument is always given: what must be, and without which the call is refused."""
+        if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            return False
+        return one.default is one.empty or one.name in self.alongside.get(call.id, ())
+
+    def _name(self, call: Call, argument: inspect.Parameter) -> str:
+        return self.options.get(call.id, OPTION) if argument.kind is argument.VAR_KEYWORD else argument.name
 
     def _situation(self, call: Call) -> Situation:
         if call.owner is None or call.id == call.owner.__name__:
@@ -153,11 +206,9 @@ class Catalogue:
             if other.name == argument.name:
                 if other.kind is other.VAR_POSITIONAL:
                     further.append(value)
-                elif other.kind is other.VAR_KEYWORD:
-                    named[OPTION] = value
                 else:
-                    named[other.name] = value
-            elif other.default is other.empty and other.kind not in (other.VAR_POSITIONAL, other.VAR_KEYWORD):
+                    named[self._name(call, argument)] = value
+            elif self._is_given(call, other):
                 named[other.name] = self._valid(call, other.name)
         function = self._callable(call, target)
         if further:
@@ -201,12 +252,6 @@ def refused_by_form(call: Call, values: Mapping[str, Any]) -> tuple[int, list[st
                 except BaseException as error:  # noqa: BLE001 - that there is none of these is what is shown
                     problems.append(f"{call.id}({name}={kind}): untyped {type(error).__name__}: {error}")
     return rows, problems
-
-
-def _is_about_names(error: BaseException, argument: inspect.Parameter) -> bool:
-    """Whether it is Python's own error for an argument that a function does not have."""
-    is_name = argument.kind is argument.VAR_KEYWORD and "unexpected keyword argument" in str(error)
-    return isinstance(error, TypeError) and is_name
 
 
 def _finish(result: Any) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -21,6 +22,7 @@ def hostile_values(folder: Path, letters: int = 1_000_000) -> dict[str, Any]:
         "0": 0,
         "a large int": 10**9,
         "an int of 400 digits": 10**400,
+        "an int of 5,000 digits": 10**5_000,
         "1.5": 1.5,
         "-0.5": -0.5,
         "nan": math.nan,
@@ -44,13 +46,34 @@ def hostile_values(folder: Path, letters: int = 1_000_000) -> dict[str, Any]:
         "a class": _Nothing,
         "a function without arguments": _nothing,
         "a negative time": timedelta(seconds=-1),
+        "an async function": _later,
+        "a generator function": _one_by_one,
         "a path below a file": file / "below",
+        "a path that is no text": _Nowhere(),
+        "a path with a lone surrogate": folder / "a\ud800b",
+        "a path of a long name": folder / ("x" * 300),
         "a file": file,
     }
 
 
 def _nothing() -> None:
     """Takes nothing."""
+
+
+async def _later(*_: object) -> None:
+    """Does nothing when it is called."""
+
+
+def _one_by_one(*_: object) -> Iterator[int]:
+    """Does nothing when it is called."""
+    yield 1
+
+
+class _Nowhere:
+    """Says that it is a path."""
+
+    def __fspath__(self) -> str:
+        raise LookupError("nobody knows")
 
 
 class _Nothing:

@@ -16,6 +16,7 @@ from weirflow.checkpoint.local import LocalStorage
 from weirflow.checkpoint.object_store import ObjectStoreStorage
 from weirflow.checkpoint.savepoints import Savepoints
 from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.testing.sequence import SequenceSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,13 +26,14 @@ PACKAGES = (
     "weirflow.checkpoint",
     "weirflow.metadata",
     "weirflow.process",
+    "weirflow.process.joins",
     "weirflow.session",
     "weirflow.state",
     "weirflow.testing",
 )
 
 
-IMPLEMENTATIONS = (KeyedStateCheckpoints, LocalStorage, ObjectStoreStorage, PartitionedFlow, Savepoints)
+IMPLEMENTATIONS = (KeyedStateCheckpoints, LocalStorage, ObjectStoreStorage, PartitionedFlow, Savepoints, SequenceSource)
 """What exported functions return under the name of a protocol, and what is imported from where it is."""
 
 

@@ -6,7 +6,16 @@ MADE_BY_WEIRFLOW = frozenset(
     {
         *("AggregatingState", "Attachment", "Batch", "BroadcastState", "DataFrame", "DataStreamWriter"),
         *("DetachedQuery", "Document", "Documents", "EvolutionPlan", "FlowGauges", "FlowGraph", "FlowInfo"),
-        *("HarnessSnapshot", "KeyedStream", "Lease", "ListState", "LocalStorage", "MapState", "Membership"),
+        *(
+            "HarnessSnapshot",
+            "KeyedJoin",
+            "KeyedStream",
+            "Lease",
+            "ListState",
+            "LocalStorage",
+            "MapState",
+            "Membership",
+        ),
         *("Metadata", "MigrationReport", "Node", "ObjectInfo", "ObjectStoreStorage", "Operation", "Operations"),
         *("PartitionedFlow", "PartitionedIncrementalFlow", "ProcessResult", "ProcessedStream", "Progress", "QueryInfo"),
         *(
@@ -29,18 +38,21 @@ MADE_BY_WEIRFLOW = frozenset(
 A Session is made of ``Settings``, whose fields have a test of their own.
 """
 
-OVERRIDDEN = frozenset({"CoProcessFunction", "ProcessFunction", "StreamingQueryListener"})
+OVERRIDDEN = frozenset({"CoProcessFunction", "KeyedJoin", "ProcessFunction", "StreamingQueryListener"})
 """Classes that users write subclasses of: Weirflow calls their methods."""
 
+INNER_METHODS = frozenset(
+    {"Batch", "InMemoryStateBackend", "RocksDbSnapshot", "RocksDbStateBackend", "Source", "TtlStateBackend"}
+)
+"""Classes whose methods are called by the kernel and by stores of state, for each row."""
+
 INNER = {
-    **dict.fromkeys(
-        ("Batch", "InMemoryStateBackend", "RocksDbSnapshot", "RocksDbStateBackend", "Source", "TtlStateBackend"),
-        "their methods are called by the kernel and by stores of state, for each row",
-    ),
     **dict.fromkeys(("DataFrame.of_read", "DataFrame.of_result"), "how the Session makes frames"),
     **dict.fromkeys(("ProcessedStream.of_read", "ProcessedStream.of_result"), "how the Session makes frames"),
     **dict.fromkeys(("StreamingDataFrame.of_read", "StreamingDataFrame.of_result"), "how the Session makes frames"),
     **dict.fromkeys(("StreamingDataFrame.without", "ProcessedStream.without"), "how windows leave late rows out"),
+    "JoinInput.rows_by": "joins call it",
+    "SequenceSource.stream": "it takes a Session, and hands its own folder to read_stream",
     "Attachment.start": "flow.attach calls it",
     "DataFrame.transform": "it calls the user's function with what it is given, as PySpark does",
     **dict.fromkeys(("ProcessedStream.transform", "StreamingDataFrame.transform"), "as of a DataFrame"),
@@ -82,7 +94,7 @@ def is_for_users(call_id: str) -> bool:
     owner, _, method = call_id.partition(".")
     if not method and owner in MADE_BY_WEIRFLOW:
         return False
-    return call_id not in INNER and not (method and (owner in INNER or owner in OVERRIDDEN))
+    return call_id not in INNER and not (method and (owner in INNER_METHODS or owner in OVERRIDDEN))
 
 
 def is_for_each_row(call_id: str) -> bool:

@@ -28,6 +28,7 @@ from weirflow.arguments.forms import (
     Uri,
 )
 from weirflow.arguments.overridden import require_plain_methods
+from weirflow.arguments.rules import shown
 
 __all__ = [
     "AnySize",
@@ -53,4 +54,5 @@ __all__ = [
     "require",
     "require_plain_methods",
     "rules_of",
+    "shown",
 ]

@@ -8,7 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from weirflow.arguments.hints import parameter_types
-from weirflow.arguments.rules import Rule, Unfit, rule, shown
+from weirflow.arguments.rules import Rule, Unfit, kind_of, rule, shown
 from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Checked = TypeVar("Checked", bound="Callable[..., Any]")
 
-_LONGEST_KIND = 100
 _ROUTINES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
@@ -52,10 +51,14 @@ def rules_of(function: Callable[..., Any]) -> Rules | None:
 def require(annotation: Any, value: Any) -> Any:
     """What is passed on for a value that an annotation lets through; ``ValueError`` says what another must be."""
     known = rule(annotation)
+    if known is None:
+        return value
     try:
-        return value if known is None else known.settle(value)
-    except Unfit as unfit:
-        raise ValueError(f"it must be {unfit.wanted}") from None
+        return known.settle(value)
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as wrong:  # noqa: BLE001 - also what a value raises when it is looked at
+        raise ValueError(f"it must be {wrong.wanted if isinstance(wrong, Unfit) else known.wanted}") from None
 
 
 class Rules:
@@ -149,17 +152,11 @@ def _said(unfit: Unfit, *, secret: bool) -> str:
         return f"the class {value.__name__}"
     if issubclass(type(value), _ROUTINES):
         return f"the function {value.__name__}"
-    kind = _a(type(value).__name__[:_LONGEST_KIND])
+    kind = kind_of(value)
     if secret:
         return kind if not unfit.of_type else "not usable"
     text = shown(value)
-    if unfit.of_type and text:
-        return text
-    return f"{kind} ({text})" if text else kind
-
-
-def _a(kind: str) -> str:
-    return kind if kind == "bytes" else f"{'an' if kind[:1] in tuple('aeiouAEIOU') else 'a'} {kind}"
+    return text if unfit.of_type or text == kind else f"{kind} ({text})"
 
 
 def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:

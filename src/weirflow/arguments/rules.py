@@ -28,6 +28,7 @@ _INT64 = range(-(2**63), 2**63)
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 60
 _SHOWN.maxlong = 25
+_LONGEST_KIND = 100
 
 
 class Unfit(Exception):
@@ -49,11 +50,17 @@ class Unfit(Exception):
 
 
 def shown(value: Any) -> str:
-    """How a value is written in an error, in some 60 characters; nothing if it cannot be."""
+    """How a value is written in an error, in some 60 characters; its kind, if it cannot be written."""
     try:
         return _SHOWN.repr(value)
     except Exception:  # noqa: BLE001 - whatever a repr raises, the error is about the argument
-        return ""
+        return kind_of(value)
+
+
+def kind_of(value: Any) -> str:
+    """The type of a value, with its article."""
+    kind = type(value).__name__[:_LONGEST_KIND]
+    return kind if kind == "bytes" else f"{'an' if kind[:1] in tuple('aeiouAEIOU') else 'a'} {kind}"
 
 
 @dataclass(frozen=True)

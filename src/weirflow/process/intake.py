@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from weirflow.arguments import Name
+from weirflow.arguments import Name, shown
 from weirflow.errors import ColumnNotFound, ConfigError, DataError, UserCodeError, did_you_mean
 from weirflow.process.context import END_OF_TIME
 
@@ -107,5 +107,5 @@ def _milliseconds(time: Any, column: str) -> int | None:
         aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
         return (aware - _EPOCH) // _MILLISECOND
     raise DataError(
-        f"{time!r} in column {column!r} is no time of an event.", hint="use timestamps, or milliseconds since 1970"
+        f"{shown(time)} in column {column!r} is no time of an event.", hint="use timestamps, or milliseconds since 1970"
     )

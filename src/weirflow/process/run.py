@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
-from weirflow.arguments import AtLeast, Name, Positive, checked
+from weirflow.arguments import AtLeast, Name, Positive, checked, shown
 from weirflow.errors import ConfigError
 from weirflow.process.co_process_runner import CoProcessRunner
 from weirflow.process.process_runner import ProcessRunner
@@ -109,7 +109,7 @@ def run_co_process(
 
 def _pair(batch: Any) -> tuple[Rows, Rows]:
     if not isinstance(batch, tuple | list) or len(batch) != 2:  # noqa: PLR2004 - left and right
-        raise ConfigError(f"A batch is {batch!r:.100}.", hint="give each as a pair: (left, right)")
+        raise ConfigError(f"A batch is {shown(batch)}.", hint="give each as a pair: (left, right)")
     return batch[0], batch[1]
 
 

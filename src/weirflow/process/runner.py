@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from weirflow.arguments import checked
+from weirflow.arguments import checked, shown
 from weirflow.errors import ConfigError, StateError, StateTypeError
 from weirflow.process.context import END_OF_TIME
 from weirflow.process.emitted import Outputs
@@ -289,7 +289,7 @@ class Runner(ABC):
 def _read(clock: Callable[[], int]) -> int:
     now = clock()
     if type(now) is not int:
-        raise ConfigError(f"clock returned {now!r:.100}.", hint="a clock returns milliseconds since 1970, an int")
+        raise ConfigError(f"clock returned {shown(now)}.", hint="a clock returns milliseconds since 1970, an int")
     return now
 
 
@@ -299,7 +299,7 @@ def _backend(backend: BackendFor | None, groups: KeyGroupRange, parallelism: int
     if callable(backend):
         made = backend(groups)
         if not callable(getattr(type(made), "multi_get", None)):
-            raise ConfigError(f"backend returned {made!r:.100}, which is no StateBackend.")
+            raise ConfigError(f"backend returned {shown(made)}, which is no StateBackend.")
         return made
     if parallelism > 1:
         raise ConfigError(

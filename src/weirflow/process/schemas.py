@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from weirflow.arguments import shown
 from weirflow.errors import ConfigError
 from weirflow.sql.types import parse_ddl
 
@@ -40,4 +41,4 @@ def _schema(declared: Any, what: str) -> pa.Schema:
         return declared
     if isinstance(declared, str):
         return parse_ddl(declared)
-    raise ConfigError(f"{what} is {declared!r}.", hint="give columns as in CREATE TABLE, or an Arrow schema")
+    raise ConfigError(f"{what} is {shown(declared)}.", hint="give columns as in CREATE TABLE, or an Arrow schema")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from weirflow.arguments import shown
 from weirflow.errors import ConfigError, StateError
 from weirflow.process.context import END_OF_TIME
-from weirflow.rows.misfit import shown
 from weirflow.state import StateDescriptor
 from weirflow.state.descriptors import TimeKind
 
@@ -93,7 +93,7 @@ class InstanceTimers:
     def _of(self, kind: str) -> TimerState:
         found = self._kinds.get(kind)
         if found is None:
-            raise ConfigError(f"There are no timers of {kind!r} time.", hint="use 'event' or 'processing'")
+            raise ConfigError(f"There are no timers of {shown(kind)} time.", hint="use 'event' or 'processing'")
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from weirflow.arguments import shown
 from weirflow.errors import UserCodeError, WeirflowError
 
 if TYPE_CHECKING:
@@ -45,4 +46,4 @@ class UserCode:
 
     def _where(self) -> str:
         where = f"{self._function}.{self.callback}"
-        return where if self.key is _NO_KEY else f"{where} for the key {self.key!r}"
+        return where if self.key is _NO_KEY else f"{where} for the key {shown(self.key)}"

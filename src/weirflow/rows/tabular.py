@@ -168,6 +168,8 @@ def _array(values: Any, name: str, *, from_pandas: bool) -> pa.ChunkedArray:
 
 
 def _of_mapping(data: Mapping[Any, Any]) -> Columns:
+    if not data:
+        raise ConfigError("An empty dict has no columns.", hint="give a list of dicts, or a dict of columns")
     for name in data:
         if not isinstance(name, str):
             raise _no_name(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import shown
 from weirflow.errors import StateError, StateTypeError
 from weirflow.state.groups import KeyGroupRange, group_of
 from weirflow.state.key_types import KeyCodec, key_codec
@@ -85,14 +86,14 @@ class CurrentKey:
             data = self._codec.encode(key)
         except (TypeError, ValueError) as error:
             raise StateTypeError(
-                f"The keys of {self._operator!r} are {self._codec.name}, and {key!r} is none: {error}.",
+                f"The keys of {self._operator!r} are {self._codec.name}, and {shown(key)} is none: {error}.",
                 slot=self._slot,
-                key=repr(key),
+                key=shown(key),
             ) from error
         group = group_of(data, self._groups)
         if group not in self._owned:
             raise StateError(
-                f"The key {key!r} is of key group {group}; this store has {self._owned}.",
+                f"The key {shown(key)} is of key group {group}; this store has {self._owned}.",
                 hint="route keys by weirflow.state.key_group",
             )
         return group, data

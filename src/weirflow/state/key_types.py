@@ -10,6 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from weirflow.arguments import shown
 from weirflow.errors import ConfigError
 from weirflow.state.keys import Key, decode_key_at, encode_key
 
@@ -67,7 +68,7 @@ def _parts(declared: Any) -> _Parts:
     if isinstance(declared, type) and (fields := _fields(declared)) is not None:
         return _record(declared, fields)
     raise ConfigError(
-        f"{declared!r} cannot be the type of a key.",
+        f"{shown(declared)} cannot be the type of a key.",
         hint="use bool, int, float, str, bytes, date, datetime, a tuple[...] of these, or a dataclass of them",
     )
 

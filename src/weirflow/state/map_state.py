@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.arguments import shown
 from weirflow.errors import StateTypeError
 from weirflow.state.key_types import key_codec
 
@@ -80,8 +81,8 @@ class MapState:
             return self._base() + self._codec.encode(entry)
         except (TypeError, ValueError) as error:
             raise StateTypeError(
-                f"The entries of {self._slot.descriptor.name!r} have keys of type {self._codec.name}, and {entry!r} is "
-                f"none: {error}.",
+                f"The entries of {self._slot.descriptor.name!r} have keys of type {self._codec.name}, and "
+                f"{shown(entry)} is none: {error}.",
                 slot=self._slot.descriptor.name,
-                key=repr(entry),
+                key=shown(entry),
             ) from error

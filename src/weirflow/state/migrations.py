@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from weirflow.arguments import Name, Positive, checked
+from weirflow.arguments import Name, Positive, checked, shown
 from weirflow.errors import ConfigError, MigrationMissing, StateDamaged
 
 Function = TypeVar("Function", bound=Callable[[Any], Any])
@@ -129,7 +129,7 @@ def _require_type(reads: Any) -> None:
     try:
         msgspec.msgpack.Decoder(reads)
     except (TypeError, ValueError, NameError) as error:
-        raise ConfigError(f"reads is {reads!r:.100}; it must be a type of values: {error}") from None
+        raise ConfigError(f"reads is {shown(reads)}; it must be a type of values: {error}") from None
 
 
 def _missing(slot: str, at: int, wanted: int) -> MigrationMissing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments import Name, Positive, checked
+from weirflow.arguments import Name, Positive, checked, shown
 from weirflow.errors import ConfigError, StateError
 from weirflow.state.aggregating_state import Aggregate, AggregatingState
 from weirflow.state.broadcast_state import BroadcastState
@@ -136,14 +136,15 @@ class KeyedStateStore:
             timestamp_ms: the time of its event, from which state by event time lives on.
 
         Raises:
-            StateTypeError: the key is not of the declared type.
-            StateError: its key group is not owned here (which may be said when it is first used), or no slot is
-                declared yet.
+            StateTypeError: the key is not of the declared type, or is text that UTF-8 cannot hold.
+            StateError: its key group is not owned here, or no slot is declared yet.
+
+        Some of this is said when the key is first used.
         """
         # This is done for each row.
         if timestamp_ms is not None and (type(timestamp_ms) is not int or not -_FOREVER < timestamp_ms < _FOREVER):
             raise ConfigError(
-                f"set_key(): timestamp_ms is {timestamp_ms!r:.100}; it must be an int of 64 bits, or None."
+                f"set_key(): timestamp_ms is {shown(timestamp_ms)}; it must be an int of 64 bits, or None."
             )
         self._key.set(key, timestamp_ms)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from weirflow.arguments import shown
 from weirflow.errors import StateDamaged, StateError, did_you_mean
 from weirflow.state.catalogue import SlotInfo, read_slots
 from weirflow.state.groups import group_of
@@ -68,7 +69,7 @@ class SlotReader:
             _, body = read_varint(data, STAMP if self._stamped else 0)
             return msgspec.msgpack.decode(data[body:])
         except (IndexError, msgspec.MsgspecError) as error:
-            raise StateDamaged(f"A value of the key {key!r} cannot be read: {error}.") from error
+            raise StateDamaged(f"A value of the key {shown(key)} cannot be read: {error}.") from error
 
     def entry(self, behind: bytes) -> Any:
         """What the bytes behind the key in a place say."""
@@ -110,7 +111,7 @@ def key_bytes(key: Any, info: SlotInfo, slot: str | StateDescriptor) -> bytes:
             return key_codec(slot.key).encode(key)
         return encode_key(float(key) if info.key == "float" and type(key) is int else key)
     except (TypeError, ValueError) as error:
-        raise StateError(f"{key!r} is no key of {info.name!r}, whose keys are {info.key}: {error}.") from error
+        raise StateError(f"{shown(key)} is no key of {info.name!r}, whose keys are {info.key}: {error}.") from error
 
 
 def read_entries(

@@ -37,7 +37,7 @@ class TimerState:
 
     @checked
     def add(self, at: _Moment) -> bytes | None:
-        """Add a moment to the current key; the key's bytes, or None if it was there."""
+        """Add a moment, however far, to the current key; the key's bytes, or None if it was there."""
         place = self._place(at)
         if self._slot.has(place):
             return None

@@ -24,6 +24,7 @@ from typing import Annotated, Any, TypedDict, get_args, get_origin
 
 from msgspec import Meta
 
+from weirflow.arguments import shown
 from weirflow.errors import ConfigError
 
 
@@ -68,7 +69,9 @@ def entry_types(declared: Any, slot: str) -> tuple[Any, Any]:
 
 def type_name(declared: Any) -> str:
     """A type as text, for people."""
-    return declared.__name__ if isinstance(declared, type) and not get_args(declared) else str(declared)
+    if isinstance(declared, type) and not get_args(declared):
+        return declared.__name__
+    return shown(declared) if isinstance(declared, int) else str(declared)
 
 
 def _from_arrow(arrow: Any) -> Any:  # noqa: PLR0911 - one for each family of types

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from weirflow.arguments import shown
 from weirflow.errors import ConfigError, StateDamaged, StateTypeError
 from weirflow.state.value_types import python_type, type_name
 
@@ -87,7 +88,7 @@ class ValueCodec:
         try:
             known = not isinstance(msgspec.inspect.type_info(self._type), msgspec.inspect.CustomType)
             self._decoder = msgspec.msgpack.Decoder(self._type)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ConfigError(f"The slot {self._slot!r} cannot hold {self._name}: {error}") from error
         if not known:
             raise ConfigError(
@@ -170,16 +171,16 @@ class ValueCodec:
 
     def _wrong(self, value: Any, key: object, error: Exception) -> StateTypeError:
         return StateTypeError(
-            f"The slot {self._slot!r} holds {self._name}; for the key {key!r} it was given "
+            f"The slot {self._slot!r} holds {self._name}; for the key {shown(key)} it was given "
             f"{type(value).__name__}: {error}.",
             slot=self._slot,
-            key=repr(key),
+            key=shown(key),
             hint="nothing of it was written",
         )
 
     def _damaged(self, key: object, why: str) -> StateDamaged:
         return StateDamaged(
-            f"The value of {self._slot!r} for the key {key!r} cannot be read as {self._name}: {why}.",
+            f"The value of {self._slot!r} for the key {shown(key)} cannot be read as {self._name}: {why}.",
             hint="if its type has changed, count up the descriptor's version and register a state_migration",
         )
 

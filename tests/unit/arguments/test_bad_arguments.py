@@ -1,17 +1,28 @@
 """The catalogue of bad arguments: every public call that needs no Spark, each argument with each hostile value.
 
 What comes back is an error of Weirflow's that names the argument, or the value has a meaning that is written down
-here; it never takes long, and the object works on. New public calls are found by themselves: they need a valid example
-of arguments whose names are new.
+here, and the call takes it; it never takes long, and the object works on. With valid arguments the calls do what they
+are for. New public calls are found by themselves: they need a valid example of arguments whose names are new.
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
-from support.argument_examples import MEANT, ON_SPARK, SITUATIONS, new_storage, require_storage, valid_arguments
-from support.bad_arguments import Catalogue, Situation
+from support.argument_examples import (
+    ALONGSIDE,
+    MEANT,
+    ON_SPARK,
+    OPTIONS,
+    REFUSED,
+    SITUATIONS,
+    new_storage,
+    require_storage,
+    valid_arguments,
+)
+from support.bad_arguments import SECONDS, Catalogue, Situation
 from support.hostile_values import hostile_values
 from support.public_api import public_calls
 from support.unlisted_calls import is_for_each_row, is_for_users
@@ -60,11 +71,14 @@ def test_bad_arguments(folder: Path, name: str):
     numbers = iter(range(10**9))
     local = Situation(lambda: new_storage(folder / f"storage {next(numbers)}"), require_storage)
     situations = SITUATIONS | {"LocalStorage": local}
-    catalogue = Catalogue(hostile_values(folder), situations, valid_arguments(folder), MEANT)
+    catalogue = Catalogue(
+        hostile_values(folder), situations, valid_arguments(folder), MEANT, ALONGSIDE, OPTIONS, REFUSED
+    )
     for call in CALLS:
         if name == (owner(call) or call.id):
             catalogue.try_call(call)
     assert catalogue.problems == []
+    assert [one for one in catalogue.unused() if one.startswith(f"{name}.")] == []
 
 
 @pytest.mark.parametrize("place", ["key", "value"])
@@ -105,10 +119,13 @@ def test_bad_settings_of_a_session(folder: Path, field: str):
     for kind, value in hostile_values(folder).items():
         if value is None:
             continue  # as if it were not given
+        began = time.perf_counter()
         try:
             Session(**{field: value}).close()
         except WeirflowError:
             continue
+        finally:
+            assert time.perf_counter() - began < SECONDS
         assert kind in SETTINGS_MEANT.get(field, ())
 
 

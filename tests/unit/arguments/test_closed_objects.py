@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.argument_examples import (
+    ALONGSIDE,
     MEANT,
     ORDERS,
     SITUATIONS,
@@ -86,7 +87,7 @@ def test_every_call_on_what_is_closed_is_a_typed_error(tmp_path: Path, kind: str
         "timeout_ms": lambda: 5_000,
         "Session.udf.function": lambda: len,
     }
-    catalogue = Catalogue({}, SITUATIONS, valid_arguments(tmp_path) | of_session, MEANT)
+    catalogue = Catalogue({}, SITUATIONS, valid_arguments(tmp_path) | of_session, MEANT, ALONGSIDE)
     thing = MADE[kind](tmp_path)
     calls = calls_of(thing)
     assert calls

@@ -45,6 +45,7 @@ class Definitions(FlowCore):
             name: what views and ticks call it.
             schema: an Arrow schema, a DDL string such as ``"id BIGINT, name STRING"``, or data of that schema.
             key: columns that identify a row; rows given to ``tick`` are upserts then, and retractions delete by key.
+                None, or no columns, if nothing does.
             dedup: drop a delta that equals the source's last one, or one of this many before it.
             lateness: send rows that come too late to the side output ``"<name>.late"``.
         """

@@ -16,8 +16,8 @@ class Position:
 
     Attributes:
         stream: the name under which the stream is attached.
-        origin: tells the stream from others that might be attached under this name.
-        at: the batch or version.
+        origin: tells the stream from others that might be attached under this name; any text.
+        at: the batch or version; any text.
     """
 
     stream: Name

@@ -46,7 +46,7 @@ class Ticking(FlowCore):
         and ``retry()`` or ``discard()`` decides about it.
 
         Args:
-            source: the source's name, or a mapping of names to deltas.
+            source: the source's name, or a mapping of names to deltas; an empty one makes an epoch without changes.
             delta: the delta, unless ``source`` is a mapping.
             token: names the tick, in 256 characters at most; does nothing if one of the last 100,000 ticks had it.
             timeout: the seconds it may take until its changes are known; None for any time.
