@@ -80,25 +80,6 @@ def test_a_forked_child_cannot_change_its_parents_flow(tmp_path, what):
         assert totals(again) == {"ann": 7}
 
 
-def test_a_child_that_closes_its_copy_leaves_the_flow_to_its_parent(tmp_path):
-    flow = shop(tmp_path / "flow", fsync=0)
-    flow.tick("orders", order("ann", 5))
-    assert in_child(flow.close) == "nothing was raised"
-    with pytest.raises(FlowError, match="open in another"):
-        shop(tmp_path / "flow")
-    flow.tick("orders", order("ann", 2))
-    flow.close()
-    with shop(tmp_path / "flow") as again:
-        assert totals(again) == {"ann": 7}
-
-
-def test_a_flow_in_memory_is_each_processs_own():
-    flow = shop()
-    flow.tick("orders", order("ann", 5))
-    assert in_child(lambda: flow.tick("orders", order("child", 1))) == "nothing was raised"
-    assert totals(flow) == {"ann": 5}
-
-
 def test_closing_lets_go_of_the_folder_while_a_forked_child_lives(tmp_path):
     flow = shop(tmp_path / "flow")
     read, write = os.pipe()
@@ -256,27 +237,6 @@ def test_a_sync_that_failed_is_final_until_the_flow_is_opened_again(tmp_path, mo
         assert totals(again) == {"ann": before + 8}
 
 
-def test_a_discarded_tick_whose_record_was_torn_by_a_full_disk_does_not_come_back(tmp_path, monkeypatch):
-    flow = shop(tmp_path / "flow")
-    flow.tick("orders", order("ann", 1))
-    real = os.write
-
-    def half(file, data):
-        if len(data) > 10:
-            return real(file, bytes(data)[: len(data) // 2])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "write", half)
-    with pytest.raises(StorageError, match="No space"):
-        flow.tick("orders", order("ann", 2))
-    monkeypatch.setattr(os, "write", real)
-    flow.discard()
-    flow.tick("orders", order("ann", 4))
-    flow.close()
-    with shop(tmp_path / "flow") as again:
-        assert totals(again) == {"ann": 5}
-
-
 # A tick that is committed never raises for what follows it
 
 
@@ -339,7 +299,47 @@ def test_a_tick_that_waits_for_a_reader_holds_up_neither_snapshots_nor_closing(m
     assert "closed" in raised[0].message
 
 
-# States of failed ticks
+# What the above must not cost: none of these was ever broken
+
+
+def test_a_child_that_closes_its_copy_leaves_the_flow_to_its_parent(tmp_path):
+    flow = shop(tmp_path / "flow", fsync=0)
+    flow.tick("orders", order("ann", 5))
+    assert in_child(flow.close) == "nothing was raised"
+    with pytest.raises(FlowError, match="open in another"):
+        shop(tmp_path / "flow")
+    flow.tick("orders", order("ann", 2))
+    flow.close()
+    with shop(tmp_path / "flow") as again:
+        assert totals(again) == {"ann": 7}
+
+
+def test_a_flow_in_memory_is_each_processs_own():
+    flow = shop()
+    flow.tick("orders", order("ann", 5))
+    assert in_child(lambda: flow.tick("orders", order("child", 1))) == "nothing was raised"
+    assert totals(flow) == {"ann": 5}
+
+
+def test_a_discarded_tick_whose_record_was_torn_by_a_full_disk_does_not_come_back(tmp_path, monkeypatch):
+    flow = shop(tmp_path / "flow")
+    flow.tick("orders", order("ann", 1))
+    real = os.write
+
+    def half(file, data):
+        if len(data) > 10:
+            return real(file, bytes(data)[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(StorageError, match="No space"):
+        flow.tick("orders", order("ann", 2))
+    monkeypatch.setattr(os, "write", real)
+    flow.discard()
+    flow.tick("orders", order("ann", 4))
+    flow.close()
+    with shop(tmp_path / "flow") as again:
+        assert totals(again) == {"ann": 5}
 
 
 def test_far_doubles_of_a_tick_that_failed_are_not_in_the_next(tmp_path):

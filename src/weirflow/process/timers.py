@@ -103,7 +103,7 @@ class NoTimers:
     def register(self, at: int, kind: TimeKind = "event") -> None:
         """Refused."""
         raise StateError(
-            f"A timer for {at} ({kind} time) needs keyed state.",
+            f"A timer for {shown(at)} ({kind} time) needs keyed state.",
             hint="declare a slot in open(): its type of keys is that of the timers",
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import inspect
 import pickle
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ import pytest
 from weirflow.arguments import (
     AtMost,
     Count,
+    Folder,
     Hint,
     Lifetime,
     Name,
@@ -25,12 +28,14 @@ from weirflow.arguments import (
     Sql,
     Uri,
     checked,
+    require,
+    require_plain_methods,
     rules_of,
 )
 from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from decimal import Decimal
 
 
@@ -50,6 +55,33 @@ class Text(str):
 class Elsewhere:
     def __fspath__(self) -> str:
         return "/somewhere/else"
+
+
+class Lost:
+    def __fspath__(self) -> str:
+        raise LookupError("nobody knows")
+
+
+class Numbered:
+    def __fspath__(self) -> str:
+        return 5  # type: ignore[return-value]  # the point of it
+
+
+class Shapeless:
+    @property
+    def __class__(self) -> type:
+        raise RuntimeError("no")
+
+
+async def later(_epoch: int, _delta: str) -> None: ...
+
+
+def one_by_one(_epoch: int, _delta: str) -> Any:
+    yield 1
+
+
+class CalledLater:
+    async def __call__(self, _epoch: int, _delta: str) -> None: ...
 
 
 class Bytewise:
@@ -95,6 +127,12 @@ class Shop:
         return it
 
     def place(self, it: Place | None = None) -> Any:
+        return it
+
+    def folder(self, it: Folder | None = None) -> Any:
+        return it
+
+    def each(self, it: Iterable[str]) -> Any:
         return it
 
     def columns(self, it: str | Sequence[str] | None) -> Any:
@@ -158,7 +196,7 @@ GOOD = {
     "many": [(), (1, 2)],
     "choice": ["left"],
     "call": [lambda _epoch, _delta: None, lambda *_: None, print, max],
-    "any_call": [print, int, lambda: None],
+    "any_call": [print, int, lambda: None, later, one_by_one],
     "error": [OSError, TimeoutError],
     "reader": [File()],
     "password": ["a"],
@@ -196,6 +234,19 @@ BAD = [
     ("place", "x" * 5000, "it must be a path of at most 4096 characters"),
     ("place", 5, "it is an int (5); it must be a str, a path or None"),
     ("place", Bytewise(), "it must be a str, a path or None"),
+    ("place", Lost(), "it is a Lost (<"),
+    ("place", Numbered(), "it must be a str, a path or None"),
+    ("place", Path("a\ud800b"), "it must be text that can be written in UTF-8"),
+    ("place", "a/" + "x" * 256, "it must be a path whose parts have at most 255 bytes"),
+    ("place", Path("é" * 128), "it must be a path whose parts have at most 255 bytes"),
+    ("folder", "s3://bucket/x", "it is 's3://bucket/x'; it must be a path on this machine, not a URI"),
+    ("folder", Path("s3://bucket/x"), "it must be a path on this machine, not a URI"),
+    ("folder", "file:///x", "it must be a path on this machine, not a URI"),
+    ("folder", "~nobody-of-that-name/x", "it must be a path in the home of a user that there is"),
+    ("each", {"a": 1}, "it is a dict ({'a': 1}); it must be an iterable"),
+    ("each", "ab", "it is a str ('ab'); it must be an iterable"),
+    ("text", Shapeless(), "it must be a str"),
+    ("number", 10**5000, "it is an int; it must be an int of 64 bits"),
     ("columns", b"ab", "it is bytes (b'ab'); it must be a str, a sequence of str or None"),
     ("columns", ("a", 5), "it[1] is an int (5); it must be a str"),
     ("mapping", "a", "it is a str ('a'); it must be a mapping"),
@@ -207,6 +258,10 @@ BAD = [
     ("choice", 1, "it is an int (1); it must be 'left' or 'right'"),
     ("call", 5, "it is an int (5); it must be a function of 2 arguments"),
     ("call", len, "it must be a function of 2 arguments"),
+    ("call", later, "it must be a function of 2 arguments, neither async nor a generator"),
+    ("call", one_by_one, "it must be a function of 2 arguments, neither async nor a generator"),
+    ("call", functools.partial(later), "neither async nor a generator"),
+    ("call", CalledLater(), "neither async nor a generator"),
     ("any_call", "f", "it is a str ('f'); it must be a function"),
     ("error", ValueError, "it is the class ValueError; it must be a subclass of OSError"),
     ("error", OSError(), "it must be a subclass of OSError"),
@@ -256,8 +311,65 @@ def test_numbers_of_numpy_arrive_as_python_has_them():
     assert [(type(one), one) for one in given] == [(int, 3), (float, 0.5), (bool, True)]
 
 
+class Side(enum.StrEnum):
+    LEFT = "left"
+
+
+def test_text_of_a_subclass_arrives_as_text():
+    shop = Shop()
+    given = [shop.text(Text("a")), shop.named(np.str_("a")), shop.named(Side.LEFT), *shop.columns([Text("a")])]
+    given += next(iter(shop.mapping({Text("a"): np.int64(1)}).items()))
+    assert [(type(one), one) for one in given] == [
+        (str, "a"),
+        (str, "a"),
+        (str, "left"),
+        (str, "a"),
+        (str, "a"),
+        (int, 1),
+    ]
+    assert [type(one) for one in shop.anything(1, np.int64(2), np.int8(3))[1]] == [int, int]
+
+
 def test_other_objects_that_are_paths_arrive_as_paths():
     assert Shop().place(Elsewhere()) == Path("/somewhere/else")
+
+
+def test_a_folder_stays_where_it_is_when_the_process_moves(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/ann")
+    given = [Shop().folder("here"), Shop().folder(Path("~/there")), Shop().folder("./a:b")]
+    assert given == [tmp_path / "here", Path("/home/ann/there"), tmp_path / "a:b"]
+
+
+def test_a_value_that_is_required_says_what_it_must_be():
+    assert require(Count, np.int64(3)) == 3
+    for annotation, value, message in [(Count, -1, "at least 0"), (Place, Lost(), "a str or a path")]:
+        with pytest.raises(ValueError, match=f"^it must be {message}$"):
+            require(annotation, value)
+
+
+def test_running_out_of_stack_is_not_the_values_fault():
+    class Deep:
+        def __fspath__(self) -> str:
+            raise RecursionError
+
+    with pytest.raises(RecursionError):
+        Shop().place(Deep())
+
+
+def test_methods_that_are_overridden_do_their_work_when_they_are_called():
+    class Mine(Shop):
+        def helper(self) -> Any:
+            yield 1
+
+    Mine.__mro__[1].__module__ = "weirflow.shop"
+    try:
+        require_plain_methods(Mine)
+        Mine.text = one_by_one
+        with pytest.raises(ConfigError, match=r"Mine\.text\(\) is async or a generator"):
+            require_plain_methods(Mine)
+    finally:
+        Shop.__module__ = __name__
 
 
 def test_constructors_are_checked():

@@ -1,8 +1,10 @@
 """Wrong arguments that look right at first: each is refused, by its name, and nothing has happened."""
 
+import functools
 import math
 from datetime import timedelta
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -11,7 +13,9 @@ from weirflow.errors import ConfigError, FlowError, WeirflowError
 from weirflow.ivm.partitioned.executor import InThisProcess
 from weirflow.ivm.partitioned.flow import PartitionedFlow
 from weirflow.metadata import open_metadata
-from weirflow.state import InMemoryStateBackend, KeyedStateStore, StateDescriptor, Ttl
+from weirflow.process.joins import JoinInput, interval_join
+from weirflow.state import InMemoryStateBackend, KeyedStateStore, RocksDbStateBackend, StateDescriptor, Ttl
+from weirflow.testing.sequence import SequenceSource
 
 
 @pytest.fixture
@@ -24,6 +28,15 @@ def flow():
 
 
 ROW = [{"id": 2, "amount": 7}]
+
+
+async def later(_epoch, _delta):
+    pass
+
+
+def one_by_one(_epoch, _delta):
+    yield 1
+
 
 OF_A_FLOW = {
     "tick without a source": lambda flow: flow.tick(None),
@@ -51,6 +64,11 @@ OF_A_FLOW = {
     "materialized is text": lambda flow: flow.register_view("more", "SELECT id FROM orders", materialized="no"),
     "every is no time": lambda flow: flow.sink("totals", "folder", every=-1),
     "position is text": lambda flow: flow.feed("orders", ROW, position="1"),
+    "callback is async": lambda flow: flow.on_delta("totals", later),
+    "callback is a generator": lambda flow: flow.on_delta("totals", one_by_one),
+    "sink is async": lambda flow: flow.sink("totals", later),
+    "view has no name": lambda flow: flow.view(functools.partial(str)),
+    "data has no columns": lambda flow: flow.tick("orders", {}),
     "other is no flow": lambda flow: flow.plan(None),
     "names is one name": lambda flow: flow.snapshots("totals"),
     "rows do not fit": lambda flow: flow.too_late("orders", pa.table({"x": [1]})),
@@ -82,6 +100,9 @@ def test_a_flow_refuses_and_works_on(flow, call, tmp_path, monkeypatch):
         {"path": b"place"},
         {"path": ""},
         {"path": "a\0b"},
+        {"path": "s3://bucket/shop"},
+        {"path": "file:///shop"},
+        {"path": "x" * 300},
         {"name": ""},
         {"name": 5},
         {"engine": "spark"},
@@ -152,6 +173,15 @@ def test_a_timeout_that_is_none(flow, timeout):
         lambda: DeltaBatch.from_inserts([{"id": 1}], schema="id INT"),
         lambda: DeltaBatch.from_inserts([{"id": 1}]).filter("x"),
         lambda: DeltaBatch.from_inserts([{"id": 1}]).add([{"id": 1}]),
+        lambda: JoinInput("id BIGINT", []),
+        lambda: JoinInput(5, "id"),
+        lambda: interval_join(None, None, lower=timedelta(0), upper=timedelta(1)),
+        lambda: open_metadata(":memory:"),
+        lambda: open_metadata("sqlite:///:memory:"),
+        lambda: RocksDbStateBackend(""),
+        lambda: RocksDbStateBackend("state", fsync=-1),
+        lambda: SequenceSource(pa.schema({"id": pa.int64()}), b"place"),
+        lambda: DeltaBatch.from_inserts({}),
         lambda: Session(cores=True),
         lambda: Session(connect_timeout=math.inf),
         lambda: Session(cache_dir="a\0b"),
@@ -161,6 +191,41 @@ def test_a_timeout_that_is_none(flow, timeout):
 def test_other_things_are_not_made_of_wrong_arguments(make):
     with pytest.raises(ConfigError):
         make()
+
+
+def test_an_empty_mapping_of_deltas_is_an_epoch_without_changes(flow):
+    before = flow.snapshot("totals")
+    assert (flow.tick({}).epoch, flow.snapshot("totals")) == (2, before)
+
+
+def test_all_of_a_flow_is_in_its_folder_wherever_the_process_goes(tmp_path, monkeypatch):
+    for name in ("home", "here", "there"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "here")
+    flows = [IncrementalFlow("shop", path="~/shop"), IncrementalFlow("shop", path="shop")]
+    monkeypatch.chdir(tmp_path / "there")
+    for flow in flows:
+        flow.register_source("orders", "id BIGINT")
+        flow.tick("orders", [{"id": 1}])
+        flow.checkpoint()
+        flow.close()
+    assert sorted(one.name for one in (tmp_path / "here").iterdir()) == ["shop"]
+    assert sorted(one.name for one in (tmp_path / "home").iterdir()) == ["shop"]
+    assert list((tmp_path / "there").iterdir()) == []
+    for path in (tmp_path / "here" / "shop", tmp_path / "home" / "shop"):
+        with IncrementalFlow("shop", path=path) as again:
+            assert again.snapshot("orders").to_pylist() == [{"id": 1}]
+
+
+def test_names_of_any_kind_of_text_can_be_kept(tmp_path):
+    with IncrementalFlow(np.str_("shop"), path=tmp_path / "flow") as flow:
+        flow.register_source(np.str_("orders"), "id BIGINT", key=np.str_("id"))
+        flow.register_view(np.str_("same"), np.str_("SELECT id FROM orders"))
+        flow.tick({np.str_("orders"): [{"id": 1}]}, token=np.str_("first"))
+    with IncrementalFlow("shop", path=tmp_path / "flow") as again:
+        assert again.snapshot("same").to_pylist() == [{"id": 1}]
+        assert again.tick("orders", [{"id": 2}], token="first").replayed
 
 
 def test_a_token_is_not_repeated_when_it_is_wrong():
