@@ -15,7 +15,7 @@ import pytest
 from support.simulated_disk import SimulatedDisk
 
 from weirflow import DeltaBatch
-from weirflow.errors import ConfigError, DataError, FlowError, StorageError, WeirflowError
+from weirflow.errors import ConfigError, FlowError, StorageError, WeirflowError
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 
