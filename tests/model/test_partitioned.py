@@ -11,7 +11,7 @@ from support.generator.campaign import seeds, shown
 from support.generator.case import make_case
 from support.generator.deltas import Tables
 from support.maintained import comparable
-from support.view_corpus import SOURCES, VIEWS, RandomTables
+from support.view_corpus import SOURCES, VIEWS, RandomTables, few_at_a_time
 
 from weirflow.errors import DataError
 from weirflow.ivm.flow import IncrementalFlow
@@ -131,6 +131,14 @@ def test_views_that_are_recomputed(shards, forced):
         assert rows_of(flow.snapshot(name)) == rows_of(central.snapshot(name))
 
 
+def check_corpus(views, shards, spread):
+    tables = RandomTables(shards)
+    side = Side(SOURCES, views, [(shards, spread)])
+    for _ in range(6):
+        side.tick({name: weighted(SOURCES[name], rows) for name, rows in tables.changes(most=9).items()})
+    side.compare()
+
+
 @pytest.mark.parametrize(
     ("shards", "spread"),
     [
@@ -143,11 +151,15 @@ def test_views_that_are_recomputed(shards, forced):
     ],
 )
 def test_the_corpus_of_views(shards, spread):
-    tables = RandomTables(shards)
-    side = Side(SOURCES, VIEWS, [(shards, spread)])
-    for _ in range(6):
-        side.tick({name: weighted(SOURCES[name], rows) for name, rows in tables.changes(most=9).items()})
-    side.compare()
+    """Some in a flow: what a view costs when it is registered grows with those that are there."""
+    for views in few_at_a_time(9):
+        check_corpus(views, shards, spread)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("shards", [1, 2, 7])
+def test_the_corpus_of_views_in_one_flow(shards):
+    check_corpus(VIEWS, shards, {})
 
 
 def test_random_views():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Row = tuple[Any, ...]
 
@@ -96,6 +97,20 @@ VIEWS = {
     "values": "SELECT t.k, name FROM t JOIN (VALUES (1, 'one'), (2, 'two')) AS n(k, name) ON t.k = n.k",
     "cased": "SELECT CASE WHEN v > 0 THEN 'plus' WHEN v < 0 THEN 'minus' ELSE s END AS c, COALESCE(v, 0) AS z FROM t",
 }
+
+
+def few_at_a_time(count: int) -> Iterator[dict[str, str]]:
+    """All views, so many at a time, each time with those that they read."""
+    names = list(VIEWS)
+    for first in range(0, len(names), count):
+        chosen = set(names[first : first + count])
+        while more := {name for name in names if any(_reads(VIEWS[one], name) for one in chosen)} - chosen:
+            chosen |= more
+        yield {name: VIEWS[name] for name in names if name in chosen}
+
+
+def _reads(sql: str, name: str) -> bool:
+    return re.search(rf"\b(FROM|JOIN) {name}\b", sql) is not None
 
 
 class RandomTables:
