@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from weirflow import Session
 
 if TYPE_CHECKING:
-    from weirflow import DeltaBatch
-    from weirflow.session.attachment import Attachment
+    from weirflow import DeltaBatch, StreamingQuery
     from weirflow.session.session_flow import SessionFlow
 
 # What happens in the shop; each list arrives as one file.
@@ -46,7 +45,7 @@ def open_shop(session: Session, folder: Path) -> SessionFlow:
     return flow
 
 
-def follow_orders(session: Session, flow: SessionFlow, folder: Path) -> Attachment:
+def follow_orders(session: Session, flow: SessionFlow, folder: Path) -> StreamingQuery:
     """Let every file that lands in the folder tick the flow, also those that landed while nobody was there."""
     files = session.spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).json(str(folder / "inbox"))
     return flow.attach(files, "orders", changes="op")

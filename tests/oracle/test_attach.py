@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -69,9 +70,10 @@ def test_each_batch_is_a_tick(session, flow, inbox):
         land(inbox, 3, order("bob", 1))
         attachment.process_all_available()
         assert (flow.epoch, totals(flow)) == (3, {"ann": 12, "bob": 2})
-        assert attachment.last_progress["batchId"] == 2
+        assert attachment.last_progress().batch == 2
         assert (attachment.active, attachment.exception) == (True, None)
-        checkpoint = Path(attachment._temporary)
+        checkpoint = Path(attachment.describe().checkpoint.partition(",")[0])
+        assert checkpoint.exists()
     assert (attachment.active, attachment.exception) == (False, None)
     assert not checkpoint.exists()
 
@@ -211,20 +213,15 @@ def test_closing_the_flow_stops_the_stream(session, inbox):
     assert session.spark.streams.active == []
 
 
-def test_a_batch_cannot_wait_for_its_own_end(session, flow, inbox):
-    refused = []
-
-    def stop(*_):
-        try:
-            attachment.stop()
-        except FlowError as error:
-            refused.append(error.message)
-
-    flow.on_delta("totals", stop)
+def test_a_batch_that_stops_its_own_stream_is_the_last_one(session, flow, inbox):
+    attached = Future()
+    flow.on_delta("totals", lambda *_: attached.result(60).stop())
     land(inbox, 1, order("ann", 5))
-    with flow.attach(stream(session, inbox), "orders") as attachment:
-        attachment.process_all_available()
-    assert refused == ["A batch cannot stop its own stream."]
+    land(inbox, 2, order("ann", 7))
+    attachment = flow.attach(stream(session, inbox), "orders")
+    attached.set_result(attachment)
+    assert attachment.await_termination(60)
+    assert (attachment.exception, flow.epoch, totals(flow)) == (None, 1, {"ann": 5})
 
 
 def test_closing_a_session_writes_what_sinks_still_have(tmp_path, open_durable):

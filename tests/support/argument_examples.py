@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ON_SPARK = frozenset(
     {
-        *("Attachment", "DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "Operation"),
+        *("DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "Operation"),
         *("Operations", "PartitionedIncrementalFlow", "ProcessedStream", "QuerySavepoints"),
         *("Session", "SessionFlow", "StreamingDataFrame", "StreamingQuery", "StreamingQueryManager"),
         *("Submitted", "TableFeed", "WindowedStream"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 MADE_BY_WEIRFLOW = frozenset(
     {
-        *("AggregatingState", "Attachment", "Batch", "BroadcastState", "DataFrame", "DataStreamWriter"),
+        *("AggregatingState", "Batch", "BroadcastState", "DataFrame", "DataStreamWriter"),
         *("DetachedQuery", "Document", "Documents", "EvolutionPlan", "FlowGauges", "FlowGraph", "FlowInfo"),
         *(
             "HarnessSnapshot",
@@ -53,7 +53,6 @@ INNER = {
     **dict.fromkeys(("StreamingDataFrame.without", "ProcessedStream.without"), "how windows leave late rows out"),
     "JoinInput.rows_by": "joins call it",
     "SequenceSource.stream": "it takes a Session, and hands its own folder to read_stream",
-    "Attachment.start": "flow.attach calls it",
     "DataFrame.transform": "it calls the user's function with what it is given, as PySpark does",
     **dict.fromkeys(("ProcessedStream.transform", "StreamingDataFrame.transform"), "as of a DataFrame"),
     "DeltaBatch.of_batch": "how the kernel's batches become deltas",

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.ivm.flow.sink import Target
-    from weirflow.session.attachment import Attachment
     from weirflow.session.feeds import Feeds
     from weirflow.session.session import Session
     from weirflow.session.table_feed import TableFeed
+    from weirflow.streaming.query import StreamingQuery
+    from weirflow.streaming.restart import RestartPolicy
 
 STREAMS = "streams"
 """The folder of a flow that has the checkpoints of its streams."""
@@ -30,10 +31,9 @@ class FedFlow(ABC):
     _session: Session
     _feeds: Feeds
 
-    @property
     @abstractmethod
-    def _stream_folder(self) -> Path | None:
-        """The folder for the checkpoints of streams; None if the flow has none on this machine."""
+    def _stream_place(self, name: str) -> Path | str | None:
+        """Where the checkpoint of a stream is; None if the flow has no place for it."""
 
     def attach(
         self,
@@ -44,26 +44,37 @@ class FedFlow(ABC):
         checkpoint: Uri | None = None,
         trigger: str | None = None,
         changes: Name | None = None,
-    ) -> Attachment:
+        restart: RestartPolicy | None = None,
+    ) -> StreamingQuery:
         """Tick a source with every batch of a Structured Streaming frame, each exactly once.
 
         The flow remembers the stream's last batch in one step with its rows. A durable flow and the stream so go on
         together when the process is killed. A tick that fails ends the stream; restarted, it brings the batch again. If
-        the flow is in shards, rows stay on the executors.
+        the flow is in shards, rows stay on the executors. The query is one of ``session.streams``, called
+        ``<flow>/<name>``; it runs until it or the flow is stopped.
 
         Args:
             stream: a streaming frame, PySpark's or ours. A column ``_weight`` holds weights: -1 retracts a row.
             source: a source of the flow with the stream's columns.
             name: under which the flow remembers the stream; the source's name if None.
             checkpoint: the folder of Spark's checkpoint. None keeps it in the flow's folder, or for a flow without one
-                in a temporary folder that goes with the attachment.
+                in a temporary folder that goes with the query.
             trigger: the pause between batches, such as ``"1 second"``, or ``"available now"`` to end when all is read;
                 None runs a batch as soon as there are rows.
             changes: a column with the kind of each change (insert, delete, ...); see ``DeltaBatch.from_changes``.
+            restart: whether and when the query is started again after an error; None ends it.
         """
         chosen = check_name(name or source)
-        folder = self._stream_folder / chosen if checkpoint is None and self._stream_folder else checkpoint
-        return self._feeds.attach(stream, source, name=chosen, checkpoint=folder, trigger=trigger, changes=changes)
+        place = checkpoint if checkpoint is not None else self._stream_place(chosen)
+        return self._feeds.attach(
+            stream,
+            source,
+            name=chosen,
+            checkpoint=None if place is None else str(place),
+            trigger=trigger,
+            changes=changes,
+            restart=restart,
+        )
 
     def attach_table(
         self,

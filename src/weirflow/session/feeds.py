@@ -7,15 +7,20 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, FlowError
-from weirflow.session.attachment import Attachment, Fed
 from weirflow.session.table_feed import TableFeed
 from weirflow.sql.literals import duration_micros
+from weirflow.streaming.checkpoints import OPTION
+from weirflow.streaming.durations import interval_ms
+from weirflow.streaming.trigger import Trigger
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from weirflow.session.session import Session
+    from weirflow.streaming.frame import StreamingDataFrame
+    from weirflow.streaming.query import StreamingQuery
+    from weirflow.streaming.restart import RestartPolicy
+    from weirflow.streaming.sinks.flow import Fed
 
+_AVAILABLE_NOW = "available now"
 _NAME = re.compile(r"\w[\w .-]*")
 
 
@@ -26,7 +31,7 @@ class Feeds:
         self._session = session
         self._flow = flow
         self._lock = threading.Lock()
-        self._feeds: dict[str, Attachment | TableFeed | None] = {}
+        self._feeds: dict[str, StreamingQuery | TableFeed | None] = {}
 
     def attach(
         self,
@@ -34,22 +39,27 @@ class Feeds:
         source: str,
         *,
         name: str,
-        checkpoint: Path | str | None,
+        checkpoint: str | None,
         trigger: str | None,
         changes: str | None,
-    ) -> Attachment:
+        restart: RestartPolicy | None,
+    ) -> StreamingQuery:
         """Start a query that feeds a source."""
-        if source not in self._flow.sources:
-            raise ConfigError(f"The flow has no source {source!r}.", hint="register_source() it first")
+        writer = self._streaming(stream).write_stream().flow(self._flow, source, name, changes)
+        writer.query_name(f"{self._flow.name}/{name}")
+        if checkpoint is not None:
+            writer.option(OPTION, checkpoint)
+        if trigger is not None:
+            writer.trigger(_trigger(trigger))
+        if restart is not None:
+            writer.restart(restart)
         self._take(name)
         try:
-            attachment = Attachment(self._flow, source, name, changes=changes, detach=self._detach)
-            attachment.start(stream, checkpoint=checkpoint, trigger=trigger)
+            query = self._feeds[name] = writer.start()
         except BaseException:
             self._feeds.pop(name)
             raise
-        self._feeds[name] = attachment
-        return attachment
+        return query
 
     def attach_table(
         self,
@@ -65,7 +75,7 @@ class Feeds:
         chosen = source or table.rpartition(".")[2].strip("`")
         self._take(name or table)
         try:
-            feed = TableFeed(self._flow, self._session, table, chosen, name or table, start=start, detach=self._detach)
+            feed = TableFeed(self._flow, self._session, table, chosen, name or table, start=start)
         except BaseException:
             self._feeds.pop(name or table)
             raise
@@ -79,15 +89,30 @@ class Feeds:
         for feed in list(self._feeds.values()):
             if feed is not None:
                 feed.stop()
+        self._feeds.clear()
 
     def _take(self, name: str) -> None:
         with self._lock:
-            if name in self._feeds:
+            feed = self._feeds.get(name)
+            if name in self._feeds and (feed is None or feed.active):
                 raise FlowError(f"Something is attached as {name!r} already.", hint="stop() it, or pass another name=")
             self._feeds[name] = None
 
-    def _detach(self, feed: Attachment | TableFeed) -> None:
-        self._feeds.pop(feed.name, None)
+    def _streaming(self, stream: Any) -> StreamingDataFrame:
+        from weirflow.spark.frame import is_frame, unwrap  # noqa: PLC0415 - imports pyspark
+        from weirflow.streaming.frame import StreamingDataFrame  # noqa: PLC0415 - imports pyspark
+
+        native = unwrap(stream)
+        if not is_frame(native) or not native.isStreaming:
+            raise ConfigError(
+                "What is attached to a flow is a streaming frame.",
+                hint="make one with session.read_stream; give rows that are there already to tick() or load()",
+            )
+        return stream if isinstance(stream, StreamingDataFrame) else self._session.streams.frame(native)
+
+
+def _trigger(text: str) -> Trigger:
+    return Trigger.available_now() if text == _AVAILABLE_NOW else Trigger.processing_time(interval_ms(text))
 
 
 def check_name(name: str) -> str:

@@ -21,6 +21,7 @@ from weirflow.session.kept_flows import KeptFlows
 from weirflow.session.late_rows import CountLate
 from weirflow.session.leadership import Leadership
 from weirflow.session.spark_stages import SparkStages
+from weirflow.streaming.checkpoints import spark_uri
 from weirflow.types import Placement, Profile, one_of
 
 if TYPE_CHECKING:
@@ -175,7 +176,9 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
     def _kept_in(self) -> CheckpointStorage | None:
         return super()._kept_in() if self._temporary is None else None
 
-    @property
-    def _stream_folder(self) -> Path | None:
-        uri = self._coordinator.uri
-        return Path(uri) / STREAMS if "://" not in uri else None
+    def _stream_place(self, name: str) -> str | None:
+        """In the flow's folder; at a URI only if the profile has Spark's checkpoints at one, too."""
+        uri, profile = self._coordinator.uri, self._session.describe().profile
+        if "://" in uri and profile is not Profile.DISTRIBUTED_DURABLE:
+            return None
+        return spark_uri(f"{uri}/{STREAMS}/{name}")

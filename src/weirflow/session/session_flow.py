@@ -43,9 +43,8 @@ class SessionFlow(FedFlow, IncrementalFlow):
         epoch, rows = self.snapshots(names)
         return epoch, {name: self._session.from_arrow(table) for name, table in rows.items()}
 
-    @property
-    def _stream_folder(self) -> Path | None:
-        return None if self.path is None else self.path / STREAMS
+    def _stream_place(self, name: str) -> Path | None:
+        return None if self.path is None else self.path / STREAMS / name
 
     def close(self) -> None:
         """Stop what is attached, end all watches and sinks, and let go of the flow's path. What was ticked stays."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from weirflow.session.core import SessionCore
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
+    from weirflow.session.stream_feed import StreamFeed
+    from weirflow.streaming.savepoints import Predecessor
+    from weirflow.streaming.sinks.flow import FlowSink
 
 T = TypeVar("T")
 
@@ -68,6 +71,12 @@ class SessionStreams:
         from weirflow.process.hosted import HostedFunction  # noqa: PLC0415 - only those who process need it
 
         return HostedFunction(function, columns, event_time=event_time)
+
+    def feed(self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Predecessor | None]) -> StreamFeed:
+        """See ``StreamHost``."""
+        from weirflow.session.stream_feed import StreamFeed  # noqa: PLC0415 - imports the kernel
+
+        return StreamFeed(sink, query_id, before, self)
 
     def wrap(self, native: Any) -> Any:
         """See ``StreamHost``."""

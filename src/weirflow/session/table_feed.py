@@ -20,9 +20,9 @@ from weirflow.sql.types import nullable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.session.attachment import Fed
     from weirflow.session.session import Session
     from weirflow.session.table_changes import TableChanges
+    from weirflow.streaming.sinks.flow import Fed
 
 
 class TableFeed:
@@ -43,7 +43,6 @@ class TableFeed:
         name: str,
         *,
         start: int | str | None,
-        detach: Callable[[TableFeed], None],
     ) -> None:
         self.name = name
         self.source = source
@@ -52,7 +51,6 @@ class TableFeed:
         self._session = session
         self._table = table
         self._start = None if start is None else str(start)
-        self._detach = detach
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -68,6 +66,11 @@ class TableFeed:
         """The version that the flow is at; a snapshot's id for Iceberg. None before the first."""
         found = self._flow.position(self.name)
         return None if found is None else found.at
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still attached."""
+        return not self._stop.is_set()
 
     def poll(self) -> int:
         """Tick the flow with every version that is new, the first one as a snapshot; returns how many ticks it took.
@@ -93,7 +96,6 @@ class TableFeed:
         self._stop.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
-        self._detach(self)
 
     def __enter__(self) -> Self:
         return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
@@ -15,51 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-@dataclass(frozen=True)
-class NativeLaunch:
-    """A streaming query as Spark is to start it.
+def start_native(
+    frame: Any, trigger: tuple[str, Any] | None, conf: Mapping[str, str], begin: Callable[[Any], Any]
+) -> Any:
+    """Start a query, and return PySpark's handle of it.
 
-    Attributes:
+    Args:
         frame: the native streaming frame.
-        mode: Spark's word for the output mode.
         trigger: the keyword argument of PySpark's ``trigger``, and its value; None for its default.
-        options: those of the sink, and the checkpoint's location.
-        name: the query's name.
-        format: the sink; None if a function takes the rows.
-        partition_by: columns whose values become folders.
-        table: the catalog table to write, in place of a path.
-        batches: called with each batch.
-        rows: called with each row, or an object with ``open``, ``process`` and ``close``.
         conf: settings of Spark that the query has for itself.
+        begin: tells PySpark's writer all the rest, and starts it.
     """
-
-    frame: Any
-    mode: str
-    trigger: tuple[str, Any] | None
-    options: Mapping[str, str]
-    name: str
-    format: str | None = None
-    partition_by: tuple[str, ...] = ()
-    table: str | None = None
-    batches: Callable[[Any, int], Any] | None = None
-    rows: Any = None
-    conf: Mapping[str, str] = field(default_factory=dict)
-
-
-def start_native(launch: NativeLaunch) -> Any:
-    """Start the query, and return PySpark's handle of it."""
-    with translated(), own_settings(launch.frame.sparkSession, launch.conf):
-        writer = launch.frame.writeStream.outputMode(launch.mode).options(**launch.options).queryName(launch.name)
-        if launch.partition_by:
-            writer = writer.partitionBy(*launch.partition_by)
-        if launch.trigger is not None:
-            writer = _triggered(writer, *launch.trigger)
-        if launch.batches is not None:
-            return writer.foreachBatch(launch.batches).start()
-        if launch.rows is not None:
-            return writer.foreach(launch.rows).start()
-        writer = writer.format(launch.format)
-        return writer.toTable(launch.table) if launch.table is not None else writer.start()
+    with translated(), own_settings(frame.sparkSession, conf):
+        return begin(frame.writeStream if trigger is None else _triggered(frame.writeStream, *trigger))
 
 
 def has_real_time_mode(frame: Any) -> bool:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from weirflow.config import Settings
+    from weirflow.streaming.savepoints import Predecessor
+    from weirflow.streaming.sinks.flow import FlowSink
     from weirflow.types import Profile
 
 T = TypeVar("T")
@@ -54,6 +56,17 @@ class StreamHost(Protocol):
 
     def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
         """A process function as a ``weirflow.process.hosted.HostedFunction``."""
+
+    def feed(
+        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Predecessor | None]
+    ) -> Callable[[Any, int], object]:
+        """What takes the batches of a query into a flow, each exactly once.
+
+        Args:
+            sink: the flow, and what is to be done with the rows.
+            query_id: the query's id; waits until it is known.
+            before: reads which query this one goes on from; None if it did not begin with a savepoint.
+        """
 
     def wrap(self, native: Any) -> Any:
         """A native frame as ours."""

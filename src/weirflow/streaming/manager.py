@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.launch import Launch
     from weirflow.streaming.listeners import StreamingQueryListener
     from weirflow.streaming.query import StreamingQuery
     from weirflow.streaming.run import QueryRun
     from weirflow.streaming.savepoints import QuerySavepoints
+    from weirflow.streaming.spec import QuerySpec
 
 _STOP_SECONDS = 5.0
 _REMEMBERED = 100
@@ -201,16 +201,16 @@ class StreamingQueryManager:
         self.stop_all()
         self._bus.close()
 
-    def start(self, launch: Launch) -> StreamingQuery:
+    def start(self, spec: QuerySpec) -> StreamingQuery:
         """Start what a writer was told; what cannot be is refused before anything is started."""
-        if launch.name is not None and any(query.name == launch.name for query in self.active):
+        if spec.name is not None and any(query.name == spec.name for query in self.active):
             raise AlreadyExists(
-                f"A query called {launch.name!r} runs already.", hint="stop it first, or choose another query_name"
+                f"A query called {spec.name!r} runs already.", hint="stop it first, or choose another query_name"
             )
         with self._changed:
             self._starting += 1
         try:
-            query = start_query(launch, self._host, self._began, self._over)
+            query = start_query(spec, self._host, self._began, self._over)
         finally:
             with self._changed:
                 self._starting -= 1

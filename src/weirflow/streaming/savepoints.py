@@ -68,7 +68,8 @@ class QuerySavepoint(NamedState, frozen=True):
 
     def is_at(self, location: str) -> bool:
         """Whether the checkpoint at a location has begun with this savepoint."""
-        return _mark_of(storage_of_spark(location)) == _Mark(self.name, self.created, done=True)
+        found = _mark_of(storage_of_spark(location))
+        return found is not None and found.done and found.is_of(self)
 
     def describe(self) -> str:
         """What is in it, for people."""
@@ -83,13 +84,27 @@ class QuerySavepoint(NamedState, frozen=True):
         return "\n".join(lines)
 
 
+class Predecessor(msgspec.Struct, frozen=True):
+    """The query that another one goes on from, and the last batch that both have."""
+
+    query_id: str
+    batch: int
+
+
 class _Mark(msgspec.Struct, frozen=True):
-    """Says of a checkpoint which savepoint it was restored from, and whether that was done."""
+    """Says of a checkpoint which savepoint it was restored from, and whether that was done.
+
+    Those of earlier versions do not say of which query the savepoint is.
+    """
 
     savepoint: str
     created: datetime
     done: bool
     format: int = FORMAT
+    before: Predecessor | None = None
+
+    def is_of(self, savepoint: QuerySavepoint) -> bool:
+        return (self.savepoint, self.created) == (savepoint.name, savepoint.created)
 
 
 @checked
@@ -153,8 +168,9 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
         savepoint, target = self.get(name), storage_of_spark(location)
         if savepoint.is_at(location):
             return savepoint
-        mark, found = _Mark(name, savepoint.created, done=False), _mark_of(target)
-        if found != mark and next(iter(target.list()), None) is not None:
+        before = Predecessor(savepoint.query_id, savepoint.batch)
+        mark, found = _Mark(name, savepoint.created, done=False, before=before), _mark_of(target)
+        if not (found is not None and found.is_of(savepoint)) and next(iter(target.list()), None) is not None:
             raise StreamConflict(
                 f"There is a checkpoint at {location} already, which is not of the savepoint {name!r}.",
                 hint="restore to an empty folder, or leave the savepoint out to go on from that checkpoint",
@@ -178,6 +194,12 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
             saved[path] = files.save(checkpoint.get(path), "")
             failpoint("savepoint.after_file")
         return saved
+
+
+def predecessor_at(location: str) -> Predecessor | None:
+    """The query that the one with this checkpoint goes on from; None if it did not begin with a savepoint."""
+    found = _mark_of(storage_of_spark(location))
+    return None if found is None else found.before
 
 
 def _mark_of(target: CheckpointStorage) -> _Mark | None:

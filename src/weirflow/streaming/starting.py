@@ -1,62 +1,67 @@
-"""From what a writer was told to a query that runs."""
+"""From the spec of a query to a query that runs."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
 from weirflow.streaming.batches import BatchGate
-from weirflow.streaming.checkpoints import OPTION, checkpoint_place, split_options
-from weirflow.streaming.functions import batch_function
-from weirflow.streaming.launch import INNER_NAME
+from weirflow.streaming.checkpoints import checkpoint_place
 from weirflow.streaming.query import QueryInfo, StreamingQuery
 from weirflow.streaming.run import QueryRun
 from weirflow.streaming.saving import QuerySaver
-from weirflow.streaming.sinks import FOREACH
+from weirflow.streaming.support import is_real_time, require_supported
 from weirflow.streaming.trigger import TriggerKind
 from weirflow.types import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from weirflow.spark.streaming_plan import QueryShape
     from weirflow.streaming.checkpoints import CheckpointPlace
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.launch import Launch
-    from weirflow.streaming.support import Asked
+    from weirflow.streaming.spec import QuerySpec
 
 _STOP_SECONDS = 5.0
+_WORDS = {
+    TriggerKind.ONCE: "once",
+    TriggerKind.AVAILABLE_NOW: "availableNow",
+    TriggerKind.PROCESSING_TIME: "processingTime",
+    TriggerKind.CONTINUOUS: "continuous",
+}
+_REAL_TIME = "realTime"
 
 
 def start_query(
-    launch: Launch, host: StreamHost, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]
+    spec: QuerySpec, host: StreamHost, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]
 ) -> StreamingQuery:
     """Start a query and return its handle; whatever cannot be is refused before anything is started.
 
     Args:
-        launch: what the writer was told.
+        spec: what the writer was told.
         host: the Session.
         began: called with the run when it is started.
         ended: called when it has ended for good.
     """
-    asked = host.run("check a stream", launch.check)
-    given, options = split_options(launch.options)
+    shape = host.run("check a stream", lambda: _checked(spec))
     place = checkpoint_place(
-        given,
-        name=launch.name,
+        spec.checkpoint,
+        name=spec.name,
         profile=host.profile,
         checkpoints=host.checkpoints,
         remote=host.distributed,
-        own=asked.sink.own_checkpoint,
+        own=spec.sink.own_checkpoint,
     )
-    saver = QuerySaver(host, launch, asked, place)
+    spec = spec.resolved(place.location)
+    saver = QuerySaver(host, spec, shape)
     try:
-        if launch.savepoint is not None:
-            saver.restore(*launch.savepoint)
-        return _start(_Start(launch, host, asked, options, place), saver, began, ended)
+        if spec.savepoint is not None:
+            saver.restore(*spec.savepoint)
+        run = _started(spec, shape, host, place, began=began, ended=ended)
     except BaseException:
         place.remove()
         raise
+    return StreamingQuery(run, _info(spec, shape, place, run.id), *spec.sink.kept(spec, host), saver=saver)
 
 
 def adopt_query(native: Any, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]) -> StreamingQuery:
@@ -77,79 +82,25 @@ def adopt_query(native: Any, began: Callable[[QueryRun], None], ended: Callable[
     return StreamingQuery(run, info, owned=False)
 
 
-class _Start:
-    """One start, with what was found out about it."""
+def _checked(spec: QuerySpec) -> QueryShape:
+    """What the query is made of, if all that is asked for is possible."""
+    from weirflow.spark.streaming_plan import query_shape  # noqa: PLC0415 - imports pyspark
 
-    def __init__(
-        self, launch: Launch, host: StreamHost, asked: Asked, options: dict[str, str], place: CheckpointPlace
-    ) -> None:
-        self.launch = launch
-        self.host = host
-        self.asked = asked
-        self.place = place
-        self.name = launch.query_name()
-        self.options = {**options, **({OPTION: place.location} if place.location else {})}
-
-    def native(self, batches: Callable[[Any, int], Any] | None) -> Callable[[], Any]:
-        """What starts the query on Spark."""
-        from weirflow.spark.streaming_settings import process_settings  # noqa: PLC0415 - imports pyspark
-        from weirflow.spark.streaming_start import NativeLaunch, start_native  # noqa: PLC0415 - imports pyspark
-
-        launch = self.launch
-        by_function = batches is not None or launch.format == FOREACH
-        native = NativeLaunch(
-            frame=launch.frame,
-            mode=launch.mode.value,
-            trigger=launch.native_trigger(self.asked),
-            options=self.options,
-            name=self.name,
-            format=None if by_function else launch.format,
-            partition_by=launch.partition_by,
-            table=None if by_function else launch.table,
-            batches=batches,
-            rows=launch.function if launch.format == FOREACH else None,
-            conf=process_settings(self.asked.shape, ends=launch.trigger.ends),
-        )
-        return lambda: start_native(native)
-
-    def info(self, query_id: str) -> QueryInfo:
-        """What the query is."""
-        launch, policy = self.launch, self.launch.policy
-        delivery, why = launch.delivery(self.asked)
-        trigger = launch.native_trigger(self.asked)
-        real_time = trigger is not None and trigger[0] == "realTime"
-        return QueryInfo(
-            name=self.name,
-            query_id=query_id,
-            output_mode=launch.mode,
-            trigger=f"{launch.trigger}, in Spark's real-time mode" if real_time else str(launch.trigger),
-            sink=launch.target(),
-            delivery=delivery,
-            because=f"{why}, as long as the query runs" if self.place.temporary else why,
-            checkpoint=str(self.place),
-            restarts=f"up to {policy.attempts} in a row after transient errors" if policy else "none",
-        )
-
-    def memory(self) -> tuple[Callable[[], Any] | None, Callable[[], None] | None]:
-        """What reads the rows of a memory sink, and what forgets them if nobody knows their name."""
-        if self.launch.format != "memory":
-            return None, None
-        host, name = self.host, self.name
-
-        def rows() -> Any:
-            return host.run(f"read {name}", lambda: host.spark.table(name).toArrow())
-
-        def forget() -> None:
-            with contextlib.suppress(Exception):  # the Session may be closed, and its views with it
-                host.spark.catalog.dropTempView(name)
-
-        return rows, forget if name.startswith(INNER_NAME) else None
+    shape = query_shape(spec.frame)
+    require_supported(spec, shape)
+    spec.sink.check(spec)
+    return shape
 
 
-def _start(
-    start: _Start, saver: QuerySaver, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]
-) -> StreamingQuery:
-    launch, host = start.launch, start.host
+def _started(
+    spec: QuerySpec,
+    shape: QueryShape,
+    host: StreamHost,
+    place: CheckpointPlace,
+    *,
+    began: Callable[[QueryRun], None],
+    ended: Callable[[QueryRun], None],
+) -> QueryRun:
     runs: list[QueryRun] = []
     known = threading.Event()
     listed: list[Callable[[BaseException | None], None]] = []
@@ -160,31 +111,79 @@ def _start(
 
     def over(run: QueryRun) -> None:
         known.wait()
-        start.place.remove()
-        if isinstance(batches, BatchGate):
-            batches.release()
+        place.remove()
+        if gate is not None:
+            gate.release()
         for end in listed:
             end(run.error)
         ended(run)
 
-    batches = batch_function(launch, host, query_id)
-    if launch.late:
+    taker = spec.sink.taker(spec, host, query_id)
+    gate = taker if isinstance(taker, BatchGate) else None
+    if spec.late:
         from weirflow.spark.streaming_late import note_checkpoint  # noqa: PLC0415 - imports pyspark
 
-        for uri in launch.late:
-            note_checkpoint(uri, start.place.location)
+        for uri in spec.late:
+            note_checkpoint(uri, place.location)
     run = QueryRun(
-        start.native(batches),
-        gate=batches if isinstance(batches, BatchGate) else None,
-        policy=launch.policy,
-        batched=launch.trigger.kind is not TriggerKind.CONTINUOUS,
+        _native(spec, shape, taker),
+        gate=gate,
+        policy=spec.policy,
+        batched=spec.trigger.kind is not TriggerKind.CONTINUOUS,
         ended=over,
     )
     runs.append(run)
     began(run)
-    listed.append(host.follow(f"stream {start.name}", lambda: run.stop(_STOP_SECONDS), lambda: _note(run)))
+    listed.append(host.follow(f"stream {spec.name}", lambda: run.stop(_STOP_SECONDS), lambda: _note(run)))
     known.set()
-    return StreamingQuery(run, start.info(run.id), *start.memory(), saver=saver)
+    return run
+
+
+def _native(spec: QuerySpec, shape: QueryShape, taker: Callable[[Any, int], Any] | None) -> Callable[[], Any]:
+    """What starts the query on Spark, each time anew."""
+    from weirflow.spark.streaming_settings import process_settings  # noqa: PLC0415 - imports pyspark
+    from weirflow.spark.streaming_start import start_native  # noqa: PLC0415 - imports pyspark
+
+    conf, trigger = process_settings(shape, ends=spec.trigger.ends), _native_trigger(spec, shape)
+
+    def begin(writer: Any) -> Any:
+        writer = writer.outputMode(spec.mode.value).options(**spec.options).queryName(spec.name)
+        if spec.partition_by:
+            writer = writer.partitionBy(*spec.partition_by)
+        return spec.sink.begin(writer, spec) if taker is None else writer.foreachBatch(taker).start()
+
+    return lambda: start_native(spec.frame, trigger, conf, begin)
+
+
+def _native_trigger(spec: QuerySpec, shape: QueryShape) -> tuple[str, Any] | None:
+    """PySpark's keyword for the trigger, and its value; None for its default."""
+    from weirflow.spark.streaming_start import has_real_time_mode  # noqa: PLC0415 - imports pyspark
+
+    trigger, words = spec.trigger, f"{spec.trigger.ms} milliseconds"
+    match trigger.kind:
+        case TriggerKind.CONTINUOUS if is_real_time(spec, shape) and has_real_time_mode(spec.frame):
+            return _REAL_TIME, words
+        case TriggerKind.PROCESSING_TIME if not trigger.ms:
+            return None
+        case kind:
+            return _WORDS[kind], True if trigger.ends else words
+
+
+def _info(spec: QuerySpec, shape: QueryShape, place: CheckpointPlace, query_id: str) -> QueryInfo:
+    delivery, why = spec.sink.promise(spec.mode)
+    trigger, policy = _native_trigger(spec, shape), spec.policy
+    real_time = trigger is not None and trigger[0] == _REAL_TIME
+    return QueryInfo(
+        name=str(spec.name),
+        query_id=query_id,
+        output_mode=spec.mode,
+        trigger=f"{spec.trigger}, in Spark's real-time mode" if real_time else str(spec.trigger),
+        sink=spec.sink.target(spec),
+        delivery=delivery,
+        because=f"{why}, as long as the query runs" if place.temporary else why,
+        checkpoint=str(place),
+        restarts=f"up to {policy.attempts} in a row after transient errors" if policy else "none",
+    )
 
 
 def _note(run: QueryRun) -> str:

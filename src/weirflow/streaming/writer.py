@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 
 from weirflow.arguments import Hint, Name, Uri, checked
 from weirflow.errors import ConfigError
-from weirflow.streaming.launch import Launch
 from weirflow.streaming.restart import RestartPolicy
-from weirflow.streaming.sinks import FLOW, FOREACH, FOREACH_BATCH
+from weirflow.streaming.sinks.flow import Fed, FlowSink
+from weirflow.streaming.sinks.foreach import Foreach, ForeachBatch
+from weirflow.streaming.sinks.formats import sink_of
+from weirflow.streaming.spec import QuerySpec
 from weirflow.types import OutputMode, one_of
 
 if TYPE_CHECKING:
@@ -19,8 +22,8 @@ if TYPE_CHECKING:
     from weirflow.streaming.query import StreamingQuery
     from weirflow.streaming.trigger import Trigger
 
-_BY_METHOD = {FOREACH: "foreach(...)", FOREACH_BATCH: "foreach_batch(...)", FLOW: "flow(...)"}
-
+_BY_METHOD = ("foreach", "foreach_batch", "flow")
+_DEFAULT = "parquet"
 
 OptionValue = str | int | float | bool | Path
 """What the value of an option may be."""
@@ -31,16 +34,6 @@ class RowWriter(Protocol):
 
     def process(self, row: Any) -> object:
         """Write a row."""
-
-
-class Fed(Protocol):
-    """A flow that a stream can tick."""
-
-    def source(self, name: str) -> Any:
-        """How a source was declared."""
-
-    def feed(self, source: str, delta: Any, *, position: Any) -> Any:
-        """Tick a source with a batch."""
 
 
 @checked
@@ -55,58 +48,61 @@ class DataStreamWriter:
 
     def __init__(self, frame: Any, late: tuple[str, ...], manager: StreamingQueryManager) -> None:
         self._manager = manager
-        self._launch = Launch(frame, late)
+        self._spec = QuerySpec(frame, sink_of(_DEFAULT), late)
 
     def output_mode(self, mode: OutputMode | str) -> Self:
         """Which rows are written after each batch; by default those that are final."""
-        self._launch.mode = one_of(OutputMode, str(mode).casefold(), "No output mode is called")
-        return self
+        return self._told(mode=one_of(OutputMode, str(mode).casefold(), "No output mode is called"))
 
     def trigger(self, trigger: Annotated[Trigger, Hint("use Trigger.available_now() and the like")]) -> Self:
         """When the query looks for rows; by default as soon as the last batch is done."""
-        self._launch.trigger = trigger
-        return self
+        return self._told(trigger=trigger)
 
     def format(self, name: Name) -> Self:
         """The kind of sink: ``memory``, ``console``, ``parquet``, ``kafka``, ``kafka-transactions``, ``delta``, ..."""
         chosen = name.casefold()
         if chosen in _BY_METHOD:
-            raise ConfigError(f"The sink {chosen} needs to know more.", hint=f"use {_BY_METHOD[chosen]}")
-        return self._into(chosen)
+            raise ConfigError(f"The sink {chosen} needs to know more.", hint=f"use {chosen}(...)")
+        return self._told(sink=sink_of(chosen))
 
     def foreach_batch(self, function: Callable[[Any, int], object]) -> Self:
         """Call ``function(frame, number)`` with each batch; a batch that is repeated has the same number.
 
         In this process, with a ``DataFrame``; over Spark Connect in the server's Python, with PySpark's.
         """
-        return self._into(FOREACH_BATCH, function)
+        return self._told(sink=ForeachBatch(function=function))
 
     def foreach(self, function: Callable[[Any], object] | RowWriter) -> Self:
         """Call a function with each row, in Spark's workers; or an object's ``open``, ``process`` and ``close``."""
-        return self._into(FOREACH, function)
+        return self._told(sink=Foreach(function=function))
 
-    def flow(self, flow: Fed, source: Name) -> Self:
-        """Tick a source of an incremental flow with each batch; with a key, rows are upserts."""
+    def flow(self, flow: Fed, source: Name, name: Name | None = None, changes: Name | None = None) -> Self:
+        """Tick a source of an incremental flow with each batch, exactly once; with a key, rows are upserts.
+
+        If the flow is in shards, rows stay on the executors.
+
+        Args:
+            flow: the flow.
+            source: one of its sources, with the stream's columns. A column ``_weight`` holds weights: -1 retracts.
+            name: under which the flow remembers the stream's last batch; a query with another checkpoint is refused
+                under this name. None has the flow tell queries apart by their ids, so that such a query begins anew.
+            changes: a column with the kind of each change (insert, delete, ...); see ``DeltaBatch.from_changes``.
+        """
         flow.source(source)
-        self._into(FLOW)
-        self._launch.flow = (flow, source)
-        return self
+        return self._told(sink=FlowSink(flow=flow, source=source, stream=name, changes=changes))
 
     def table(self, name: Name) -> Self:
         """Write to a table of a catalog instead of a path."""
-        self._launch.table = name
-        return self
+        return self._told(table=name)
 
     def keys(self, *columns: Name) -> Self:
         """The columns that identify a row, by which ``OutputMode.UPDATE`` is merged into a Delta or Iceberg table."""
-        self._launch.keys = columns
-        return self
+        return self._told(keys=columns)
 
     def option(self, name: Name, value: OptionValue) -> Self:
         """An option of the sink; ``checkpoint.location`` and ``checkpointLocation`` are the same."""
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        self._launch.options[name] = text
-        return self
+        return self._told(options={**self._spec.options, name: text})
 
     def options(self, **options: OptionValue) -> Self:
         """Several options."""
@@ -116,18 +112,15 @@ class DataStreamWriter:
 
     def partition_by(self, *columns: Name) -> Self:
         """Write files to folders by the values of these columns."""
-        self._launch.partition_by = columns
-        return self
+        return self._told(partition_by=columns)
 
     def query_name(self, name: Name) -> Self:
         """What the query is called, unique among those that run."""
-        self._launch.name = name
-        return self
+        return self._told(name=name)
 
     def restart(self, policy: RestartPolicy | None = None) -> Self:
         """Start the query again after transient errors; see ``RestartPolicy`` for which, when and how often."""
-        self._launch.policy = policy or RestartPolicy()
-        return self
+        return self._told(policy=policy or RestartPolicy())
 
     def from_savepoint(self, name: Name, at: Uri | None = None) -> Self:
         """Begin where a savepoint was made, with its state, as a query with an id of its own.
@@ -139,8 +132,7 @@ class DataStreamWriter:
             name: what the savepoint is called.
             at: where it is; by default where the Session's profile keeps checkpoints.
         """
-        self._launch.savepoint = (name, None if at is None else str(at))
-        return self
+        return self._told(savepoint=(name, None if at is None else str(at)))
 
     def start(self, path: Uri | None = None) -> StreamingQuery:
         """Start the query. Combinations that cannot be right are refused here, and nothing is started.
@@ -155,10 +147,8 @@ class DataStreamWriter:
         """
         if path is not None:
             self.option("path", path)
-        return self._manager.start(self._launch)
+        return self._manager.start(self._spec)
 
-    def _into(self, sink: str, function: Any = None) -> Self:
-        self._launch.format = sink
-        self._launch.function = function
-        self._launch.flow = None
+    def _told(self, **more: Any) -> Self:
+        self._spec = replace(self._spec, **more)
         return self

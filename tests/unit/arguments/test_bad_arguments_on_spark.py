@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     from weirflow import Session
 
-HARD_TO_COME_BY = frozenset(
-    {"Attachment", "DetachedQuery", "ProcessedStream", "QuerySavepoints", "StreamingQuery", "TableFeed"}
-)
+HARD_TO_COME_BY = frozenset({"DetachedQuery", "ProcessedStream", "QuerySavepoints", "StreamingQuery", "TableFeed"})
 """Classes whose objects take a query, a job or a lake's table: what their signatures refuse is refused before that."""
 
 IN_SHARDS = frozenset({"PartitionedIncrementalFlow"})

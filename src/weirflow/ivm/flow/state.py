@@ -14,7 +14,6 @@ from weirflow.ivm.flow.refusals import (
     no_relation,
     no_source,
     not_kept,
-    other_stream,
     require_free_name,
     require_token,
     require_unread,
@@ -179,9 +178,7 @@ class FlowState:
         if position.stream not in self.positions:
             return None
         last, epoch = self.positions[position.stream]
-        if last.origin != position.origin:
-            raise other_stream(position.stream)
-        return epoch if last.at == position.at else None
+        return epoch if position.repeats(last) else None
 
     def epoch_of(self, token: str) -> int | None:
         """The tick that had this token, if it was one of the last; ``ConfigError`` for a token that is too long."""

@@ -100,6 +100,12 @@ class Ticking(FlowCore):
             found = self._state.positions.get(stream)
             return found and found[0]
 
+    def epoch_of(self, token: Token) -> int | None:
+        """The epoch of the tick that had this token, if it was one of the last; None if none had."""
+        with self._lock:
+            self._require_open()
+            return self._state.epoch_of(token)
+
     def load(
         self, source: Name, data: Any, *, token: Token | None = None, timeout: Lifetime | None = None
     ) -> StepSummary:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.arguments import Lifetime, Name, Token, checked
 from weirflow.errors import ConfigError, DataError, FlowError
 from weirflow.ivm.flow.position import Position
-from weirflow.ivm.flow.refusals import no_source, other_stream, require_token
+from weirflow.ivm.flow.refusals import no_source, require_token
 from weirflow.ivm.flow.source import LATE, NamedDeltas, deltas_of, digest_of
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.kernel.deadline import Deadline
@@ -75,9 +75,7 @@ class PartitionedTicking(PartitionedCore):
         with self._ticks:
             self._require_open()
             last = self._coordinator.commit.positions.get(position.stream)
-            if last is not None and last[0] != position.origin:
-                raise other_stream(position.stream)
-            if last is not None and last[1] == position.at:
+            if last is not None and position.repeats(Position(position.stream, last[0], last[1])):
                 self._metrics.tick_replayed()
                 return StepSummary(last[2], 0, 0, 0.0, replayed=True)
             others = self.pending
@@ -93,6 +91,12 @@ class PartitionedTicking(PartitionedCore):
         self._settle_if_needed()
         found = self._coordinator.commit.positions.get(stream)
         return None if found is None else Position(stream, found[0], found[1])
+
+    def epoch_of(self, token: Token) -> int | None:
+        """The epoch of the tick that had this token, if it was one of the last; None if none had."""
+        require_token(token)
+        self._settle_if_needed()
+        return self._coordinator.commit.tokens.get(token)
 
     def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from weirflow.streaming import kafka_sink
+from weirflow.streaming.sinks import kafka_transactions
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from weirflow.streaming import kafka_sink
     ],
 )
 def test_what_passes_is_waited_for(monkeypatch, error, calls):
-    monkeypatch.setattr(kafka_sink, "_PAUSE", 0.0)
+    monkeypatch.setattr(kafka_transactions, "_PAUSE", 0.0)
     made = []
 
     def call():
@@ -28,18 +28,18 @@ def test_what_passes_is_waited_for(monkeypatch, error, calls):
 
     if calls == 1:
         with pytest.raises(KafkaException):
-            kafka_sink._patiently(call)
+            kafka_transactions._patiently(call)
     else:
-        assert kafka_sink._patiently(call) == "done"
+        assert kafka_transactions._patiently(call) == "done"
     assert len(made) == calls
 
 
 def test_patience_ends(monkeypatch):
-    monkeypatch.setattr(kafka_sink, "_PAUSE", 0.0)
-    monkeypatch.setattr(kafka_sink, "_TIMEOUT", 0.05)
+    monkeypatch.setattr(kafka_transactions, "_PAUSE", 0.0)
+    monkeypatch.setattr(kafka_transactions, "_TIMEOUT", 0.05)
 
     def call():
         raise KafkaException(KafkaError(KafkaError.NOT_COORDINATOR))
 
     with pytest.raises(KafkaException):
-        kafka_sink._patiently(call)
+        kafka_transactions._patiently(call)

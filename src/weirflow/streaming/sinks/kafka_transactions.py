@@ -1,18 +1,25 @@
-"""``KafkaTransactions``: the batches of a streaming query in a Kafka topic, each as one transaction."""
+"""``KafkaTransactions``: a Kafka topic that gets each batch of a streaming query as one transaction."""
 
 from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.errors import ConfigError, DependencyMissing, StorageError, StreamConflict, WeirflowError
 from weirflow.failpoints import failpoint
+from weirflow.streaming.batches import BatchGate
+from weirflow.streaming.sinks.sink import StreamSink, require_local
+from weirflow.types import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
+
+    from weirflow.streaming.host import StreamHost
+    from weirflow.streaming.spec import QuerySpec
 
 T = TypeVar("T")
 
@@ -34,13 +41,30 @@ _PASSING = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_
 _DEFAULTS = {"transaction.timeout.ms": "600000", "compression.type": "lz4"}
 
 
-def check_kafka(options: Mapping[str, str], columns: Iterable[tuple[str, str]]) -> None:
-    """Raise if options or columns are not what ``kafka-transactions`` takes.
+@dataclass(frozen=True)
+class KafkaTransactions(StreamSink):
+    """A topic whose readers see each batch once, if they read what is committed."""
 
-    Raises:
-        DependencyMissing: the client library is not installed.
-        ConfigError: an option is missing or not known, or a column is no part of a record.
-    """
+    name: str = "kafka-transactions"
+    delivery = Delivery.EXACTLY_ONCE
+    why = "each transaction holds the batch, read_committed sees it once"
+    has_folders = False
+
+    def check(self, spec: QuerySpec) -> None:
+        """See ``StreamSink``; ``DependencyMissing`` if the client library is not installed."""
+        super().check(spec)
+        require_local(spec, "the Kafka client")
+        _check_options(spec.sink_options)
+        _check_columns(dict(spec.frame.dtypes))
+
+    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> BatchGate:
+        """See ``StreamSink``."""
+        options = spec.sink_options
+        written = TransactionWriter(options, query_id, lambda native: host.wrap(native).to_batches())
+        return BatchGate(written, f"The transaction for {options['topic']}", written.close)
+
+
+def _check_options(options: Mapping[str, str]) -> None:
     try:
         import confluent_kafka  # noqa: F401, PLC0415 - an optional part
     except ImportError as error:
@@ -53,7 +77,6 @@ def check_kafka(options: Mapping[str, str], columns: Iterable[tuple[str, str]]) 
             raise ConfigError(f"kafka-transactions has no option {name!r}.", hint='it takes "topic" and "kafka.*"')
         if name.removeprefix(_PREFIX) in _OURS:
             raise ConfigError(f"{name} is what makes transactions work, and is not for others to set.")
-    _check_columns(dict(columns))
 
 
 def _check_columns(found: Mapping[str, str]) -> None:
@@ -66,7 +89,7 @@ def _check_columns(found: Mapping[str, str]) -> None:
             raise ConfigError(f"{name!r} is {kind}, not {' or '.join(_TYPES[name])}.", hint="cast it")
 
 
-class KafkaTransactions:
+class TransactionWriter:
     """Takes the batches of one query.
 
     The transaction of a batch also holds its number, as the offset of a consumer group that has the query's id: a batch

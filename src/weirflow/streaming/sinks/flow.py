@@ -1,0 +1,95 @@
+"""``FlowSink``: a source of an incremental flow, ticked by each batch exactly once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weirflow.errors import ConfigError
+from weirflow.streaming.batches import BatchGate
+from weirflow.streaming.savepoints import predecessor_at
+from weirflow.streaming.sinks.sink import StreamSink, require_local
+from weirflow.types import Delivery, OutputMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from weirflow.streaming.host import StreamHost
+    from weirflow.streaming.spec import QuerySpec
+
+
+class Fed(Protocol):
+    """A flow, as far as streams and tables feed it; positions are those of ``weirflow.ivm.flow.position``."""
+
+    name: str
+    takes_frames: bool
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of its sources."""
+
+    def register_source(self, name: str, schema: Any) -> None:
+        """Declare a source."""
+
+    def source(self, name: str) -> Any:
+        """How a source was declared."""
+
+    def position(self, stream: str) -> Any:
+        """How far it has taken a stream in; None if it does not know the stream."""
+
+    def epoch_of(self, token: str) -> int | None:
+        """The epoch of the tick that had a token."""
+
+    def feed(self, source: str, delta: Any, *, position: Any) -> Any:
+        """Take in what is at a position."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowSink(StreamSink):
+    """A source of a flow. The flow remembers the last batch of each stream in one step with its rows.
+
+    Attributes:
+        flow: the flow.
+        source: the source's name.
+        stream: the name under which the flow remembers the stream; None for the query's id.
+        changes: the column with the kind of each change, if the stream has one.
+    """
+
+    name: str = "flow"
+    flow: Fed
+    source: str
+    stream: str | None = None
+    changes: str | None = None
+    delivery = Delivery.EXACTLY_ONCE
+    why = "the flow remembers the last batch in one step with its rows"
+    own_checkpoint = True
+    has_folders = False
+
+    def target(self, spec: QuerySpec) -> str:  # noqa: ARG002 - the flow says it all
+        """See ``StreamSink``."""
+        return f"the source {self.source} of the flow {self.flow.name}"
+
+    def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
+        """See ``StreamSink``."""
+        yield from super().refusals(spec)
+        if spec.mode is OutputMode.COMPLETE:
+            yield (
+                "A flow takes changes, so the whole result after each batch would be added again and again.",
+                "use OutputMode.UPDATE and a source with a key, which is an upsert",
+            )
+
+    def check(self, spec: QuerySpec) -> None:
+        """See ``StreamSink``."""
+        super().check(spec)
+        require_local(spec, "the flow")
+        if spec.mode is OutputMode.UPDATE and not self.flow.source(self.source).key:
+            raise ConfigError(
+                f"The source {self.source!r} has no key, so updates would be added to the rows they replace.",
+                hint="register the source with key=..., or use OutputMode.APPEND",
+            )
+
+    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> BatchGate:
+        """See ``StreamSink``."""
+        checkpoint = spec.checkpoint
+        take = host.feed(self, query_id, lambda: None if checkpoint is None else predecessor_at(checkpoint))
+        return BatchGate(take, f"A tick of {self.source}")

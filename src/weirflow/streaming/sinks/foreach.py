@@ -1,0 +1,61 @@
+"""``Foreach`` and ``ForeachBatch``: functions of the user's that take rows or batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weirflow.streaming.batches import BatchGate
+from weirflow.streaming.sinks.sink import StreamSink
+from weirflow.types import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.streaming.host import StreamHost
+    from weirflow.streaming.spec import QuerySpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreach(StreamSink):
+    """A function that is called with each row, or an object with ``open``, ``process`` and ``close``."""
+
+    name: str = "foreach"
+    function: Any
+    delivery = Delivery.AT_LEAST_ONCE
+    why = "a repeated batch is given again"
+    own_checkpoint = True
+    has_folders = False
+
+    def begin(self, writer: Any, spec: QuerySpec) -> Any:  # noqa: ARG002 - the function is all it takes
+        """See ``StreamSink``."""
+        return writer.foreach(self.function).start()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeachBatch(StreamSink):
+    """A function that is called with each batch and its number."""
+
+    name: str = "foreach_batch"
+    function: Callable[[Any, int], object]
+    delivery = Delivery.AT_LEAST_ONCE
+    why = "a repeated batch comes with the same number"
+    own_checkpoint = True
+    has_folders = False
+
+    def taker(
+        self,
+        spec: QuerySpec,  # noqa: ARG002 - the function is all it takes
+        host: StreamHost,
+        query_id: Callable[[], str],  # noqa: ARG002 - likewise
+    ) -> Callable[[Any, int], Any]:
+        """See ``StreamSink``."""
+        function = self.function
+        if host.connect:
+            return function
+
+        def take(native: Any, number: int) -> None:
+            with host.inside():
+                function(host.wrap(native), number)
+
+        return BatchGate(take, "The function of foreach_batch")

@@ -1,0 +1,70 @@
+"""``Memory``: a table in the driver's memory."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError, StreamRefused
+from weirflow.streaming.sinks.sink import StreamSink
+from weirflow.types import Delivery, OutputMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from weirflow.streaming.host import StreamHost
+    from weirflow.streaming.savepoints import QuerySavepoint
+    from weirflow.streaming.spec import QuerySpec
+
+
+@dataclass(frozen=True)
+class Memory(StreamSink):
+    """A table of the query's name."""
+
+    name: str = "memory"
+    delivery = Delivery.AT_LEAST_ONCE
+    why = "rows are kept as long as the query's handle"
+    continuous = True
+    own_checkpoint = True
+    has_folders = False
+
+    def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
+        """See ``StreamSink``."""
+        yield from super().refusals(spec)
+        if spec.policy is not None and spec.mode is not OutputMode.COMPLETE:
+            yield (
+                "What a memory sink holds is not in the checkpoint, so a query that is started again would lack rows.",
+                "leave restart() out, or write somewhere else",
+            )
+
+    def check(self, spec: QuerySpec) -> None:
+        """See ``StreamSink``."""
+        super().check(spec)
+        if spec.name is not None and not re.fullmatch(r"\w+", spec.name):
+            raise ConfigError(
+                f"A memory sink is a table of the query's name, and {spec.name!r} is no table's name.",
+                hint="use letters, digits and _",
+            )
+
+    def prepare(self, spec: QuerySpec, savepoint: QuerySavepoint) -> None:  # noqa: ARG002 - none will do
+        """See ``StreamSink``."""
+        if spec.mode is not OutputMode.COMPLETE:
+            raise StreamRefused(
+                "A memory sink begins empty, so it would lack the rows from before the savepoint.",
+                hint="use OutputMode.COMPLETE, or write somewhere else",
+            )
+
+    def kept(self, spec: QuerySpec, host: StreamHost) -> tuple[Callable[[], Any] | None, Callable[[], None] | None]:
+        """See ``StreamSink``; rows whose table somebody named are not forgotten."""
+        name = spec.name
+
+        def forget() -> None:
+            with contextlib.suppress(Exception):  # the Session may be closed, and its views with it
+                host.spark.catalog.dropTempView(name)
+
+        def rows() -> Any:
+            return host.run(f"read {name}", lambda: host.spark.table(name).toArrow())
+
+        return rows, None if spec.has_own_name else forget
