@@ -377,6 +377,7 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "storage": lambda: open_checkpoint_storage("memory://"),
         "stream": lambda: "feed",
         "to": lambda: 5,
+        "token": lambda: "first",
         "to_version": lambda: 2,
         "ttl": lambda: 10,
         "uri": lambda: folder / "place",

@@ -68,6 +68,7 @@ INNER = {
     **dict.fromkeys(
         ("Operations.run_for_tick", "Operations.submit", "Operations.stop_all"), "how a Session runs its operations"
     ),
+    "Position.repeats": "flows compare positions",
     **dict.fromkeys(("QueryProgress.from_json", "QuerySavepoint.is_at", "QuerySavepoints.create"), "of queries"),
     **dict.fromkeys(("Sink.put", "Sink.record", "Sink.require_idle"), "the flow calls them"),
     **dict.fromkeys(

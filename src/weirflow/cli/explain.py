@@ -58,8 +58,7 @@ def _explained(session: "Session", sql: str, params: dict[str, Any] | None, mode
     if mode is not ExplainMode.STAGES:
         return {"mode": mode, "plan": session.explain(sql, mode, params)}
     stages = session.stages(sql, params)
-    # Deferred: imports pyspark, which is loaded by now.
-    from weirflow.spark.stages import render  # noqa: PLC0415
+    from weirflow.spark.stages import render  # noqa: PLC0415 - imports pyspark, which is loaded by now
 
     described = [
         {

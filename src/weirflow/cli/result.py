@@ -88,8 +88,7 @@ def queried(session: Session, sql: str, params: Mapping[str, Any] | None, limit:
 
     Of several statements with semicolons between them, all but the last must be commands.
     """
-    # Deferred: it imports pyspark, whose start is already paid for by now.
-    from weirflow.spark.arrow import frame_schema  # noqa: PLC0415
+    from weirflow.spark.arrow import frame_schema  # noqa: PLC0415 - imports pyspark, which is loaded by now
 
     *commands, last = _statements(sql)
     for command in commands:

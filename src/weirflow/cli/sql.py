@@ -95,8 +95,7 @@ class _Request:
 
     def run(self, limit: int | None, use: "Callable[[Result], T]", *, quiet: bool = False) -> T:
         """Run the query and let ``use`` read its rows."""
-        # Deferred: imports pyarrow, and help does without.
-        from weirflow.cli.result import queried  # noqa: PLC0415
+        from weirflow.cli.result import queried  # noqa: PLC0415 - imports pyarrow, and help does without
 
         if self.timeout is not None and self.timeout <= 0:
             raise ConfigError(f"A timeout of {self.timeout:g} s leaves no time to run.", hint="give seconds above 0")

@@ -53,8 +53,7 @@ class PlaceOptions:
 
     def jobs(self) -> "DetachedJobs":
         """The jobs there; raises ``ConfigError`` if it is not said where."""
-        # Deferred: imports pydantic, and help does without.
-        from weirflow.config import load_settings  # noqa: PLC0415
+        from weirflow.config import load_settings  # noqa: PLC0415 - imports pydantic, and help does without
         from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs  # noqa: PLC0415
 
         return DetachedJobs(place_of_jobs(load_settings(path=self.path), self.at))

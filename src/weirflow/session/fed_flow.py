@@ -6,17 +6,21 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Count, Name, Uri, checked
-from weirflow.session.feeds import check_name
+from weirflow.session.feeds import as_stream, as_trigger, check_name
+from weirflow.session.table_feed import TableFeed
 from weirflow.session.table_sink import TableTarget
+from weirflow.sql.literals import duration_micros
+from weirflow.streaming.checkpoints import OPTION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from threading import RLock
 
+    from weirflow.ivm.flow.outputs import Outputs
     from weirflow.ivm.flow.sink import Target
     from weirflow.session.feeds import Feeds
     from weirflow.session.session import Session
-    from weirflow.session.table_feed import TableFeed
     from weirflow.streaming.query import StreamingQuery
     from weirflow.streaming.restart import RestartPolicy
 
@@ -30,6 +34,8 @@ class FedFlow(ABC):
 
     _session: Session
     _feeds: Feeds
+    _lock: RLock
+    _outputs: Outputs
 
     @abstractmethod
     def _stream_place(self, name: str) -> Path | str | None:
@@ -64,17 +70,17 @@ class FedFlow(ABC):
             changes: a column with the kind of each change (insert, delete, ...); see ``DeltaBatch.from_changes``.
             restart: whether and when the query is started again after an error; None ends it.
         """
-        chosen = check_name(name or source)
+        flow, chosen = self._feeds.flow, check_name(name or source)
+        writer = as_stream(stream, self._session).write_stream().flow(flow, source, chosen, changes)
+        writer.query_name(f"{flow.name}/{chosen}")
         place = checkpoint if checkpoint is not None else self._stream_place(chosen)
-        return self._feeds.attach(
-            stream,
-            source,
-            name=chosen,
-            checkpoint=None if place is None else str(place),
-            trigger=trigger,
-            changes=changes,
-            restart=restart,
-        )
+        if place is not None:
+            writer.option(OPTION, str(place))
+        if trigger is not None:
+            writer.trigger(as_trigger(trigger))
+        if restart is not None:
+            writer.restart(restart)
+        return self._feeds.begin(chosen, writer.start)
 
     def attach_table(
         self,
@@ -94,7 +100,18 @@ class FedFlow(ABC):
             start: the version (for Iceberg the snapshot's id) to begin with; None for that of now.
             every: poll in the background with pauses such as ``"10 seconds"``; None leaves it to ``poll()``.
         """
-        return self._feeds.attach_table(table, source, name=name, start=start, every=every)
+        seconds = None if every is None else duration_micros(every) / 1e6
+        flow, session, called = self._feeds.flow, self._session, name or table
+        chosen = source or table.rpartition(".")[2].strip("`")
+        feed = self._feeds.begin(called, lambda: TableFeed(flow, session, table, chosen, called, start=start))
+        if seconds is not None:
+            feed.start(seconds)
+        return feed
+
+    def _require_outside(self) -> None:
+        """``FlowReentered`` if a function that a tick calls wants to close the flow; then nothing is stopped."""
+        with self._lock:
+            self._outputs.telling.require_over("close the flow")
 
     def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:
         return TableTarget(self._session, table, mode, key)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("weirflow.job")
 
 _LOOK_SECONDS = 0.1
-_STOP_SECONDS = 5.0
 _SOCKET = "socket"
 _KEY_BYTES = 32
 
@@ -181,7 +180,9 @@ def _started(function: Callable[[Any], Any], session: Session, described: str) -
     except (_Ended, WeirflowError):
         raise
     except BaseException as error:
-        raise _known(error) or raised_by(f"The function {described} raised", error) from error
+        from weirflow.spark.errors import translate  # noqa: PLC0415 - imports pyspark
+
+        raise translate(error) or raised_by(f"The function {described} raised", error) from error
     queries = list(made) if isinstance(made, list | tuple) else [made]
     if not queries or not all(isinstance(query, StreamingQuery) for query in queries):
         raise ConfigError(
@@ -189,13 +190,6 @@ def _started(function: Callable[[Any], Any], session: Session, described: str) -
             hint="return what write_stream()....start() returns, or several of them in a list",
         )
     return queries
-
-
-def _known(error: BaseException) -> WeirflowError | None:
-    """What Spark itself raised, as ours."""
-    from weirflow.spark.errors import translate  # noqa: PLC0415 - imports pyspark
-
-    return translate(error)
 
 
 class _Record:
@@ -229,7 +223,7 @@ def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Endi
         if ending.asked.wait(_LOOK_SECONDS):
             _log.info("stopping: SIGTERM")
             for query in queries:
-                query.stop(_STOP_SECONDS)
+                query.stop()
         _log_errors(queries, seen)
         record.update()
     _log_errors(queries, seen)

@@ -82,7 +82,7 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
         except BaseException:
             self._let_go()
             raise
-        self._feeds = Feeds(session, self)
+        self._feeds = Feeds(self)
 
     def frame(self, view: Name, *, epoch: Count | None = None) -> DataFrame:
         """All rows of a view or source as a Spark frame; its rows stay on the executors.
@@ -130,6 +130,7 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
         if not self._is_own:  # Spark, too, belongs to the process that this one was forked from
             super().close()
             return
+        self._require_outside()
         try:
             self._feeds.close()
         finally:
@@ -177,8 +178,8 @@ class PartitionedIncrementalFlow(FedFlow, PartitionedFlow):
         return super()._kept_in() if self._temporary is None else None
 
     def _stream_place(self, name: str) -> str | None:
-        """In the flow's folder; at a URI only if the profile has Spark's checkpoints at one, too."""
-        uri, profile = self._coordinator.uri, self._session.describe().profile
-        if "://" in uri and profile is not Profile.DISTRIBUTED_DURABLE:
+        """Beside the flow; for one at a URI, where Spark need not reach, only if the Session is durable."""
+        uri = self._coordinator.uri
+        if "://" in uri and self._session.describe().profile is Profile.DEV_LOCAL:
             return None
         return spark_uri(f"{uri}/{STREAMS}/{name}")

@@ -131,8 +131,7 @@ class Session(Tables):
             return frame.to_arrow(), frame.schema
 
         table, schema = self.operations.run_with_timeout(_shorten(query), run, timeout_ms / 1000)
-        # Deferred: importing the frame imports pyspark.
-        from weirflow.spark.frame import DataFrame  # noqa: PLC0415
+        from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
 
         return DataFrame.of_result(table, lambda: self.spark.createDataFrame(table, schema), self.operations)
 

@@ -32,7 +32,7 @@ class SessionFlow(FedFlow, IncrementalFlow):
             session.operations.run_for_tick,
         )
         super().__init__(name, engine=engine, **options)
-        self._feeds = Feeds(session, self)
+        self._feeds = Feeds(self)
 
     def frame(self, view: Name, *, epoch: Count | None = None) -> DataFrame:
         """All rows of a view or source as a Spark frame; see ``snapshot``."""
@@ -48,6 +48,7 @@ class SessionFlow(FedFlow, IncrementalFlow):
 
     def close(self) -> None:
         """Stop what is attached, end all watches and sinks, and let go of the flow's path. What was ticked stays."""
+        self._require_outside()
         try:
             self._feeds.close()
         finally:

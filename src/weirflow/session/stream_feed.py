@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.savepoints import Predecessor
+    from weirflow.streaming.savepoints import Restored
     from weirflow.streaming.sinks.flow import FlowSink
 
 _ANEW = "give it another checkpoint, and another name= if it has one, so that it begins anew"
@@ -28,17 +28,15 @@ class StreamFeed:
     Args:
         sink: the flow and its source, and what is to be done with the rows.
         query_id: the query's id; waits until it is known.
-        before: reads which query this one goes on from; None if it did not begin with a savepoint.
+        before: reads what the query's checkpoint was restored from, if it was.
         host: where the query runs.
     """
 
     def __init__(
-        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Predecessor | None], host: StreamHost
+        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None], host: StreamHost
     ) -> None:
+        self._sink = sink
         self._flow = sink.flow
-        self._source = sink.source
-        self._stream = sink.stream
-        self._changes = sink.changes
         self._query_id = query_id
         self._before = before
         self._host = host
@@ -50,7 +48,7 @@ class StreamFeed:
             StreamConflict: it is not the batch that follows the flow's last one, or of another stream.
         """
         query_id = self._query_id()
-        stream = self._stream or query_id
+        stream = self._sink.stream or query_id
         last = self._flow.position(stream)
         after = None
         if last is not None and last.origin == query_id:
@@ -66,19 +64,19 @@ class StreamFeed:
                 hint=_ANEW,
             )
         position = Position(stream, query_id, str(number), after)
-        self._flow.feed(self._source, self._delta(batch), position=position)
+        self._flow.feed(self._sink.source, self._delta(batch), position=position)
 
     def _first(self, query_id: str, number: int, last: Position | None) -> tuple[int, tuple[str, str] | None]:
         """The batch before the first one of a query that the flow is to take, and the place that it takes over from."""
-        if self._stream is None:
+        if self._sink.stream is None:
             # Before positions were kept for every query, ticks of those without a name had tokens.
             for at in (number, number - 1):
                 if self._flow.epoch_of(f"{query_id}/{at}") is not None:
                     return at, None
         before = self._before() if number else None
-        if before is None:
+        if before is None or not before.query_id:
             return -1, None
-        left = last if self._stream is not None else self._flow.position(before.query_id)
+        left = last if self._sink.stream is not None else self._flow.position(before.query_id)
         if left is not None and left.origin == before.query_id and int(left.at) != before.batch:
             raise StreamConflict(
                 f"The flow has the batches up to {left.at} of the query that was saved, and the savepoint is of batch "
@@ -89,10 +87,10 @@ class StreamFeed:
 
     def _delta(self, batch: Any) -> Any:
         """The rows as the flow takes them: as the frame that they are, or here."""
-        if not self._flow.takes_frames or self._flow.source(self._source).dedup:
+        if not self._flow.takes_frames or self._flow.source(self._sink.source).dedup:
             rows = self._read(batch.toArrow)
-            return rows if self._changes is None else DeltaBatch.from_changes(rows, op=self._changes)
-        return self._host.wrap(batch) if self._changes is None else weighted_frame(batch, op=self._changes)
+            return rows if self._sink.changes is None else DeltaBatch.from_changes(rows, op=self._sink.changes)
+        return self._host.wrap(batch) if self._sink.changes is None else weighted_frame(batch, op=self._sink.changes)
 
     def _read(self, call: Callable[[], Any]) -> Any:
         with self._host.inside():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     from weirflow.config import Settings
     from weirflow.process.hosted import HostedFunction
@@ -16,10 +15,8 @@ if TYPE_CHECKING:
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
     from weirflow.session.stream_feed import StreamFeed
-    from weirflow.streaming.savepoints import Predecessor
+    from weirflow.streaming.savepoints import Restored
     from weirflow.streaming.sinks.flow import FlowSink
-
-T = TypeVar("T")
 
 
 class SessionStreams:
@@ -27,8 +24,15 @@ class SessionStreams:
 
     def __init__(self, session: SessionCore, stores: Stores) -> None:
         self._session = session
+        self.settings: Settings = session.settings
         self.profile: Profile = stores.profile
         self.checkpoints: str = stores.checkpoints
+        self.distributed = session.settings.placement is Placement.DISTRIBUTED
+        self.connect = (session.settings.endpoint or "").startswith("sc://")
+        self.runner: Operations = session.operations
+        self.run = session.operations.run
+        self.inside = session.operations.inside
+        self.follow = session.operations.follow
 
     @property
     def spark(self) -> Any:
@@ -42,37 +46,13 @@ class SessionStreams:
 
         return self.connect or has_driver()
 
-    @property
-    def settings(self) -> Settings:
-        """See ``StreamHost``."""
-        return self._session.settings
-
-    @property
-    def runner(self) -> Operations:
-        """See ``StreamHost``."""
-        return self._session.operations
-
-    @property
-    def distributed(self) -> bool:
-        """See ``StreamHost``."""
-        return self._session.settings.placement is Placement.DISTRIBUTED
-
-    @property
-    def connect(self) -> bool:
-        """See ``StreamHost``."""
-        return (self._session.settings.endpoint or "").startswith("sc://")
-
-    def run(self, description: str, call: Callable[[], T]) -> T:
-        """See ``StreamHost``."""
-        return self._session.operations.run(description, call)
-
     def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> HostedFunction:
         """See ``StreamHost``."""
         from weirflow.process.hosted import HostedFunction  # noqa: PLC0415 - only those who process need it
 
         return HostedFunction(function, columns, event_time=event_time)
 
-    def feed(self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Predecessor | None]) -> StreamFeed:
+    def feed(self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None]) -> StreamFeed:
         """See ``StreamHost``."""
         from weirflow.session.stream_feed import StreamFeed  # noqa: PLC0415 - imports the kernel
 
@@ -82,14 +62,4 @@ class SessionStreams:
         """See ``StreamHost``."""
         from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
 
-        return DataFrame(native, self._session.operations)
-
-    def inside(self) -> AbstractContextManager[None]:
-        """See ``StreamHost``."""
-        return self._session.operations.inside()
-
-    def follow(
-        self, description: str, stop: Callable[[], None], note: Callable[[], str]
-    ) -> Callable[[BaseException | None], None]:
-        """See ``StreamHost``."""
-        return self._session.operations.follow(description, stop, note)
+        return DataFrame(native, self.runner)

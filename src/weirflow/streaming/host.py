@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from weirflow.config import Settings
-    from weirflow.streaming.savepoints import Predecessor
+    from weirflow.streaming.savepoints import Restored
     from weirflow.streaming.sinks.flow import FlowSink
     from weirflow.types import Profile
 
@@ -58,15 +58,9 @@ class StreamHost(Protocol):
         """A process function as a ``weirflow.process.hosted.HostedFunction``."""
 
     def feed(
-        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Predecessor | None]
+        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None]
     ) -> Callable[[Any, int], object]:
-        """What takes the batches of a query into a flow, each exactly once.
-
-        Args:
-            sink: the flow, and what is to be done with the rows.
-            query_id: the query's id; waits until it is known.
-            before: reads which query this one goes on from; None if it did not begin with a savepoint.
-        """
+        """What takes the batches of a query into a flow; ``before`` reads what its checkpoint was restored from."""
 
     def wrap(self, native: Any) -> Any:
         """A native frame as ours."""

@@ -12,6 +12,7 @@ from weirflow.arguments import Folder, Name, Seconds, Uri, checked
 from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
 from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.events import EventBus
+from weirflow.streaming.run import STOP_SECONDS
 from weirflow.streaming.saving import savepoints_of
 from weirflow.streaming.starting import adopt_query, start_query
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from weirflow.streaming.savepoints import QuerySavepoints
     from weirflow.streaming.spec import QuerySpec
 
-_STOP_SECONDS = 5.0
 _REMEMBERED = 100
 
 
@@ -194,7 +194,7 @@ class StreamingQueryManager:
     def stop_all(self) -> None:
         """Stop every query, each after its batch."""
         for run in list(self._runs.values()):
-            run.stop(_STOP_SECONDS)
+            run.stop()
 
     def close(self) -> None:
         """Stop every query, and end all threads but those of listeners that block."""
@@ -221,7 +221,7 @@ class StreamingQueryManager:
     def outcome(self, run_id: str) -> tuple[WeirflowError | None, bool] | None:
         """How a start of a query ended, for events: the error, and whether it is started again; None if not ours."""
         with self._changed:
-            self._changed.wait_for(lambda: self._owner(run_id) is not None or not self._starting, _STOP_SECONDS)
+            self._changed.wait_for(lambda: self._owner(run_id) is not None or not self._starting, STOP_SECONDS)
             run = self._owner(run_id)
         return run.outcome(run_id) if run is not None else None
 

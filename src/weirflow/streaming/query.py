@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Name, Seconds, Uri, checked
 from weirflow.errors import ConfigError, UnsupportedError
+from weirflow.streaming.run import STOP_SECONDS
 from weirflow.streaming.shown import as_html, as_text
-from weirflow.types import Delivery, OutputMode  # noqa: TC001 - records of jobs are read by these types
+from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,22 +23,23 @@ if TYPE_CHECKING:
     from weirflow.streaming.saving import QuerySaver
     from weirflow.types import QueryState
 
-_STOP_SECONDS = 5.0
-
 
 @dataclass(frozen=True)
 class QueryInfo:
-    """What a query is: where its rows go, how often they arrive, where its progress is kept."""
+    """What a query is: where its rows go, how often they arrive, where its progress is kept.
+
+    Of a query that another client has started not much is known.
+    """
 
     name: str
     query_id: str
-    output_mode: OutputMode | None
-    trigger: str
-    sink: str
-    delivery: Delivery
-    because: str
-    checkpoint: str
-    restarts: str
+    output_mode: OutputMode | None = None
+    trigger: str = "not known"
+    sink: str = "not known: another client has started it"
+    delivery: Delivery = Delivery.UNKNOWN
+    because: str = "not known here"
+    checkpoint: str = "not known"
+    restarts: str = "none"
 
     def __str__(self) -> str:
         lines = [
@@ -152,19 +154,18 @@ class StreamingQuery:
 
     def process_all_available(self) -> None:
         """Wait until all rows that the sources had when this was called are written. Raises what ends the query."""
-        # Deferred: imports pyspark.
-        from weirflow.spark.errors import translated  # noqa: PLC0415
+        from weirflow.spark.errors import translated  # noqa: PLC0415 - imports pyspark
 
         try:
             with translated():
                 self._run.native.processAllAvailable()
         except Exception:
-            if self._run.wait(_STOP_SECONDS) and self._run.error is not None:
+            if self._run.wait(STOP_SECONDS) and self._run.error is not None:
                 raise self._run.error from None
             raise
 
     @checked
-    def stop(self, within: Seconds = _STOP_SECONDS) -> None:
+    def stop(self, within: Seconds = STOP_SECONDS) -> None:
         """End it after the batch that is under way, for which it waits ``within`` seconds at most.
 
         A batch that takes longer is cut short, and comes again when the query goes on from its checkpoint. Returns
@@ -200,8 +201,7 @@ class StreamingQuery:
                 hint='read what it wrote there, or use format("memory")',
             )
         table = self._rows()
-        # Deferred: importing a handle need not import pyarrow.
-        from pyarrow import RecordBatch  # noqa: PLC0415
+        from pyarrow import RecordBatch  # noqa: PLC0415 - a handle need not import it
 
         return table.to_batches() or [RecordBatch.from_pylist([], table.schema)]
 
@@ -226,7 +226,7 @@ def _abandon(run: QueryRun, forget: Any) -> None:
     """Stop a query that nobody has a handle of; in a thread, because a finalizer may run inside anything."""
 
     def end() -> None:
-        run.stop(_STOP_SECONDS)
+        run.stop()
         if forget is not None:
             forget()
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from weirflow.streaming.batches import BatchGate
     from weirflow.streaming.restart import RestartPolicy
 
+STOP_SECONDS = 5.0
+"""How long a stop waits for the batch that is under way."""
+
 _LOOK_SECONDS = 2.0
 _CANCEL_SECONDS = 1.0
 _POLL_SECONDS = 0.01
@@ -108,7 +111,7 @@ class QueryRun:
             self._changed.wait_for(lambda: run_id in self._outcomes, _OUTCOME_SECONDS)
             return self._outcomes.get(run_id)
 
-    def stop(self, within: float) -> None:
+    def stop(self, within: float = STOP_SECONDS) -> None:
         """End it after the batch it is at, or after ``within`` seconds; inside a batch's function: after that one."""
         self._stop_asked.set()
         if self._gate is not None and self._gate.entered:
@@ -136,8 +139,7 @@ class QueryRun:
             done.set()
 
     def _cancel_until(self, done: threading.Event) -> None:
-        # Deferred: imports pyspark.
-        from weirflow.spark.streaming_start import cancel_jobs  # noqa: PLC0415
+        from weirflow.spark.streaming_query import cancel_jobs  # noqa: PLC0415 - imports pyspark
 
         while not done.wait(_CANCEL_SECONDS):
             with contextlib.suppress(Exception):  # as in stop()
@@ -189,8 +191,7 @@ class QueryRun:
         return self._await_end()
 
     def _await_end(self) -> WeirflowError | None:
-        # Deferred: imports pyspark.
-        from weirflow.spark.streaming_errors import query_error  # noqa: PLC0415
+        from weirflow.spark.streaming_query import query_error  # noqa: PLC0415 - imports pyspark
 
         with contextlib.suppress(Exception):  # the error is asked for below
             while not self.native.awaitTermination(_LOOK_SECONDS):

@@ -68,7 +68,7 @@ class QuerySavepoint(NamedState, frozen=True):
 
     def is_at(self, location: str) -> bool:
         """Whether the checkpoint at a location has begun with this savepoint."""
-        found = _mark_of(storage_of_spark(location))
+        found = restored_at(location)
         return found is not None and found.done and found.is_of(self)
 
     def describe(self) -> str:
@@ -84,26 +84,26 @@ class QuerySavepoint(NamedState, frozen=True):
         return "\n".join(lines)
 
 
-class Predecessor(msgspec.Struct, frozen=True):
-    """The query that another one goes on from, and the last batch that both have."""
-
-    query_id: str
-    batch: int
-
-
-class _Mark(msgspec.Struct, frozen=True):
+class Restored(msgspec.Struct, frozen=True):
     """Says of a checkpoint which savepoint it was restored from, and whether that was done.
 
-    Those of earlier versions do not say of which query the savepoint is.
+    Attributes:
+        savepoint: what the savepoint is called.
+        created: when it was made.
+        done: whether all of it is there.
+        query_id: the query that was saved; empty if an earlier version has restored it.
+        batch: the last batch that both queries have.
     """
 
     savepoint: str
     created: datetime
     done: bool
     format: int = FORMAT
-    before: Predecessor | None = None
+    query_id: str = ""
+    batch: int = -1
 
     def is_of(self, savepoint: QuerySavepoint) -> bool:
+        """Whether it was this savepoint."""
         return (self.savepoint, self.created) == (savepoint.name, savepoint.created)
 
 
@@ -168,13 +168,13 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
         savepoint, target = self.get(name), storage_of_spark(location)
         if savepoint.is_at(location):
             return savepoint
-        before = Predecessor(savepoint.query_id, savepoint.batch)
-        mark, found = _Mark(name, savepoint.created, done=False, before=before), _mark_of(target)
+        found = restored_at(location)
         if not (found is not None and found.is_of(savepoint)) and next(iter(target.list()), None) is not None:
             raise StreamConflict(
                 f"There is a checkpoint at {location} already, which is not of the savepoint {name!r}.",
                 hint="restore to an empty folder, or leave the savepoint out to go on from that checkpoint",
             )
+        mark = Restored(name, savepoint.created, done=False, query_id=savepoint.query_id, batch=savepoint.batch)
         target.put(MARK, seal(mark))
         files = self._files(name)
         for path in sorted(savepoint.files, key=lambda path: path.startswith("offsets/")):  # Spark looks there first
@@ -196,14 +196,10 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
         return saved
 
 
-def predecessor_at(location: str) -> Predecessor | None:
-    """The query that the one with this checkpoint goes on from; None if it did not begin with a savepoint."""
-    found = _mark_of(storage_of_spark(location))
-    return None if found is None else found.before
-
-
-def _mark_of(target: CheckpointStorage) -> _Mark | None:
+def restored_at(location: str) -> Restored | None:
+    """What the checkpoint at a location was restored from; None if it was not."""
+    target = storage_of_spark(location)
     try:
-        return unseal(target.get(MARK), _Mark, f"{target.uri}/{MARK}", "restore to an empty folder")
+        return unseal(target.get(MARK), Restored, f"{target.uri}/{MARK}", "restore to an empty folder")
     except ObjectNotFound:
         return None

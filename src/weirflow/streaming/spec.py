@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.restart import RestartPolicy
     from weirflow.streaming.sinks.sink import StreamSink
 
-_INNER_NAME = "_weirflow_stream_"
+INNER_NAME = "_weirflow_stream_"
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,5 @@ class QuerySpec:
     def resolved(self, checkpoint: str | None) -> QuerySpec:
         """The same with a name, and with the checkpoint that was found for it."""
         place = {OPTION: checkpoint} if checkpoint is not None else {}
-        name = self.name or f"{_INNER_NAME}{uuid.uuid4().hex[:12]}"
+        name = self.name or f"{INNER_NAME}{uuid.uuid4().hex[:12]}"
         return replace(self, name=name, options={**self.sink_options, **place})
-
-    @property
-    def has_own_name(self) -> bool:
-        """Whether somebody chose the query's name."""
-        return self.name is not None and not self.name.startswith(_INNER_NAME)

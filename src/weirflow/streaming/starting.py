@@ -12,7 +12,6 @@ from weirflow.streaming.run import QueryRun
 from weirflow.streaming.saving import QuerySaver
 from weirflow.streaming.support import is_real_time, require_supported
 from weirflow.streaming.trigger import TriggerKind
-from weirflow.types import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.spec import QuerySpec
 
-_STOP_SECONDS = 5.0
 _WORDS = {
     TriggerKind.ONCE: "once",
     TriggerKind.AVAILABLE_NOW: "availableNow",
@@ -61,25 +59,14 @@ def start_query(
     except BaseException:
         place.remove()
         raise
-    return StreamingQuery(run, _info(spec, shape, place, run.id), *spec.sink.kept(spec, host), saver=saver)
+    return StreamingQuery(run, _info(spec, shape, place, run.id), *(spec.sink.kept(spec, host) or ()), saver=saver)
 
 
 def adopt_query(native: Any, began: Callable[[QueryRun], None], ended: Callable[[QueryRun], None]) -> StreamingQuery:
     """The handle of a query that runs on Spark already; it does not stop the query when it is dropped."""
     run = QueryRun(lambda: native, gate=None, policy=None, batched=True, ended=ended)
     began(run)
-    info = QueryInfo(
-        name=native.name or run.id,
-        query_id=run.id,
-        output_mode=None,
-        trigger="not known",
-        sink="not known: another client has started it",
-        delivery=Delivery.UNKNOWN,
-        because="not known here",
-        checkpoint="not known",
-        restarts="none",
-    )
-    return StreamingQuery(run, info, owned=False)
+    return StreamingQuery(run, QueryInfo(native.name or run.id, run.id), owned=False)
 
 
 def _checked(spec: QuerySpec) -> QueryShape:
@@ -134,15 +121,15 @@ def _started(
     )
     runs.append(run)
     began(run)
-    listed.append(host.follow(f"stream {spec.name}", lambda: run.stop(_STOP_SECONDS), lambda: _note(run)))
+    listed.append(host.follow(f"stream {spec.name}", run.stop, lambda: _note(run)))
     known.set()
     return run
 
 
 def _native(spec: QuerySpec, shape: QueryShape, taker: Callable[[Any, int], Any] | None) -> Callable[[], Any]:
     """What starts the query on Spark, each time anew."""
+    from weirflow.spark.streaming_query import start_native  # noqa: PLC0415 - imports pyspark
     from weirflow.spark.streaming_settings import process_settings  # noqa: PLC0415 - imports pyspark
-    from weirflow.spark.streaming_start import start_native  # noqa: PLC0415 - imports pyspark
 
     conf, trigger = process_settings(shape, ends=spec.trigger.ends), _native_trigger(spec, shape)
 
@@ -157,7 +144,7 @@ def _native(spec: QuerySpec, shape: QueryShape, taker: Callable[[Any, int], Any]
 
 def _native_trigger(spec: QuerySpec, shape: QueryShape) -> tuple[str, Any] | None:
     """PySpark's keyword for the trigger, and its value; None for its default."""
-    from weirflow.spark.streaming_start import has_real_time_mode  # noqa: PLC0415 - imports pyspark
+    from weirflow.spark.streaming_query import has_real_time_mode  # noqa: PLC0415 - imports pyspark
 
     trigger, words = spec.trigger, f"{spec.trigger.ms} milliseconds"
     match trigger.kind:

@@ -17,20 +17,9 @@ if TYPE_CHECKING:
 
 _MAP_LIKE = frozenset(
     {
-        "Project",
-        "Filter",
-        "SubqueryAlias",
-        "View",
-        "EventTimeWatermark",
-        "StreamingRelation",
-        "StreamingRelationV2",
-        "SerializeFromObject",
-        "DeserializeToObject",
-        "MapElements",
-        "MapPartitions",
-        "TypedFilter",
-        "ResolvedHint",
-        "UnresolvedHint",
+        *("Project", "Filter", "SubqueryAlias", "View", "EventTimeWatermark", "StreamingRelation", "TypedFilter"),
+        *("StreamingRelationV2", "SerializeFromObject", "DeserializeToObject", "MapElements", "MapPartitions"),
+        *("ResolvedHint", "UnresolvedHint"),
     }
 )
 _CONTINUOUS_SOURCES = frozenset({"rate", "kafka"})

@@ -94,8 +94,7 @@ class WindowedStream:
     def _without_late(self) -> StreamingDataFrame:
         if not self._late:
             return self._frame
-        # Deferred: they import pyspark.
-        from weirflow.spark.streaming_columns import last_end_micros  # noqa: PLC0415
+        from weirflow.spark.streaming_columns import last_end_micros  # noqa: PLC0415 - imports pyspark
         from weirflow.spark.streaming_late import on_time  # noqa: PLC0415
 
         kind = dict(self._frame.dtypes)[self._column]

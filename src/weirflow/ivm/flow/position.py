@@ -25,7 +25,7 @@ class Position:
     stream: Name
     origin: str
     at: str
-    after: tuple[str, str] | None = field(default=None, compare=False)
+    after: tuple[str, str] | None = field(default=None, compare=False, repr=False)
 
     def repeats(self, last: Position) -> bool:
         """Whether the stream is here already, ``last`` being where it is.

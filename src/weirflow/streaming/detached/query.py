@@ -10,6 +10,7 @@ from weirflow.arguments import Name, Seconds, Uri, checked
 from weirflow.errors import EndpointUnreachable, SessionError, StreamNotFound, UnsupportedError
 from weirflow.streaming.detached.record import killed
 from weirflow.streaming.detached.wire import JobGone, NoAnswer, Question, ask
+from weirflow.streaming.run import STOP_SECONDS
 from weirflow.streaming.shown import as_html, as_text
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_STOP_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _GONE_SECONDS = 10.0
 # A Spark that writes its archive of classes as it ends takes its time.
@@ -124,7 +124,7 @@ class DetachedQuery:
         self._ask("process_all_available", _ended_well, patience=None)
 
     @checked
-    def stop(self, within: Seconds = _STOP_SECONDS) -> None:
+    def stop(self, within: Seconds = STOP_SECONDS) -> None:
         """End it after the batch that is under way, for which it waits ``within`` seconds at most.
 
         Returns when it has ended, and if it was its job's last query, when the process has. What had ended it

@@ -23,8 +23,9 @@ FORMATS = ("parquet", "json", "csv", "orc", "text", "avro")
 class Files(StreamSink):
     """A folder of files of a format."""
 
-    delivery = Delivery.EXACTLY_ONCE
-    why = "the folder's log names the files of each batch"
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    why: str = "the folder's log names the files of each batch"
+    has_folders: bool = True
 
     def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
         """See ``StreamSink``."""

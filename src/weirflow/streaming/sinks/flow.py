@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from weirflow.errors import ConfigError
 from weirflow.streaming.batches import BatchGate
-from weirflow.streaming.savepoints import predecessor_at
+from weirflow.streaming.savepoints import restored_at
 from weirflow.streaming.sinks.sink import StreamSink, require_local
 from weirflow.types import Delivery, OutputMode
 
@@ -60,10 +60,9 @@ class FlowSink(StreamSink):
     source: str
     stream: str | None = None
     changes: str | None = None
-    delivery = Delivery.EXACTLY_ONCE
-    why = "the flow remembers the last batch in one step with its rows"
-    own_checkpoint = True
-    has_folders = False
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    why: str = "the flow remembers the last batch in one step with its rows"
+    own_checkpoint: bool = True
 
     def target(self, spec: QuerySpec) -> str:  # noqa: ARG002 - the flow says it all
         """See ``StreamSink``."""
@@ -91,5 +90,5 @@ class FlowSink(StreamSink):
     def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> BatchGate:
         """See ``StreamSink``."""
         checkpoint = spec.checkpoint
-        take = host.feed(self, query_id, lambda: None if checkpoint is None else predecessor_at(checkpoint))
+        take = host.feed(self, query_id, lambda: None if checkpoint is None else restored_at(checkpoint))
         return BatchGate(take, f"A tick of {self.source}")

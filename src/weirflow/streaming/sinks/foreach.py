@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.streaming.batches import BatchGate
-from weirflow.streaming.sinks.sink import StreamSink
+from weirflow.streaming.sinks.sink import StreamSink, Taker
 from weirflow.types import Delivery
 
 if TYPE_CHECKING:
@@ -22,10 +22,9 @@ class Foreach(StreamSink):
 
     name: str = "foreach"
     function: Any
-    delivery = Delivery.AT_LEAST_ONCE
-    why = "a repeated batch is given again"
-    own_checkpoint = True
-    has_folders = False
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    why: str = "a repeated batch is given again"
+    own_checkpoint: bool = True
 
     def begin(self, writer: Any, spec: QuerySpec) -> Any:  # noqa: ARG002 - the function is all it takes
         """See ``StreamSink``."""
@@ -38,17 +37,11 @@ class ForeachBatch(StreamSink):
 
     name: str = "foreach_batch"
     function: Callable[[Any, int], object]
-    delivery = Delivery.AT_LEAST_ONCE
-    why = "a repeated batch comes with the same number"
-    own_checkpoint = True
-    has_folders = False
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    why: str = "a repeated batch comes with the same number"
+    own_checkpoint: bool = True
 
-    def taker(
-        self,
-        spec: QuerySpec,  # noqa: ARG002 - the function is all it takes
-        host: StreamHost,
-        query_id: Callable[[], str],  # noqa: ARG002 - likewise
-    ) -> Callable[[Any, int], Any]:
+    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker:  # noqa: ARG002 - of no use
         """See ``StreamSink``."""
         function = self.function
         if host.connect:

@@ -46,9 +46,8 @@ class KafkaTransactions(StreamSink):
     """A topic whose readers see each batch once, if they read what is committed."""
 
     name: str = "kafka-transactions"
-    delivery = Delivery.EXACTLY_ONCE
-    why = "each transaction holds the batch, read_committed sees it once"
-    has_folders = False
+    delivery: Delivery = Delivery.EXACTLY_ONCE
+    why: str = "each transaction holds the batch, read_committed sees it once"
 
     def check(self, spec: QuerySpec) -> None:
         """See ``StreamSink``; ``DependencyMissing`` if the client library is not installed."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError
 from weirflow.streaming.batches import BatchGate
-from weirflow.streaming.sinks.sink import StreamSink
+from weirflow.streaming.sinks.sink import StreamSink, Taker
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ FORMATS = {
 @dataclass(frozen=True)
 class LakeTable(StreamSink):
     """A table of one of the formats."""
+
+    has_folders: bool = True
 
     def promise(self, mode: OutputMode) -> tuple[Delivery, str]:
         """See ``StreamSink``."""
@@ -51,12 +53,7 @@ class LakeTable(StreamSink):
         if spec.partition_by and spec.keys:
             raise ConfigError("A table that is merged into has its partitions already.", hint="leave partition_by out")
 
-    def taker(
-        self,
-        spec: QuerySpec,
-        host: StreamHost,
-        query_id: Callable[[], str],  # noqa: ARG002 - merging twice is merging once
-    ) -> Callable[[Any, int], Any] | None:
+    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker | None:  # noqa: ARG002 - merging twice is merging once
         """See ``StreamSink``."""
         if spec.mode is not OutputMode.UPDATE:
             return None

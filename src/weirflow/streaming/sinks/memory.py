@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, StreamRefused
 from weirflow.streaming.sinks.sink import StreamSink
+from weirflow.streaming.spec import INNER_NAME
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
@@ -24,11 +25,10 @@ class Memory(StreamSink):
     """A table of the query's name."""
 
     name: str = "memory"
-    delivery = Delivery.AT_LEAST_ONCE
-    why = "rows are kept as long as the query's handle"
-    continuous = True
-    own_checkpoint = True
-    has_folders = False
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    why: str = "rows are kept as long as the query's handle"
+    continuous: bool = True
+    own_checkpoint: bool = True
 
     def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
         """See ``StreamSink``."""
@@ -56,9 +56,9 @@ class Memory(StreamSink):
                 hint="use OutputMode.COMPLETE, or write somewhere else",
             )
 
-    def kept(self, spec: QuerySpec, host: StreamHost) -> tuple[Callable[[], Any] | None, Callable[[], None] | None]:
+    def kept(self, spec: QuerySpec, host: StreamHost) -> tuple[Callable[[], Any], Callable[[], None] | None]:
         """See ``StreamSink``; rows whose table somebody named are not forgotten."""
-        name = spec.name
+        name = str(spec.name)
 
         def forget() -> None:
             with contextlib.suppress(Exception):  # the Session may be closed, and its views with it
@@ -67,4 +67,4 @@ class Memory(StreamSink):
         def rows() -> Any:
             return host.run(f"read {name}", lambda: host.spark.table(name).toArrow())
 
-        return rows, None if spec.has_own_name else forget
+        return rows, forget if name.startswith(INNER_NAME) else None

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, UnsupportedError
 from weirflow.types import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.savepoints import QuerySavepoint
     from weirflow.streaming.spec import QuerySpec
     from weirflow.types import OutputMode
+
+
+Taker = Callable[[Any, int], Any]
+"""Takes a batch and its number."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,11 @@ class StreamSink:
     """
 
     name: str
-    delivery: ClassVar[Delivery] = Delivery.UNKNOWN
-    why: ClassVar[str] = "it is no sink of Spark's own"
-    continuous: ClassVar[bool] = False
-    own_checkpoint: ClassVar[bool] = False
-    has_folders: ClassVar[bool] = True
+    delivery: Delivery = Delivery.UNKNOWN
+    why: str = "it is no sink of Spark's own"
+    continuous: bool = False
+    own_checkpoint: bool = False
+    has_folders: bool = False
 
     def promise(self, mode: OutputMode) -> tuple[Delivery, str]:  # noqa: ARG002 - others go by it
         """How often rows arrive in this mode, and why."""
@@ -78,9 +83,8 @@ class StreamSink:
         writer = writer.format(self.name)
         return writer.toTable(spec.table) if spec.table is not None else writer.start()
 
-    def kept(self, spec: QuerySpec, host: StreamHost) -> tuple[Callable[[], Any] | None, Callable[[], None] | None]:  # noqa: ARG002 - others look
-        """What reads the rows that this process keeps, and what forgets them; None for sinks that keep none here."""
-        return None, None
+    def kept(self, spec: QuerySpec, host: StreamHost) -> tuple[Callable[[], Any], Callable[[], None] | None] | None:
+        """What reads the rows that this process keeps, and what forgets them; None if it keeps none."""
 
 
 def require_local(spec: QuerySpec, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Starts streaming queries of Spark."""
+"""Streaming queries of Spark: how they are started and cancelled, and why they ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
 
-from weirflow.spark.errors import translated
+from weirflow.errors import QueryError, WeirflowError
+from weirflow.spark.errors import translate, translated
 from weirflow.spark.streaming_settings import own_settings
 
 if TYPE_CHECKING:
@@ -54,3 +55,19 @@ def cancel_jobs(native: Any) -> None:
     context = SparkContext._active_spark_context  # noqa: SLF001 - the one of this process
     if context is not None:
         context.cancelJobGroup(str(native.runId))
+
+
+def query_error(native: Any) -> WeirflowError | None:
+    """The error that ended a query; None if it runs, was stopped or is done."""
+    try:
+        found = native.exception()
+    except Exception as error:
+        known = translate(error)
+        if known is None:
+            raise
+        return known
+    if found is None:
+        return None
+    known = translate(found) or QueryError(str(found))
+    known.__cause__ = found
+    return known
