@@ -1,8 +1,10 @@
 """Streams of Spark that tick a flow: every batch once, errors typed, nothing left behind."""
 
+import gc
 import json
 import os
 import shutil
+import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,15 +13,18 @@ import pyarrow.parquet as pq
 import pytest
 from support.processes import wait_until
 
+from weirflow import RestartPolicy, StreamingQueryListener, Trigger
 from weirflow.errors import (
     ConfigError,
     DataError,
     FlowError,
+    FlowReentered,
     SessionClosed,
     SinkFailed,
     StreamConflict,
     TickPending,
 )
+from weirflow.types import QueryState
 
 SCHEMA = "customer STRING, amount BIGINT"
 TOTALS = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"
@@ -222,6 +227,131 @@ def test_a_batch_that_stops_its_own_stream_is_the_last_one(session, flow, inbox)
     attached.set_result(attachment)
     assert attachment.await_termination(60)
     assert (attachment.exception, flow.epoch, totals(flow)) == (None, 1, {"ann": 5})
+
+
+def test_a_batch_cannot_close_its_flow_and_the_stream_goes_on(session, flow, inbox):
+    refused = []
+
+    def close(*_):
+        try:
+            flow.close()
+        except FlowReentered as error:
+            refused.append(error.code)
+
+    flow.on_delta("totals", close)
+    for number in (1, 2):
+        land(inbox, number, order("ann", number))
+    with flow.attach(stream(session, inbox), "orders") as attachment:
+        attachment.process_all_available()
+        assert attachment.active
+    assert (refused, totals(flow)) == (["FLOW_REENTERED"] * 2, {"ann": 3})
+
+
+class Noting(StreamingQueryListener):
+    def __init__(self):
+        self.events = []
+        self.over = threading.Event()
+
+    def on_started(self, event):
+        self.events.append(("started", event.name))
+
+    def on_progress(self, event):
+        self.events.append(("batch", event.progress.batch, event.progress.input_rows))
+
+    def on_terminated(self, event):
+        self.events.append(("terminated", event.exception))
+        self.over.set()
+
+
+def test_an_attached_stream_is_a_query_of_the_session(session, flow, inbox):
+    listener = Noting()
+    session.streams.add_listener(listener)
+    land(inbox, 1, order("ann", 5))
+    flow.attach(stream(session, inbox), "orders")  # nobody keeps the handle
+    gc.collect()
+    query = session.streams.get("attached/orders")
+    query.process_all_available()
+    assert session.streams.active == [query]
+    assert [one.description for one in session.operations] == ["stream attached/orders"]
+    assert query.describe().sink == "the source orders of the flow attached"
+    assert session.streams.await_any(0.01) is None
+    session.streams.stop_all()
+    assert (session.streams.active, query.status().state) == ([], QueryState.STOPPED)
+    assert query.await_termination(0)
+    assert listener.over.wait(30)
+    session.streams.remove_listener(listener)
+    assert listener.events == [("started", "attached/orders"), ("batch", 0, 1), ("terminated", None)]
+    assert totals(flow) == {"ann": 5}
+
+
+def test_the_end_of_an_attached_stream_is_awaited_by_the_session(session, flow, inbox):
+    land(inbox, 1, order("ann", 5))
+    attachment = flow.attach(stream(session, inbox), "orders", trigger="available now")
+    assert session.streams.await_any(60) in (attachment, None)  # None if it has ended already
+    assert attachment.await_termination(60)
+    assert attachment.status().state is QueryState.FINISHED
+
+
+def test_a_restart_policy_brings_the_batch_again(session, flow, inbox, monkeypatch):
+    failures = [ConnectionError("try again")]
+    feed = flow.feed
+
+    def failing(*args, **options):
+        summary = feed(*args, **options)
+        if failures:
+            raise failures.pop()  # after the tick, as if the process had lost its driver
+        return summary
+
+    monkeypatch.setattr(flow, "feed", failing)
+    for number in (1, 2):
+        land(inbox, number, order("ann", number))
+    options = {"trigger": "available now", "restart": RestartPolicy(delay=0.01)}
+    attachment = flow.attach(stream(session, inbox), "orders", **options)
+    assert attachment.await_termination(60)
+    assert (attachment.restarts, flow.epoch, totals(flow)) == (1, 2, {"ann": 3})
+
+
+def restored(session, flow, inbox, tmp_path, place, **options):
+    """A query that begins with the savepoint."""
+    read = session.read_stream("json", inbox, schema=SCHEMA, maxFilesPerTrigger=1)
+    writer = read.write_stream().flow(flow, "orders", **options).option("checkpointLocation", tmp_path / place)
+    return writer.from_savepoint("before", tmp_path / "points").trigger(Trigger.available_now()).start()
+
+
+def test_a_savepoint_of_an_attached_stream_goes_on_exactly_once(session, flow, inbox, tmp_path):
+    land(inbox, 1, order("ann", 1))
+    with flow.attach(stream(session, inbox), "orders", checkpoint=tmp_path / "first") as attachment:
+        attachment.process_all_available()
+        attachment.savepoint("before", tmp_path / "points")
+    land(inbox, 2, order("ann", 10))
+    assert restored(session, flow, inbox, tmp_path, "second", name="orders").await_termination(60)
+    assert totals(flow) == {"ann": 11}
+
+    land(inbox, 3, order("ann", 100))
+    with flow.attach(stream(session, inbox), "orders", checkpoint=tmp_path / "second") as attachment:
+        attachment.process_all_available()
+    assert totals(flow) == {"ann": 111}
+
+    late = flow.attach(stream(session, inbox), "orders", checkpoint=tmp_path / "first")
+    with pytest.raises(StreamConflict, match="Another stream"):
+        late.process_all_available()
+    with pytest.raises(StreamConflict, match="Another stream"):
+        restored(session, flow, inbox, tmp_path, "third", name="orders").await_termination(60)
+    assert totals(flow) == {"ann": 111}
+
+
+def test_a_savepoint_does_not_double_rows_of_a_flow_that_has_gone_on(session, flow, inbox, tmp_path):
+    read = session.read_stream("json", inbox, schema=SCHEMA, maxFilesPerTrigger=1)
+    land(inbox, 1, order("ann", 1))
+    writer = read.write_stream().flow(flow, "orders").option("checkpointLocation", tmp_path / "first")
+    with writer.start() as query:
+        query.process_all_available()
+        query.savepoint("before", tmp_path / "points")
+        land(inbox, 2, order("ann", 10))
+        query.process_all_available()
+    with pytest.raises(StreamConflict, match=r"up to 1 .* of batch 0: rows would be lost or doubled"):
+        restored(session, flow, inbox, tmp_path, "second").await_termination(60)
+    assert totals(flow) == {"ann": 11}
 
 
 def test_closing_a_session_writes_what_sinks_still_have(tmp_path, open_durable):

@@ -1,11 +1,14 @@
 """Flows in shards on Spark: the same deltas as in one piece, frames of any size, exactly-once streams."""
 
+import shutil
+
 import pyarrow as pa
 import pytest
+from pyspark.sql.classic.dataframe import DataFrame as NativeFrame
 from support.maintained import comparable
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
-from weirflow import PartitionedIncrementalFlow
+from weirflow import PartitionedIncrementalFlow, Trigger
 from weirflow.errors import ConfigError, DataError, LeaseHeld, TableNotFound
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -229,6 +232,38 @@ def test_a_stream_ticks_the_flow_batch_by_batch(session, flow, tmp_path):
         with flow.attach(stream, "events", checkpoint=tmp_path / "checkpoint", trigger="available now") as attached:
             attached.await_termination()
         assert rows(flow.snapshot("counts")) == [(f"k{at}", 10 * (number + 1)) for at in range(3)]
+
+
+def test_rows_of_a_stream_do_not_pass_the_driver_and_a_repeated_batch_keeps_its_state(
+    session, flow, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("weirflow.ivm.partitioned.coordinator._TOKENS", 2)
+    flow.register_source("counts", "k STRING, count BIGINT", key="k")
+    flow.register_source("others", "n INT")
+
+    def run(number):
+        session.sql(f"SELECT concat('k', id % {number}) AS k FROM range(30)").write.parquet(f"{tmp_path}/in/{number}")
+        stream = session.read_stream("parquet", f"{tmp_path}/in/*", schema="k STRING")
+        writer = stream.groupBy("k").count().write_stream().output_mode("update").flow(flow, "counts")
+        writer = writer.option("checkpointLocation", tmp_path / "checkpoint").trigger(Trigger.available_now())
+        with monkeypatch.context() as driver:
+            driver.setattr(NativeFrame, "toArrow", passed_the_driver)
+            assert writer.start().await_termination(60)
+
+    run(3)
+    assert rows(flow.snapshot("counts")) == [("k0", 10), ("k1", 10), ("k2", 10)]
+    for number in range(3):
+        flow.tick("others", [{"n": number}], token=f"other {number}")
+    # Spark was killed before it noted that the batch is done, and what it has written of its state is lost.
+    shutil.rmtree(tmp_path / "checkpoint" / "commits")
+    shutil.rmtree(tmp_path / "checkpoint" / "state")
+    run(2)
+    assert rows(flow.snapshot("counts")) == [("k0", 25), ("k1", 25), ("k2", 10)]
+    assert flow.epoch == 5
+
+
+def passed_the_driver(*_):
+    raise AssertionError("rows have passed the driver")
 
 
 def test_a_stream_of_changes_retracts_rows(session, flow, tmp_path):

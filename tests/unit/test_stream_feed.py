@@ -191,7 +191,7 @@ class TestOneThatBeginsWithASavepoint:
 def test_the_query_that_was_saved_cannot_go_on_under_its_name(flow):
     feed(flow, "q1")(batch(1), 0)
     feed(flow, "q2", before=restored("q1", 0))(batch(10), 1)
-    with pytest.raises(StreamConflict):
+    with pytest.raises(StreamConflict, match="Another stream"):
         feed(flow, "q1")(batch(100), 1)
     assert totals(flow) == {"ann": 11}
 

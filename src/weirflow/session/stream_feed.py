@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import StreamConflict
 from weirflow.ivm.flow.position import Position
+from weirflow.ivm.flow.refusals import other_stream
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.session.change_frames import weighted_frame
 
@@ -75,6 +76,8 @@ class StreamFeed:
                     return at, None
         before = self._before() if number else None
         if before is None or not before.query_id:
+            if last is not None:
+                raise other_stream(last.stream)
             return -1, None
         left = last if self._sink.stream is not None else self._flow.position(before.query_id)
         if left is not None and left.origin == before.query_id and int(left.at) != before.batch:
