@@ -137,6 +137,24 @@ def test_a_killed_job_goes_on_from_its_checkpoint(folder):
     assert written(folder) == Counter([1, 2, 3])
 
 
+def test_a_killed_job_that_feeds_a_flow_counts_each_batch_once(folder):
+    land(folder, 1, 2)
+    with opened(folder) as session:
+        query = session.streams.detach(f"{FILE}:summed")
+        assert query.name == "sums/numbers"
+        query.process_all_available()
+        everything = processes(folder)
+        os.kill(*job_pids(folder), signal.SIGKILL)
+        wait_gone(everything, 30.0)
+        land(folder, 3)
+        again = session.streams.detach(f"{FILE}:summed")
+        assert again.id == query.id
+        again.process_all_available()
+        again.stop()
+        flow = session.flow("sums")
+        assert (flow.epoch, flow.snapshot("sums").to_pylist()) == (2, [{"count": 3, "total": 6}])
+
+
 def test_a_restart_policy_is_followed_without_the_client_and_a_terminal_error_stays_terminal(folder):
     land(folder, 1)
     with client(folder, "fussy") as child:

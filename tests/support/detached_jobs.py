@@ -76,6 +76,14 @@ def copy(session: Session) -> StreamingQuery:
     )
 
 
+def summed(session: Session) -> StreamingQuery:
+    """Ticks a flow with the numbers."""
+    flow = session.flow("sums")
+    flow.register_source("numbers", "n BIGINT")
+    flow.register_view("sums", "SELECT COUNT(*) AS count, SUM(n) AS total FROM numbers")
+    return flow.attach(numbers(session), "numbers")
+
+
 def fussy(session: Session) -> StreamingQuery:
     """Fails once for a reason that goes away when it meets 13, and for good when it meets 0."""
     met: list[int] = []
