@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from weirflow.streaming.spec import QuerySpec
     from weirflow.types import OutputMode
 
-
 Taker = Callable[[Any, int], Any]
 """Takes a batch and its number."""
 
@@ -67,7 +66,7 @@ class StreamSink:
     def prepare(self, spec: QuerySpec, savepoint: QuerySavepoint) -> None:
         """Make the target ready for a query that begins with a savepoint, or refuse it; called before each start."""
 
-    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Callable[[Any, int], Any] | None:
+    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker | None:
         """What Spark is to give each batch to: a ``BatchGate``, or over Spark Connect a function that is sent there.
 
         None if Spark itself writes.
