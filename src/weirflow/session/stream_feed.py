@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from weirflow.streaming.savepoints import Restored
     from weirflow.streaming.sinks.flow import FlowSink
 
-_ANEW = "give it another checkpoint, and another name= if it has one, so that it begins anew"
-
 
 class StreamFeed:
     """Ticks a source of a flow with each batch of one query.
@@ -62,7 +60,7 @@ class StreamFeed:
         if number != reached + 1:
             raise StreamConflict(
                 f"The stream {stream!r} brings batch {number}, and batch {reached + 1} is the next for the flow.",
-                hint=_ANEW,
+                hint="give it another checkpoint, and another name= if it has one, so that it begins anew",
             )
         position = Position(stream, query_id, str(number), after)
         self._flow.feed(self._sink.source, self._delta(batch), position=position)
