@@ -80,7 +80,7 @@ def test_jobs_are_under_the_path_of_the_session_unless_it_is_said_where(tmp_path
     assert place_of_jobs(load_settings(), tmp_path / "there") == tmp_path / "there"
     with pytest.raises(ConfigError, match="a Session without a path has none"):
         place_of_jobs(load_settings(), None)
-    with pytest.raises(ConfigError, match="a path on this machine, not a URI"):
+    with pytest.raises(ConfigError, match=r"at is .s3://bucket.; it must be a path on this machine, not a URI"):
         place_of_jobs(load_settings(), "s3://bucket")
 
 
