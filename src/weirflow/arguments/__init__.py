@@ -28,7 +28,7 @@ from weirflow.arguments.forms import (
     Uri,
 )
 from weirflow.arguments.overridden import require_plain_methods
-from weirflow.arguments.rules import shown
+from weirflow.arguments.rules import runs_later, shown
 
 __all__ = [
     "AnySize",
@@ -54,5 +54,6 @@ __all__ = [
     "require",
     "require_plain_methods",
     "rules_of",
+    "runs_later",
     "shown",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from weirflow.arguments import shown
 from weirflow.errors import ConfigError, UnsupportedError
 from weirflow.process.emitted import Outputs
 from weirflow.process.function import LATE, KeyedFunction, ProcessFunction
@@ -247,4 +248,4 @@ def _refused(function: Any) -> ConfigError | UnsupportedError:
             f"{type(function).__name__} has two inputs; a Spark query runs functions of one.",
             hint="run it embedded (run_co_process), or join the streams with join(...)",
         )
-    return ConfigError(f"{function!r} is no ProcessFunction.", hint="give an object of a class of your own")
+    return ConfigError(f"{shown(function)} is no ProcessFunction.", hint="give an object of a class of your own")

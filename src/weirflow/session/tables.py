@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments import Name, Place, checked
+from weirflow.arguments import Name, Place, checked, runs_later, shown
 from weirflow.errors import ConfigError, TableNotFound, did_you_mean
 from weirflow.session.core import SessionCore
 
@@ -133,9 +133,13 @@ class Tables(SessionCore):
         (``pandas_udf``, ``udf``) brings its own.
         """
         is_udf = hasattr(function, "evalType")
+        if not is_udf and runs_later(function):
+            raise ConfigError(
+                f"udf(): function is {shown(function)}; it must be a function, neither async nor a generator."
+            )
         is_type = bool(returns.strip()) if isinstance(returns, str) else hasattr(type(returns), "jsonValue")
         if not is_udf and not is_type:
-            raise ConfigError(f"udf(): returns is {returns!r:.100}; it must be a type, such as 'int'.")
+            raise ConfigError(f"udf(): returns is {shown(returns)}; it must be a type, such as 'int'.")
         registered: Callable[..., Any] = self._run(
             f"udf {name}",
             lambda spark: spark.udf.register(name, function) if is_udf else spark.udf.register(name, function, returns),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
 
-from weirflow.arguments import Sql, Uri, checked, require
+from weirflow.arguments import Sql, Uri, checked, require, shown
 from weirflow.errors import ConfigError
 from weirflow.streaming.durations import Duration, interval_ms, spark_interval
 
@@ -129,5 +129,5 @@ def _aggregate(one: Any) -> Any:
         return require(Sql, one)
     except ValueError as error:
         raise ConfigError(
-            f"agg(): an aggregate is {one!r:.100}; {error}.", hint='give columns, or SQL such as "count(*) AS n"'
+            f"agg(): an aggregate is {shown(one)}; {error}.", hint='give columns, or SQL such as "count(*) AS n"'
         ) from None

@@ -37,12 +37,15 @@ OPTIONS = (
 )
 READERS = ("read_csv", "read_json", "read_parquet", "read_stream")
 LATER = {"a path below a file": "looked at when it is used"}
+LATER_FILES = {**LATER, "a file": "looked at when it is used"}
 PARAMS = every("values for markers, which Spark counts", "an empty list", "a list of ints", "an empty dict")
 
 MEANT_ON_SPARK: dict[str, dict[str, str]] = {
     "partition_by": {"an empty list": "none"},
     "DataFrame.write_table.name": {"a word": "a table"},
-    **dict.fromkeys(("at", "WindowedStream.late_rows.path", "Session.single_node.path"), LATER),
+    **dict.fromkeys(("at", "WindowedStream.late_rows.path"), LATER),
+    **dict.fromkeys(("Session.single_node.path", "StreamingQueryManager.detached.at"), LATER_FILES),
+    "Session.flow.options": {"0": "none", "a large int": "as many"},
     **dict.fromkeys(("DataStreamWriter.option.value", "DataStreamWriter.options.options"), every("as text", *OPTIONS)),
     "expressions": {"a digit": "a constant"},
     **dict.fromkeys(("gap", "size", "slide"), every("Spark reads it", "a large int", *TEXTS)),
@@ -86,19 +89,30 @@ def situations(session: Session) -> dict[str, Situation]:
     def still_answers(_: Any) -> None:
         assert session.sql("SELECT 1 AS one").to_arrow().to_pylist() == [{"one": 1}]
 
+    def still_ticks(flow: Any) -> None:
+        (before,) = flow.snapshot("totals").column("n").to_pylist()
+        flow.tick("orders", [{"id": 2, "amount": 7}])
+        assert flow.snapshot("totals").column("n").to_pylist() == [before + 1]
+
+    def has_columns(frame: Any) -> None:
+        assert frame.columns == ["timestamp", "value"]
+
+    def counts(grouped: Any) -> None:
+        assert "n" in grouped.agg("count(*) AS n").columns
+
     stream = session.read_stream("rate").with_event_time("timestamp")
     frame = session.from_arrow([{"id": 1}])
     done = session.submit("SELECT 1 AS one")
     assert done.wait(30)
     return {
         "Session": Situation(lambda: session, still_answers),
-        "SessionFlow": Situation(new_flow),
+        "SessionFlow": Situation(new_flow, still_ticks),
         "DataFrame": Situation(lambda: frame, one_row),
-        "StreamingDataFrame": Situation(lambda: stream),
-        "KeyedStream": Situation(lambda: stream.key_by("value")),
-        "WindowedStream": Situation(lambda: stream.tumbling_window(1000)),
+        "StreamingDataFrame": Situation(lambda: stream, has_columns),
+        "KeyedStream": Situation(lambda: stream.key_by("value"), counts),
+        "WindowedStream": Situation(lambda: stream.tumbling_window(1000), counts),
         "DataStreamWriter": Situation(stream.write_stream),
-        "StreamingQueryManager": Situation(lambda: session.streams),
+        "StreamingQueryManager": Situation(lambda: session.streams, still_answers),
         "Operations": Situation(lambda: session.operations, still_answers),
         "Operation": Situation(lambda: done),
         "Submitted": Situation(lambda: done),
@@ -151,7 +165,8 @@ def test_bad_arguments(session: Session, tmp_path: Path, monkeypatch: pytest.Mon
     values = hostile_values(tmp_path, letters=10_000)
     meant = MEANT | MEANT_ON_SPARK
     made, valid = situations(session), valid_arguments(session, tmp_path)
-    catalogue = Catalogue(values, made, valid, meant, runs_meant=False, controls=False)
+    options = {"Session.flow": "history", "SessionFlow.salvage": "history"}
+    catalogue = Catalogue(values, made, valid, meant, options=options, runs_meant=False, controls=False)
     for call in covered_calls():
         assert call.owner is not None
         if call.owner.__name__ in HARD_TO_COME_BY | IN_SHARDS:
