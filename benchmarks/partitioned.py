@@ -189,7 +189,8 @@ def _pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def forget(flow: PartitionedIncrementalFlow) -> None:
     """Let the next tick find no shard's state in its worker."""
-    ledger = flow._coordinator._ledger  # noqa: SLF001 - nobody else wants this
+    backend: Any = flow._backend  # noqa: SLF001 - nobody else wants this
+    ledger = backend._coordinator._ledger  # noqa: SLF001 - as above
     ledger.commit = msgspec.structs.replace(ledger.commit, versions={})
 
 

@@ -43,7 +43,7 @@ def shop(session, path):
 
 def kill(flow):
     """What is left when the process dies: the log, and nothing that waited."""
-    flow._sinks._sinks.clear()
+    flow._backend._sinks._sinks.clear()
     flow.close()
 
 
@@ -191,7 +191,7 @@ def test_a_key_that_does_not_identify_rows_is_an_error(session, make, tmp_path):
         order(flow, 7)
         with pytest.raises(SinkFailed, match="several rows"):
             out.flush()
-        flow._sinks._sinks.clear()
+        flow._backend._sinks._sinks.clear()
 
 
 # Tables that feed a flow

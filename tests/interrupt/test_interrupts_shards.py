@@ -321,7 +321,7 @@ class Storage:
 def test_a_storage_that_does_not_answer(when, then):
     """Whether a commit is there that was asked for is found out before anything else is done."""
     shop = Shop()
-    shop.flow._coordinator.commits.storage = Storage(shop.flow._coordinator.commits.storage, when)
+    shop.flow._backend._coordinator.commits.storage = Storage(shop.flow._backend._coordinator.commits.storage, when)
     with pytest.raises(StorageError, match="the storage"):
         shop.flow.tick("orders", orders(*SECOND))
     assert shop.flow.pending is (when == "before")
@@ -346,12 +346,12 @@ def test_what_a_callback_raises_comes_when_all_are_told(raised):
     def interrupting(epoch, delta):
         raise raised
 
-    shop.flow._outputs._callbacks["totals"].insert(0, interrupting)
+    shop.flow._backend._outputs._callbacks["totals"].insert(0, interrupting)
     with pytest.raises(raised):
         shop.tick(SECOND)
     assert [epoch for epoch, _ in shop.called] == [2]
     shop.rows += SECOND
-    shop.flow._outputs._callbacks["totals"].remove(interrupting)
+    shop.flow._backend._outputs._callbacks["totals"].remove(interrupting)
     assert not shop.flow.pending
     shop.check()
     went_on(shop)
@@ -361,7 +361,7 @@ def test_a_discarded_tick_never_comes_back_however_slow_it_is_written(monkeypatc
     """The tick is given up while the file that remembers it is still being written."""
     for n in some_points(partial(Shop().tick, SECOND), 8, "ivm/partitioned/coordinator.py"):
         shop = Shop()
-        commits = shop.flow._coordinator.commits
+        commits = shop.flow._backend._coordinator.commits
         put, going = commits.put_pending, threading.Event()
         monkeypatch.setattr(commits, "put_pending", lambda one, put=put, going=going: going.wait(0.05) and put(one))
         with raise_at(n, KeyboardInterrupt, "ivm/partitioned/coordinator.py") as thrown, suppress(KeyboardInterrupt):

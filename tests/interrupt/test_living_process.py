@@ -247,7 +247,7 @@ def test_whatever_an_automatic_checkpoint_raises_the_tick_has_happened(tmp_path,
     def fail(*_, **__):
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(type(flow._store), "checkpoint", fail)
+    monkeypatch.setattr(type(flow._backend._store), "checkpoint", fail)
     assert flow.tick("orders", order("ann", 1)).epoch == 1
     assert "out of order" in caplog.text
     flow.close()
@@ -283,13 +283,13 @@ def test_a_tick_that_waits_for_a_reader_holds_up_neither_snapshots_nor_closing(m
             raised.append(error)
 
     waiting = threading.Event()
-    real = type(flow._outputs).await_room
+    real = type(flow._backend._outputs).await_room
 
     def await_room(outputs, changed):
         waiting.set()
         real(outputs, changed)
 
-    monkeypatch.setattr(type(flow._outputs), "await_room", await_room)
+    monkeypatch.setattr(type(flow._backend._outputs), "await_room", await_room)
     thread = threading.Thread(target=tick)
     thread.start()
     assert waiting.wait(20)

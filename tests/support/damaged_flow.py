@@ -129,9 +129,9 @@ def write(path: Path, *, ticks: int, checkpoints: tuple[int, ...] = (), fsync: i
     if fsync:
         flow.close()
     else:
-        flow._sinks.close(lambda _: True)
-        flow._store._log.abandon()  # as if killed: what was not synced stays so
-        flow._store._lock.release()
+        flow._backend._sinks.close(lambda _: True)
+        flow._backend._store._log.abandon()  # as if killed: what was not synced stays so
+        flow._backend._store._lock.release()
     for file in sorted((path / "manifests").glob("*")):
         body = json.loads(file.read_bytes().partition(b"\n")[2])
         original.checkpoints[f"manifests/{file.name}"] = (body["record"], frozenset(body["packs"]))

@@ -69,7 +69,7 @@ def _run_noted(uri: str, folder: Path) -> None:
         with LeaseKeeper(lease), partitioned_shop.open_shop(folder / "shop", lease=lease) as flow:
             note(_file(folder, "opened"), [lease.token])
             for epoch in partitioned_shop.run(flow, TICKS, _file(folder, "told")):
-                commit = flow._coordinator.commit
+                commit = flow._backend._coordinator.commit
                 note(_file(folder, "published"), [commit.number, epoch, commit.fence])
         lease.release()
 

@@ -151,6 +151,8 @@ Count = Annotated[int, AtLeast(0)]
 """How many; 0 is a number too."""
 Positive = Annotated[int, AtLeast(1)]
 """How many, and not none."""
+Shards = Annotated[int, AtLeast(1), AtMost(10_000)]
+"""How many shards a flow may have: each is a task of every tick."""
 Seconds = Annotated[float, AtLeast(0), AtMost(_LONGEST_WAIT)]
 """A stretch of time to wait or to hold something, in seconds."""
 Lifetime = Annotated[float, MoreThan(0), AtMost(_LONGEST_WAIT)]

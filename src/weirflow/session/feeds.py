@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from weirflow.session.table_feed import TableFeed
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.query import StreamingQuery
-    from weirflow.streaming.sinks.flow import Fed
 
 _AVAILABLE_NOW = "available now"
 _NAME = re.compile(r"\w[\w .-]*")
@@ -28,8 +27,7 @@ F = TypeVar("F", "StreamingQuery", "TableFeed")
 class Feeds:
     """What feeds a flow. Each has a name, under which the flow remembers where it is."""
 
-    def __init__(self, flow: Fed) -> None:
-        self.flow = flow
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._feeds: dict[str, StreamingQuery | TableFeed | None] = {}
 

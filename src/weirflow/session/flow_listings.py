@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
 from weirflow.sql.flow_statements import Kind
 from weirflow.sql.types import type_name
 
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from weirflow.session.flows import Flow
-
-_MODES = {"diff": "diff-based: recomputed by Spark and compared"}
 
 
 def listing(flows: Iterable[Flow], kind: Kind) -> pa.Table:
@@ -57,11 +54,3 @@ def description(flow: Flow, name: str) -> pa.Table:
     rows += [("", ""), ("# Incremental", ""), *about.items()]
     titles = ("col_name", "data_type")
     return pa.table({title: pa.array([row[at] for row in rows], pa.string()) for at, title in enumerate(titles)})
-
-
-def explanation(flow: Flow, name: str) -> str:
-    """How a source or view is maintained; of a flow in shards, with all that its stages do."""
-    if not isinstance(flow, PartitionedIncrementalFlow):
-        return flow.explain(name)
-    kind = next(one.kind for one in flow.describe().relations if one.name == name)
-    return f"{name}: {_MODES.get(kind, kind)}\n{flow.explain(name)}"

@@ -11,7 +11,6 @@ import pyarrow as pa
 from weirflow.errors import FunctionNotFound, QueryError, SqlSyntaxError, TableNotFound
 from weirflow.ivm.flow.query import run_query
 from weirflow.ivm.flow.state import FlowState
-from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
 from weirflow.session.recompute import as_views_have_it
 from weirflow.session.shown_relations import words
 from weirflow.sql.refusal import NotIncremental
@@ -143,7 +142,6 @@ class FlowQueries:
 
     def _in_process(self, query: ComposedSql, tables: Mapping[str, pa.Table]) -> pa.Table | None:
         """The rows of the query, or None for what Spark must run, which knows more or says what is wrong."""
-        assert not isinstance(self._flow, PartitionedIncrementalFlow)
         try:
             return self._flow.sql(query.text, tables=tables)
         except _ONLY_ON_SPARK:
@@ -200,7 +198,7 @@ def placed(query: ComposedSql, statement: str) -> Iterator[None]:
 
 
 def _rows(flow: Flow, name: str) -> Rows:
-    return flow.frame(name) if isinstance(flow, PartitionedIncrementalFlow) else flow.snapshot(name)
+    return flow.frame(name) if flow.takes_frames else flow.snapshot(name)
 
 
 def _alias(reference: TableReference) -> str:

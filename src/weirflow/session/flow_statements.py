@@ -10,13 +10,11 @@ from weirflow.errors import AlreadyExists, ConfigError, TableNotFound, did_you_m
 from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.source import Lateness
-from weirflow.ivm.flow.state import FlowState
 from weirflow.session.flow_changes import delete, insert, update
-from weirflow.session.flow_listings import description, explanation, listing
+from weirflow.session.flow_listings import description, listing
 from weirflow.session.flow_merge import merge
 from weirflow.session.flow_queries import FlowQueries, placed
 from weirflow.session.local_change import LocalChange
-from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
 from weirflow.session.spread_change import SpreadChange
 from weirflow.sql.composed import ComposedSql, Fragment
 from weirflow.sql.flow_statements import (
@@ -112,15 +110,7 @@ class FlowStatements:
             self._refuse_taken(flow, statement.name)
             lateness = Lateness(*statement.lateness) if statement.lateness else None
             given: dict[str, Any] = {"key": statement.key, "dedup": statement.dedup, "lateness": lateness}
-            if isinstance(flow, PartitionedIncrementalFlow):
-                flow.register_source(name, statement.schema, **given, spread=statement.spread)
-            elif statement.spread is not None:
-                raise ConfigError(
-                    f"The flow {flow.name!r} runs in this process, and has no shards to spread rows over.",
-                    hint="leave out spread, or make a flow with CREATE FLOW ... WITH (partitions = N)",
-                )
-            else:
-                flow.register_source(name, statement.schema, **given)
+            flow.register_source(name, statement.schema, **given, spread=statement.spread)
             _settle(flow, name)
         return _nothing()
 
@@ -176,12 +166,12 @@ class FlowStatements:
     def _explain(self, statement: Explain, sql: str) -> pa.Table:
         if isinstance(statement.what, RelationName):
             flow, name = self._found(statement.what, None)
-            return _plan(explanation(flow, name))
+            return _plan(flow.explain(name))
         read = self._flow_read(statement.what)
         query = ComposedSql([statement.what])
         if read is None:
             with placed(query, sql):
-                return _plan(explain_query(FlowState(), query.text, Mode.AUTO))
+                return _plan(explain_query({}, query.text, Mode.AUTO))
         query = _without_own_flow(query, read)
         with placed(query, sql):
             return _plan(read.explain_query(query.text))
@@ -194,11 +184,7 @@ class FlowStatements:
         flow, name = self._found(named, Kind.SOURCE)
         with FlowQueries(self._session, self._flows, self._shown, flow, sql) as queries, flow.exclusive():
             waits = flow.pending
-            changed = (
-                SpreadChange(flow, name, queries)
-                if isinstance(flow, PartitionedIncrementalFlow)
-                else LocalChange(flow, name, queries)
-            )
+            changed = (SpreadChange if flow.takes_frames else LocalChange)(flow, name, queries)
             match change:
                 case Insert():
                     plan, found = insert(change, changed)

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError
+from weirflow.ivm.flow.backend import Capability
 from weirflow.session.kept_flows import KeptFlows
 from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
 from weirflow.session.session_flow import SessionFlow
@@ -49,8 +50,9 @@ class Flows:
             spread = partitions is not None or self._session.settings.placement is Placement.DISTRIBUTED
             flow = self._flows.get(name)
             if flow is not None and not flow.closed:
-                _require_kind(name, flow, spread=spread)
-                if isinstance(flow, PartitionedIncrementalFlow) and partitions not in (None, flow.partitions):
+                if _is_spread(flow) is not spread:
+                    raise _other_kind(name, flow.partitions, spread=not spread)
+                if partitions not in (None, flow.partitions):
                     raise ConfigError(
                         f"The flow {name!r} is open with {flow.partitions} partitions, not {partitions}.",
                         hint=f"use flow.rescale({partitions})",
@@ -175,10 +177,8 @@ def ambiguous(name: str, flows: Iterable[Flow]) -> ConfigError:
     return ConfigError(f"Several flows have a source or view {name!r}.", hint=f"say which: {choices}")
 
 
-def _require_kind(name: str, flow: Flow, *, spread: bool) -> None:
-    if isinstance(flow, PartitionedIncrementalFlow) is not spread:
-        shards = flow.partitions if isinstance(flow, PartitionedIncrementalFlow) else None
-        raise _other_kind(name, shards, spread=not spread)
+def _is_spread(flow: Flow) -> bool:
+    return Capability.SHARDS in flow.capabilities
 
 
 def _other_kind(name: str, shards: int | None, *, spread: bool) -> ConfigError:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.session.change_plan import ChangePlan
     from weirflow.session.flow_queries import FlowQueries, Rows
-    from weirflow.session.session_flow import SessionFlow
+    from weirflow.session.flows import Flow
 
 _SOURCE = "_weirflow_source"
 
@@ -30,7 +30,7 @@ _SOURCE = "_weirflow_source"
 class LocalChange:
     """Reads and changes a source whose rows are here; see ``Changed``."""
 
-    def __init__(self, flow: SessionFlow, name: str, queries: FlowQueries) -> None:
+    def __init__(self, flow: Flow, name: str, queries: FlowQueries) -> None:
         self.source = flow.source(name)
         self._flow = flow
         self._queries = queries

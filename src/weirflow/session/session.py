@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Self, overload
 
-from weirflow.arguments import AtMost, Count, Folder, MoreThan, Name, NotEmpty, Secret, Sql, Uri, checked
+from weirflow.arguments import AtMost, Count, Folder, MoreThan, Name, NotEmpty, Secret, Shards, Sql, Uri, checked
 from weirflow.errors import SessionClosed
 from weirflow.session.tables import Tables
 from weirflow.spark.endpoint import parse_endpoint
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.partitioned.core import Shards
     from weirflow.session.flow_sql import FlowSql
     from weirflow.session.operation import Submitted
     from weirflow.session.partitioned_flow import PartitionedIncrementalFlow

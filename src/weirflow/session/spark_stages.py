@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.compiler.program import Engine
-    from weirflow.ivm.partitioned.moving import ReadRows, SplitRows
+    from weirflow.ivm.partitioned.moving import ReadRows
     from weirflow.ivm.partitioned.reports import ShardReport, StageTask
     from weirflow.session.session import Session
     from weirflow.spark.shard_jobs import ShardJobs
@@ -48,12 +48,8 @@ class SparkStages:
         parcels = [decode_parcel(data) for data in self._jobs.stages(stages[0].shards, work)]
         return [parcel.report for parcel in parcels if parcel.report is not None]
 
-    def split(self, frame: Any, work: SplitRows) -> list[bytes]:
-        """See ``StageExecutor``: the frame's tasks write files; what comes here are their names."""
-        return self.over(frame, work)
-
-    def over(self, frame: Any, work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]) -> list[bytes]:
-        """Run ``work`` on the partitions of a frame, where they are; returns what it says."""
+    def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
+        """See ``StageExecutor``: tasks that write files say here where these are."""
         return self._jobs.over(frame, work)
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
@@ -61,13 +57,15 @@ class SparkStages:
         return self._jobs.each(shards, work)
 
     @property
-    def recomputes(self) -> bool:
+    def engine(self) -> Engine:
         """See ``StageExecutor``."""
-        return True
+        return self._recompute
 
-    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
-        """See ``StageExecutor``."""
-        return self._recompute.schema(sql, tables)
+    def rows(self, work: ReadRows, shards: int) -> Any:
+        """See ``StageExecutor``: a native frame of the Session's."""
+        from weirflow.spark.shard_jobs import rows_of_shards  # noqa: PLC0415 - imports pyspark
+
+        return rows_of_shards(self._session.spark, work.schema, shards, work)
 
     def query(
         self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
@@ -80,17 +78,6 @@ class SparkStages:
         """See ``StageExecutor``."""
         result = self._session.operations.run_for_tick("run a query", frame.toArrow)
         return result.cast(as_views_have_it(result.schema))
-
-    @property
-    def engine(self) -> Engine:
-        """What plans queries that have no delta rule."""
-        return self._recompute
-
-    def rows(self, schema: pa.Schema, shards: int, work: ReadRows) -> Any:
-        """A native frame of the Session's, of the rows that ``work`` reads."""
-        from weirflow.spark.shard_jobs import rows_of_shards  # noqa: PLC0415 - imports pyspark
-
-        return rows_of_shards(self._session.spark, schema, shards, work)
 
     def close(self) -> None:
         """Let go of the native sessions that were opened for this."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.session.change_plan import ChangePlan
     from weirflow.session.flow_queries import FlowQueries, Rows
-    from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
+    from weirflow.session.flows import Flow
     from weirflow.spark.frame import DataFrame
 
 _MOST_NOTICED = 100_000
@@ -39,7 +39,7 @@ class SpreadChange:
     Spark keeps them.
     """
 
-    def __init__(self, flow: PartitionedIncrementalFlow, name: str, queries: FlowQueries) -> None:
+    def __init__(self, flow: Flow, name: str, queries: FlowQueries) -> None:
         self.source = flow.source(name)
         self._flow = flow
         self._queries = queries

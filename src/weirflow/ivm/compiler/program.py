@@ -101,6 +101,11 @@ class Relation:
         """Its columns."""
         return pa.schema([(field.name, field.type) for field in self.fields])
 
+    @property
+    def kind(self) -> str:
+        """What it is: ``source``, or how a view is maintained."""
+        return "source" if self.mode is None else self.mode.value
+
 
 class Program:
     """A circuit and its relations by name. A method that raises leaves the program as it was.

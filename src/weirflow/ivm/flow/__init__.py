@@ -1,6 +1,6 @@
 """``IncrementalFlow``: sources, views, ticks; the product around the kernel."""
 
-from weirflow.ivm.flow.flow import IncrementalFlow
+from weirflow.ivm.flow.incremental import IncrementalFlow
 from weirflow.ivm.flow.sink import Sink
 from weirflow.ivm.flow.source import Lateness
 from weirflow.ivm.flow.summary import StepSummary

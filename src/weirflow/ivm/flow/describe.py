@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.compiler.reads import in_order, tables
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from weirflow.ivm.compiler.program import View
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,29 @@ class RelationInfo:
     kind: str
     rows: int | None
     reads: tuple[str, ...] = ()
+
+
+def relation_infos(
+    sources: Collection[str],
+    views: Mapping[str, View],
+    kind: Callable[[str], str],
+    rows: Callable[[str], int | None],
+) -> tuple[RelationInfo, ...]:
+    """All sources and views, those that are read before those that read them.
+
+    Args:
+        sources: their names.
+        views: all of them.
+        kind: of a source or view.
+        rows: how many rows one holds; None where they are not kept.
+    """
+    known = {name.casefold(): name for name in (*sources, *views)}
+    found = [RelationInfo(name, kind(name), rows(name)) for name in sources]
+    for name in in_order({one: view.sql for one, view in views.items()}):
+        read = tables(views[name].sql)
+        reads = sorted(known[one] for one in read if one in known and known[one] != name)
+        found.append(RelationInfo(name, kind(name), rows(name), tuple(reads)))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-"""What ``IncrementalFlow.explain`` prints."""
+"""What ``Flow.explain`` prints."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.compiler.program import Mode
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ def explain_view(program: Program, name: str) -> str:
     An operator that several read is shown in full where it first comes up and by its number afterwards.
     """
     relation = program.relations[name]
-    lines = [f"{name}: {_mode(relation.mode)}"]
+    lines = [f"{name}: {mode_of(relation.kind)}"]
     if relation.refusal is not None:
         lines.append(f"  why: {relation.refusal.reason}: {relation.refusal.message}")
     shown: set[int] = set()
@@ -39,11 +38,6 @@ def explain_view(program: Program, name: str) -> str:
     return "\n".join(lines)
 
 
-def _mode(mode: Mode | None) -> str:
-    match mode:
-        case None:
-            return "source"
-        case Mode.DIFF:
-            return "diff-based: recomputed by Spark and compared"
-        case _:
-            return "incremental"
+def mode_of(kind: str) -> str:
+    """How a source or view of a kind is maintained, for people; see ``RelationInfo``."""
+    return "diff-based: recomputed by Spark and compared" if kind == "diff" else kind

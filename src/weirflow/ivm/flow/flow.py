@@ -1,74 +1,495 @@
-"""``IncrementalFlow``: views over changing sources, kept up to date tick by tick."""
+"""``Flow``: views over changing sources, kept up to date tick by tick, wherever that is done."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from weirflow.arguments import Folder, Name, checked
-from weirflow.ivm.flow.definitions import Definitions
-from weirflow.ivm.flow.reading import Reading
-from weirflow.ivm.flow.repair import repair_flow
-from weirflow.ivm.flow.saving import Saving
-from weirflow.ivm.flow.ticking import Ticking
+from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked
+from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.program import Mode, View
+from weirflow.ivm.flow.backend import Capability, refused
+from weirflow.ivm.flow.graph import FlowGraph
+from weirflow.ivm.flow.sink import sink_terms
+from weirflow.ivm.flow.source import NamedDeltas, declared, deltas_of
+from weirflow.ivm.flow.watch import OverflowPolicy
+from weirflow.ivm.kernel.deadline import Deadline
+from weirflow.types import SinkMode, SourceSpread, one_of
 
 if TYPE_CHECKING:
-    from weirflow.ivm.flow.repair import Repair
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from weirflow.ivm.flow.backend import FlowBackend
+    from weirflow.ivm.flow.describe import FlowInfo
+    from weirflow.ivm.flow.evolution import EvolutionPlan
+    from weirflow.ivm.flow.position import Position
+    from weirflow.ivm.flow.sink import Sink, Target
+    from weirflow.ivm.flow.source import Lateness, Source
+    from weirflow.ivm.flow.summary import StepSummary
+    from weirflow.ivm.flow.watch import Watch
+    from weirflow.ivm.zset.delta import DeltaBatch
+    from weirflow.observability.metrics import FlowGauges
 
 
-class IncrementalFlow(Definitions, Ticking, Reading, Saving):
+@checked
+class Flow:
     """Sources, SQL views over them, and ticks that bring deltas.
 
-    Needs no Spark and no Session for views that are maintained by deltas; ``session.flow(name)`` makes one that also
-    runs others on Spark. Methods may be called from several threads; ticks run one after the other.
-
-    >>> flow = IncrementalFlow()
-    >>> flow.register_source("orders", "customer STRING, amount BIGINT")
-    >>> flow.register_view("totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer")
-    >>> flow.tick("orders", [{"customer": "ann", "amount": 5}]).rows_out
-    1
-    >>> flow.snapshot("totals").to_pylist()
-    [{'customer': 'ann', 'total': 5}]
+    Methods may be called from several threads; ticks run one after the other. What a flow cannot do where it runs is
+    refused with ``ConfigError``; ``capabilities`` says it beforehand.
 
     Args:
-        name: what errors, metrics and stores call the flow.
-        path: a folder to keep the flow in: a tick that returned survives the process, and the next flow with this path
-            goes on where it was. None keeps it in memory.
-        fsync: with a path, once in how many ticks the log is synced to the disk: a killed process loses nothing, a
-            power failure at most this many ticks. 0 leaves it to the system.
-        checkpoint_every: with a path, after how many ticks a checkpoint replaces the log; 0 for never by itself.
-        history: of how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
-        engine: what runs views that are not incremental.
-        registry: where the flow's metrics are; None for Weirflow's own registry, of ``weirflow.observability.metrics``.
+        backend: what runs it.
     """
 
-    @classmethod
-    @checked
-    def salvage(cls, path: Folder, name: Name | None = None, **options: Any) -> tuple[Self, Repair]:
-        """Open a damaged flow at its last whole epoch, and say what was lost.
+    def __init__(self, backend: FlowBackend) -> None:
+        self._backend = backend
 
-        What is damaged is moved to ``damaged-<time>`` in the flow's folder, and never deleted; a checkpoint is made, so
-        that the flow opens normally from then on. A flow that is whole is just opened.
+    @property
+    def name(self) -> str:
+        """What errors, metrics and stores call the flow."""
+        return self._backend.name
 
-        Args:
-            path: the flow's folder.
-            name: the flow's; without it the name in its newest checkpoint, or the folder's.
-            options: those of the class.
+    @property
+    def path(self) -> Path | None:
+        """The folder that keeps the flow; None if it is in memory, or in a storage that is no folder here."""
+        return self._backend.path
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the flow can do that others cannot."""
+        return self._backend.capabilities
+
+    @property
+    def takes_frames(self) -> bool:
+        """Whether deltas may be Spark frames whose rows stay where they are."""
+        return Capability.FRAMES in self._backend.capabilities
+
+    @property
+    def partitions(self) -> int:
+        """How many shards there are; 1 for a flow that is in none."""
+        return self._backend.partitions
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last tick."""
+        return self._backend.epoch
+
+    @property
+    def closed(self) -> bool:
+        """Whether the flow was closed."""
+        return self._backend.closed
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
+        return self._backend.exclusive()
+
+    def close(self) -> None:
+        """End all watches and sinks and let go of what the flow holds. What was ticked stays; a tick that waits fails.
+
+        Closing twice does nothing; a close that was interrupted goes on.
 
         Raises:
-            ObjectNotFound: there is no flow at the path.
-            FlowError: the flow is open.
-            StorageError: nothing whole is left, or a file is of a later version; nothing has changed.
+            SinkFailed: a sink could not write what it still had; the flow is closed all the same.
+            StorageError: what was not synced yet could not be; the flow is closed all the same.
         """
-        repair = repair_flow(Path(path))
-        flow = cls(name or repair.name or Path(path).name, path=path, **options)
-        if not repair.was_whole:
-            try:
-                flow.checkpoint()
-            except BaseException:
-                flow.close()
-                raise
-        return flow, repair
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
-        return f"<IncrementalFlow {self.name} epoch {self.epoch}: {len(self.sources)} sources, {len(self.views)} views>"
+        shards = f"{self.partitions} shards, " if Capability.SHARDS in self.capabilities else ""
+        made_of = f"{shards}{len(self.sources)} sources, {len(self.views)} views"
+        return f"<{type(self).__name__} {self.name} epoch {self.epoch}: {made_of}>"
+
+    # What it is made of
+
+    def register_source(
+        self,
+        name: Name,
+        schema: Any,
+        *,
+        key: str | Sequence[str] | None = None,
+        dedup: bool | Count = False,
+        lateness: Lateness | None = None,
+        spread: SourceSpread | str | None = None,
+    ) -> None:
+        """Declare an input. Registering the same source again does nothing.
+
+        Args:
+            name: what views and ticks call it.
+            schema: an Arrow schema, a DDL string such as ``"id BIGINT, name STRING"``, or data of that schema.
+            key: columns that identify a row; rows given to ``tick`` are upserts then, and retractions delete by key.
+                None, or no columns, if nothing does.
+            dedup: drop a delta that equals the source's last one, or one of this many before it.
+            lateness: send rows that come too late to the side output ``"<name>.late"``.
+            spread: of a flow in shards, how its rows go to them: by their use, ``"evenly"`` for rows of which most have
+                the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale`` changes it.
+        """
+        source = declared(name, schema, key=key, dedup=dedup, lateness=lateness)
+        how = None if spread is None else _spread(spread)
+        if how is not None and Capability.SHARDS not in self.capabilities:
+            raise refused(Capability.SHARDS, self.name)
+        self._backend.define_source(source, how)
+
+    def register_view(self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+        """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
+
+        Registering the same view again does nothing.
+
+        Args:
+            name: what ``snapshot``, ``watch_output`` and other views call it.
+            sql: one query, in Spark's SQL.
+            mode: ``incremental`` refuses what has no delta rule, ``diff`` recomputes on Spark and compares, ``auto``
+                chooses.
+            materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
+        """
+        self._backend.define_view(name, View(sql, _mode(mode), stored=materialized))
+
+    def replace_view(
+        self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+    ) -> EvolutionPlan:
+        """Let a view compute something else, and rebuild the views that read it, as one epoch; see ``register_view``.
+
+        Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
+        error nothing has changed.
+        """
+        return self._backend.replace_view(name, View(sql, _mode(mode), stored=materialized))
+
+    def refresh_view(self, name: Name) -> EvolutionPlan:
+        """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
+
+        Watches get the difference: there is one where a view depends on more than the sources, as on a function.
+        """
+        return self._backend.refresh_view(name)
+
+    def force_diff_based(self, view: Name | None = None) -> None:
+        """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
+
+        Its deltas stay the same. Should the rows differ from those that were maintained, watches get the difference,
+        as one epoch. It stays so when a durable flow is reopened; doing it again does nothing.
+
+        Raises:
+            EngineMissing: the flow has no Session.
+            ConfigError: a view reads another one whose rows are not kept.
+        """
+        self._backend.force_diff(view)
+
+    def view(self, function: Callable[[], str]) -> Callable[[], str]:
+        """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
+        self.register_view(getattr(function, "__name__", ""), function())
+        return function
+
+    def drop(self, name: Name) -> None:
+        """Remove a source or view that no view reads, with its state; its watches end."""
+        self._backend.drop(name)
+
+    def source(self, name: Name) -> Source:
+        """How a source was declared; ``ConfigError`` if there is none of this name."""
+        return self._backend.source(name)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources."""
+        return tuple(self._backend.sources)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views, also of those that wait for something they read."""
+        return tuple(self._backend.views)
+
+    @property
+    def waiting(self) -> dict[str, str]:
+        """The views that cannot be computed yet, each with what it waits for; all others tick."""
+        return self._backend.waiting
+
+    def rescale(self, partitions: Shards, *, spread: Mapping[Name, SourceSpread | str] | None = None) -> None:
+        """Spread the flow over another number of shards, at the epoch it is at; results stay the same.
+
+        All views are filled anew from the rows of the sources.
+
+        Args:
+            partitions: how many shards there are from now on.
+            spread: how the rows of some sources are spread over them from now on; others stay as they are.
+
+        Raises:
+            ConfigError: the flow has no shards, a source does not keep its rows, or there is none of a name.
+        """
+        wanted = {name: _spread(how) for name, how in (spread or {}).items()}
+        self._backend.rescale(partitions, wanted)
+
+    # How deltas come in
+
+    def tick(
+        self,
+        source: Name | NamedDeltas,
+        delta: Any = None,
+        *,
+        token: Token | None = None,
+        timeout: Lifetime | None = None,
+    ) -> StepSummary:
+        """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
+
+        A delta is a ``DeltaBatch``, or rows (Arrow, pandas, Polars, dicts) that are inserted, or upserted where the
+        source has a key. Either everything happens or nothing: when a view fails (an overflow, say) the delta is kept,
+        and ``retry()`` or ``discard()`` decides about it.
+
+        For a flow in shards, it may be a Spark frame of any size: its rows go from executor to executor. Of a frame,
+        rows have no order, so for a source with a key it may hold each key once.
+
+        Args:
+            source: the source's name, or a mapping of names to deltas; an empty one makes an epoch without changes.
+            delta: the delta, unless ``source`` is a mapping.
+            token: names the tick, in 256 characters at most; does nothing if one of the last ticks had it: of the last
+                100,000, or 1,000 in shards.
+            timeout: the seconds it may take until its changes are known; None for any time. What a frame takes to be
+                read counts too, but is not cut short.
+
+        Raises:
+            DataError: a row breaks a rule of a view, or a retracted row is not there.
+            TickTimeout: the time is over.
+            ConfigError: the delta does not fit the source's schema.
+            TickPending: an earlier tick failed and waits.
+            LeaseLost: another process coordinates the flow in shards now.
+        """
+        return self._backend.tick(deltas_of(source, delta), Deadline(timeout), token=token)
+
+    def feed(
+        self,
+        source: Name | NamedDeltas,
+        delta: Any = None,
+        *,
+        position: Position,
+        timeout: Lifetime | None = None,
+    ) -> StepSummary:
+        """A tick from a stream that can bring its deltas again; the flow remembers where the stream is.
+
+        A delta from the position where the stream already is does nothing. One that fails is not kept.
+
+        Raises:
+            StreamConflict: another stream was attached under this name before.
+        """
+        return self._backend.feed(deltas_of(source, delta), Deadline(timeout), position)
+
+    def position(self, stream: Name) -> Position | None:
+        """How far the flow has taken in what is attached under a name; None if nothing ever was."""
+        return self._backend.position(stream)
+
+    def epoch_of(self, token: Token) -> int | None:
+        """The epoch of the tick that had this token, if it was one of the last; None if none had."""
+        return self._backend.epoch_of(token)
+
+    def load(
+        self, source: Name, data: Any, *, token: Token | None = None, timeout: Lifetime | None = None
+    ) -> StepSummary:
+        """Insert (or upsert) a table of rows as one tick; made for millions of them."""
+        return self.tick(source, data, token=token, timeout=timeout)
+
+    def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
+        """Run the tick that failed again, in so many seconds if a timeout is given."""
+        return self._backend.retry(Deadline(timeout))
+
+    def discard(self) -> None:
+        """Give up the tick that failed: its delta never happened. Does nothing without one."""
+        self._backend.discard()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a tick failed and waits for ``retry`` or ``discard``."""
+        return self._backend.pending
+
+    def too_late(self, source: Name, rows: Any) -> int:
+        """How many of these rows of a source, of its schema, would go to the late side output.
+
+        A flow in shards takes a Spark frame, too, and counts its rows where they are.
+        """
+        return self._backend.too_late(source, rows)
+
+    # What comes out
+
+    def snapshot(self, view: Name, *, epoch: Count | None = None) -> pa.Table:
+        """All rows of a view or source, now or after an earlier epoch whose deltas are still kept."""
+        return self._backend.rows([view], epoch)[1][view]
+
+    def snapshots(self, names: Sequence[Name]) -> tuple[int, dict[str, pa.Table]]:
+        """All rows of several views or sources, at the same epoch."""
+        return self._backend.rows(names, None)
+
+    def stream(self, view: Name) -> pa.RecordBatchReader:
+        """All rows of a view or source as they are now, in batches; of a flow in shards, shard by shard."""
+        return self._backend.stream(view)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The sources and views whose rows are kept."""
+        return self._backend.readable
+
+    def sql(self, query: Sql, *, tables: Mapping[Name, Any] | None = None) -> pa.Table:
+        """The rows that a query returns for the sources and views as they are now, computed where the flow runs.
+
+        It may also read ``tables``, by their names, which go before those of sources and views.
+        """
+        return self._backend.query(query, tables or {})
+
+    def schema(self, name: Name) -> pa.Schema:
+        """The columns of a source or view."""
+        return self._backend.schema(name)
+
+    def watch_output(
+        self,
+        view: Name,
+        *,
+        snapshot: bool = False,
+        from_epoch: Count | None = None,
+        capacity: Positive = 1024,
+        policy: OverflowPolicy | str = OverflowPolicy.FAIL,
+    ) -> Watch:
+        """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``; nothing is ever left out.
+
+        Args:
+            view: the view, or ``"<source>.late"`` for rows that came too late.
+            snapshot: begin with all rows of now.
+            from_epoch: begin with the deltas after this epoch, where they are still kept.
+            capacity: how many deltas may wait for the reader.
+            policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
+        """
+        if snapshot and from_epoch is not None:
+            raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
+        chosen = one_of(OverflowPolicy, policy, "No policy for full watches is called")
+        return self._backend.watch(view, snapshot=snapshot, from_epoch=from_epoch, capacity=capacity, policy=chosen)
+
+    def on_delta(self, view: Name, callback: Callable[[int, DeltaBatch], None]) -> None:
+        """Call a function with ``(epoch, delta)`` after each tick that changes the view, in the tick's thread.
+
+        What it raises is logged; it cannot undo the tick.
+        """
+        self._backend.on_delta(view, callback)
+
+    def sink(
+        self,
+        view: Name,
+        to: Uri | Callable[[int, DeltaBatch], object] | None = None,
+        *,
+        table: Name | None = None,
+        mode: str = SinkMode.CHANGELOG,
+        key: str | Sequence[str] | None = None,
+        name: Name | None = None,
+        every: Positive | str = 1,
+        on_failure: str = "raise",
+        resync: bool = False,
+    ) -> Sink:
+        """Write the deltas of a view as ticks happen, beginning with its rows of now, or where the target is.
+
+        On a flow that is kept somewhere a folder gets every delta exactly once, also when the process is killed.
+
+        Args:
+            view: whose deltas.
+            to: a folder or storage URI for Parquet files, which have the view's columns, ``_weight`` and ``_epoch``; or
+                a function that is called with ``(epoch, delta)``, after a crash with the last ones again.
+            table: an existing table of the flow's Session instead, by its name in SQL. Delta and Iceberg tables get
+                every delta exactly once.
+            mode: ``changelog``; or, for a table, ``upsert`` by ``key``, so that the table equals the view; Delta and
+                Iceberg.
+            key: columns that identify the view's rows in a table.
+            name: what errors call it; the view's name if None.
+            every: write once in so many epochs, or within a time such as ``"5 seconds"``.
+            on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
+                deltas as long as they are few.
+            resync: replace what is there by the view's rows of now.
+
+        Raises:
+            SinkConflict: the target is not one this view of this flow can go on with.
+            SinkFailed: the target cannot be written.
+        """
+        if (to is None) == (table is None):
+            raise ConfigError("A sink writes to one place.", hint="pass to= for files or a function, or table=")
+        if table is None and (mode != SinkMode.CHANGELOG or key is not None):
+            raise ConfigError(
+                "Files and functions take a changelog; there is nothing to merge into by a key.",
+                hint="use a flow of a Session and sink(view, table=..., mode='upsert', key=...)",
+            )
+        target = self._table_target(table, mode, key) if table is not None else to
+        assert target is not None
+        return self._backend.sink(view, target, sink_terms(name or view, every, on_failure, resync=resync))
+
+    def describe(self) -> FlowInfo:
+        """Where the flow runs and is kept, and what it is made of."""
+        return self._backend.describe()
+
+    def graph(self) -> FlowGraph:
+        """The flow as a graph, for a notebook or as Mermaid and SVG text."""
+        return FlowGraph(self.describe().relations)
+
+    def explain(self, view: Name | None = None) -> str:
+        """How a view or source is maintained, or all of them: its mode and why, its operators and what they keep.
+
+        Of a flow in shards: its stages, their operators, how rows are partitioned, and what the last job did where.
+        """
+        return self._backend.explain(view)
+
+    def explain_query(self, query: Sql, *, mode: Mode | str = Mode.AUTO) -> str:
+        """How a query would be maintained if it were a view; raises what ``register_view`` would."""
+        return self._backend.explain_query(query, _mode(mode))
+
+    def metrics(self) -> str:
+        """What the flow has done and holds, in shards shard by shard, in Prometheus' text format."""
+        return self._backend.metrics()
+
+    def gauges(self) -> FlowGauges | None:
+        """What the flow holds now, or what it held when last asked if a long tick is running; None when closed."""
+        return self._backend.gauges()
+
+    # Checkpoints
+
+    def checkpoint(self, uri: Uri | None = None) -> str:
+        """Save the flow, writing only what the last checkpoint there lacks; returns the checkpoint's name.
+
+        Args:
+            uri: where: a folder or a URI such as ``s3://bucket/flows/shop``; None for the flow's own path.
+        """
+        return self._backend.save(uri, full=False)
+
+    def checkpoint_full(self, uri: Uri) -> str:
+        """Save the flow whole, so that the checkpoint needs no file of earlier ones."""
+        return self._backend.save(uri, full=True)
+
+    def restore(self, uri: Uri, *, epoch: Count | None = None) -> EvolutionPlan:
+        """Go on from a checkpoint: the newest, or that of an epoch.
+
+        A flow without sources takes those of the checkpoint. One that has its own keeps the state of views that are
+        unchanged, builds changed and new ones from the sources' rows, and gives their watches the difference. On an
+        error nothing has changed.
+
+        Raises:
+            ObjectNotFound: there is no such checkpoint.
+            StorageError: a file of it is damaged or missing.
+            ConfigError: a source has other columns than its rows in the checkpoint.
+        """
+        return self._backend.restore(uri, epoch)
+
+    def plan(self, other: Flow) -> EvolutionPlan:
+        """What restoring a checkpoint of this flow into ``other`` would keep, build anew and drop."""
+        wanted = other._backend
+        return self._backend.plan(wanted.sources, wanted.views)
+
+    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:  # noqa: ARG002 - see below
+        """What writes to a table; a Session's flow has it."""
+        raise ConfigError(
+            f"{table!r} cannot be a sink: this flow has no Session, whose table it could be.",
+            hint="make the flow with session.flow(name)",
+        )
+
+
+def _mode(mode: Mode | str) -> Mode:
+    return one_of(Mode, mode, "No mode of a view is called")
+
+
+def _spread(wanted: SourceSpread | str) -> SourceSpread:
+    return one_of(SourceSpread, wanted, "Rows cannot be spread")

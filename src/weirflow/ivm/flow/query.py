@@ -16,6 +16,7 @@ from weirflow.ivm.zset.rows import consolidate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from weirflow.ivm.compiler.program import Engine
     from weirflow.ivm.flow.state import FlowState
 
 
@@ -47,11 +48,11 @@ def run_query(state: FlowState, query: str, given: Mapping[str, Any]) -> pa.Tabl
     return DeltaBatch.of_batch(schema, consolidate(Batch.concat([begun, *made.values()]))).inserts()
 
 
-def explain_query(state: FlowState, query: str, mode: Mode) -> str:
-    """How a query over the sources and views would be maintained as a view, without making it one."""
-    program = Program(state.engine)
-    for name in _stored(state):
-        program.add_source(name, state.schema(name))
+def explain_query(tables: Mapping[str, pa.Schema], query: str, mode: Mode, engine: Engine | None = None) -> str:
+    """How a query over sources and views of these columns would be maintained as a view, without making it one."""
+    program = Program(engine)
+    for name, schema in tables.items():
+        program.add_source(name, schema)
     program.add_views({_QUERY: View(query, mode)})
     return explain_view(program, _QUERY)
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Protocol, Self
 from weirflow.errors import FlowError, SinkFailed, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.telling import reentered
+from weirflow.sql.literals import duration_micros
+from weirflow.types import one_of
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
-    from weirflow.ivm.flow.telling import Telling
+    from weirflow.ivm.flow.sinks import Sinks
     from weirflow.ivm.zset.batch import Batch
     from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -86,24 +87,26 @@ class Rhythm:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a sink needs of its flow.
+class SinkTerms:
+    """How a sink writes.
 
     Attributes:
-        lock: the flow's, held by whoever ticks or writes.
-        epoch: the flow's epoch now.
-        delta: weighted rows of a view as users see them.
-        sync: makes all ticks survive a power failure, so that no target is ever ahead of its flow.
-        telling: whom the flow is telling what a tick did.
-        detach: called with a sink that is closed.
+        name: what errors call it.
+        rhythm: when it writes.
+        policy: what ticks do while it cannot.
+        resync: whether what is there is replaced by the view's rows of now.
     """
 
-    lock: threading.RLock
-    epoch: Callable[[], int]
-    delta: Callable[[str, Batch], DeltaBatch]
-    sync: Callable[[], None]
-    telling: Telling
-    detach: Callable[[Sink], None]
+    name: str
+    rhythm: Rhythm
+    policy: FailurePolicy
+    resync: bool
+
+
+def sink_terms(name: str, every: int | str, on_failure: str, *, resync: bool) -> SinkTerms:
+    """How a sink writes, as users say it; see ``Flow.sink``."""
+    rhythm = Rhythm(seconds=duration_micros(every) / 1e6) if isinstance(every, str) else Rhythm(epochs=every)
+    return SinkTerms(name, rhythm, one_of(FailurePolicy, on_failure, "No policy for failures is called"), resync)
 
 
 class Sink:
@@ -117,22 +120,21 @@ class Sink:
 
     def __init__(
         self,
-        name: str,
         view: str,
         target: Target,
+        terms: SinkTerms,
         *,
-        rhythm: Rhythm,
-        policy: FailurePolicy,
         position: int,
-        surroundings: Surroundings,
+        sinks: Sinks,
     ) -> None:
-        self.name = name
+        self.name = terms.name
         self.view = view
         self.error: SinkFailed | None = None
         self._target = target
-        self._rhythm = rhythm
-        self._policy = policy
-        self._flow = surroundings
+        self._rhythm = terms.rhythm
+        self._policy = terms.policy
+        self._sinks = sinks
+        self._flow = sinks.flow
         self._recorded = position
         self._waiting: list[tuple[int, Batch]] = []
         self._bytes = 0
@@ -146,8 +148,8 @@ class Sink:
     @property
     def position(self) -> int:
         """The epoch up to which everything is written."""
-        with self._flow.lock:
-            return self._recorded if self._waiting or self._closed else max(self._recorded, self._flow.epoch())
+        with self._sinks.lock:
+            return self._recorded if self._waiting or self._closed else max(self._recorded, self._flow.epoch)
 
     @property
     def closed(self) -> bool:
@@ -160,7 +162,7 @@ class Sink:
         Raises:
             SinkFailed: it cannot be written; it is kept.
         """
-        with self._flow.lock:
+        with self._sinks.lock:
             if self._closed:
                 raise FlowError(f"The sink {self.name!r} is closed.", hint="make it again to go on where it was")
             if self._waiting:
@@ -169,7 +171,7 @@ class Sink:
 
     def describe(self) -> str:
         """What it writes where, how often, how far it is, and what a crash can do to it."""
-        with self._flow.lock:
+        with self._sinks.lock:
             often = f"{self._rhythm.seconds:g} seconds" if self._rhythm.seconds else f"{self._rhythm.epochs} epochs"
             state = f"failing: {self.error.message}" if self.error else f"{len(self._waiting)} deltas wait"
             return (
@@ -184,7 +186,7 @@ class Sink:
             SinkFailed: what waits cannot be written. The sink is closed all the same; made again on a durable flow, it
                 goes on where it was.
         """
-        with self._flow.lock:
+        with self._sinks.lock:
             if self._closed:
                 return
             self.require_idle("close its sink")
@@ -193,7 +195,7 @@ class Sink:
                     self._write()
             finally:
                 self._closed = True
-                self._flow.detach(self)
+                self._sinks.detach(self)
 
     def __enter__(self) -> Self:
         return self
@@ -242,7 +244,7 @@ class Sink:
         """
         if patient and self.error is not None and time.monotonic() < self._again_at:
             raise self.error
-        if self._waiting or self._recorded < self._flow.epoch():
+        if self._waiting or self._recorded < self._flow.epoch:
             self._write()
 
     @property
@@ -271,11 +273,11 @@ class Sink:
             return True
         if self._rhythm.seconds:
             return (self.seconds_left or 0.0) <= 0
-        return self._flow.epoch() - self._recorded >= self._rhythm.epochs
+        return self._flow.epoch - self._recorded >= self._rhythm.epochs
 
     def _write(self) -> None:
         self.require_idle("have its sink written")
-        epoch, telling = self._flow.epoch(), self._flow.telling
+        epoch, telling = self._flow.epoch, self._sinks.telling
         before = telling.listener
         try:
             self._writing = True

@@ -5,78 +5,48 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, WeirflowError
 from weirflow.ivm.compiler.reads import with_read
-from weirflow.ivm.flow.sink import FailurePolicy, Rhythm, Sink, Surroundings, Target, listener, sink_failure
+from weirflow.ivm.flow.foreach_sink import ForeachTarget
+from weirflow.ivm.flow.parquet_sink import ParquetTarget
+from weirflow.ivm.flow.sink import Sink, listener, sink_failure
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.sql.literals import duration_micros
-from weirflow.types import SinkMode, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    import pyarrow as pa
+    from collections.abc import Callable, Mapping
 
     from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.flow.host import FlowHost
     from weirflow.ivm.flow.outputs import Outputs
-
-    Replayed = Callable[[int], Iterator[tuple[int, Mapping[str, Batch]]]]
+    from weirflow.ivm.flow.sink import SinkTerms, Target
 
 _log = logging.getLogger(__name__)
 
 _CAUGHT_UP_BYTES = 64 << 20
 
 
-@dataclass(frozen=True)
-class SunkViews:
-    """What sinks have to know of a flow's views.
-
-    Attributes:
-        epoch: the flow's.
-        views: all of them.
-        schema: the columns of one.
-        kept_rows: all rows of one; None if they are not kept.
-    """
-
-    epoch: int
-    views: Mapping[str, View]
-    schema: Callable[[str], pa.Schema]
-    kept_rows: Callable[[str], DeltaBatch | None]
-
-
 class Sinks:
     """The sinks of a flow. Whoever calls holds the flow's lock.
 
     Args:
-        identity: tells the flow from all others; the same after a restart if the flow survives one.
+        flow: whose.
         outputs: the flow's recent history.
-        lock: the flow's.
-        epoch: the flow's epoch now.
-        delta: weighted rows of a view as users see them.
-        sync: makes all ticks survive a power failure.
-        replayed: what the ticks after an epoch did, from the log; ``HistoryGone`` if that does not reach back so far.
+        lock: the flow's, held by whoever ticks or writes.
+
+    Attributes:
+        telling: whom the flow is telling what a tick did.
     """
 
-    def __init__(
-        self,
-        identity: str,
-        outputs: Outputs,
-        *,
-        lock: threading.RLock,
-        epoch: Callable[[], int],
-        delta: Callable[[str, Batch], DeltaBatch],
-        sync: Callable[[], None],
-        replayed: Replayed,
-    ) -> None:
-        self._identity = identity
-        self._outputs = outputs
-        self._replayed = replayed
-        self._flow = Surroundings(lock, epoch, delta, sync, outputs.telling, detach=self._detach)
+    def __init__(self, flow: FlowHost, outputs: Outputs, lock: threading.RLock) -> None:
+        self.flow = flow
+        self.lock = lock
+        self.telling = outputs.telling
+        self._history = outputs.history
         self._sinks: list[Sink] = []
         self._changed = threading.Event()
         self._clock: threading.Thread | None = None
@@ -84,30 +54,41 @@ class Sinks:
     def __len__(self) -> int:
         return len(self._sinks)
 
-    def open(
-        self, name: str, view: str, target: Target, state: SunkViews, *, every: int | str, policy: str, resync: bool
-    ) -> Sink:
-        """A sink that goes on where its target is; a new target, or one to be replaced, first gets the view's rows."""
+    def open(self, view: str, to: str | Path | Callable[..., object] | Target, terms: SinkTerms) -> Sink:
+        """A sink that goes on where its target is; a new target, or one to be replaced, first gets the view's rows.
+
+        Args:
+            view: whose deltas.
+            to: a place for files, a function, or what writes elsewhere.
+            terms: how it writes.
+        """
+        if view.endswith(LATE):
+            raise ConfigError(f"{view!r} cannot have a sink: late rows are not kept.", hint="use watch_output")
+        name = terms.name
         if any(name == sink.name for sink in self._sinks):
             raise FlowError(f"The flow has a sink {name!r} already.", hint="close() it first, or pass another name=")
-        rhythm, chosen = _rhythm(every), _policy(policy)
-        target.open(f"{self._identity}/{_definition(view, state)}", state.schema(view))
-        telling = self._outputs.telling
-        before = telling.listener
+        target: Target
+        if isinstance(to, str | Path):
+            target = ParquetTarget(to)
+        else:
+            target = ForeachTarget(to, name, self.flow.storage) if callable(to) else to
+        schema = self.flow.schema(view)
+        target.open(f"{self.flow.identity}/{_definition(view, self.flow.views)}", schema)
+        before = self.telling.listener
         try:
-            telling.listener = listener(name)
-            position = self._brought_up(name, view, target, state, resync=resync)
+            self.telling.listener = listener(name)
+            position = self._brought_up(name, view, target, resync=terms.resync)
         finally:
-            telling.listener = before
-        sink = Sink(name, view, target, rhythm=rhythm, policy=chosen, position=position, surroundings=self._flow)
+            self.telling.listener = before
+        sink = Sink(view, target, terms, position=position, sinks=self)
         try:
-            recent = self._outputs.history.since(position, view)
+            recent = self._history.since(position, view)
         except HistoryGone as error:
             raise _not_kept(name, position) from error
         for epoch, rows in recent:
             sink.put(epoch, rows)
         self._sinks.append(sink)
-        if rhythm.seconds:
+        if sink.timed:
             self._start_clock()
         return sink
 
@@ -118,7 +99,7 @@ class Sinks:
 
     def before_tick(self) -> None:
         """``SinkFailed`` if a sink has to write first and cannot, ``FlowReentered`` for who is told of a tick."""
-        self._outputs.telling.require_over("tick or change the flow")
+        self.telling.require_over("tick or change the flow")
         for sink in list(self._sinks):
             sink.before_tick()
 
@@ -155,44 +136,45 @@ class Sinks:
 
     # Inner workings
 
-    def _brought_up(self, name: str, view: str, target: Target, state: SunkViews, *, resync: bool) -> int:
+    def _brought_up(self, name: str, view: str, target: Target, *, resync: bool) -> int:
         """Give a target what is not in memory; returns the epoch that it has reached."""
         position = None if resync else target.position()
         if position is None:
-            return self._begin(name, view, target, state)
-        if position > state.epoch:
+            return self._begin(name, view, target)
+        epoch = self.flow.epoch
+        if position > epoch:
             raise SinkConflict(
-                f"{target.describe()} holds deltas up to epoch {position}, but the flow is at epoch {state.epoch}.",
+                f"{target.describe()} holds deltas up to epoch {position}, but the flow is at epoch {epoch}.",
                 hint="pass resync=True to replace what is there by the view's rows of now, or write elsewhere",
             )
-        if position < self._outputs.history.oldest:
+        if position < self._history.oldest:
             return self._catch_up(name, view, target, position)
         return position
 
-    def _begin(self, name: str, view: str, target: Target, state: SunkViews) -> int:
+    def _begin(self, name: str, view: str, target: Target) -> int:
         """Give a target all rows of the view."""
-        rows = state.kept_rows(view)
-        if rows is None and state.epoch:
+        rows, epoch = self.flow.all_rows(view), self.flow.epoch
+        if rows is None and epoch:
             raise ConfigError(
                 f"The sink {name!r} would have to begin with all rows of {view!r}, and they are not kept.",
                 hint="make the sink before the first tick, or register the view with materialized=True",
             )
         if rows is None:
-            schema = state.schema(view)
+            schema = self.flow.schema(view)
             rows = DeltaBatch.of_batch(schema, Batch.empty(schema.types))
-        self._flow.sync()
+        self.flow.sync()
         try:
-            target.replace(state.epoch, rows)
+            target.replace(epoch, rows)
         except Exception as error:
             raise sink_failure(name, target, error) from error
-        return state.epoch
+        return epoch
 
     def _catch_up(self, name: str, view: str, target: Target, position: int) -> int:
         """Write what is not in memory any more from the log; returns the epoch that was reached."""
         waiting: list[tuple[int, Batch]] = []
         reached, nbytes = position, 0
         try:
-            for epoch, changed in self._replayed(position):
+            for epoch, changed in self.flow.replayed(position):
                 if view in changed:
                     waiting.append((epoch, changed[view]))
                     nbytes += changed[view].nbytes
@@ -211,9 +193,10 @@ class Sinks:
 
     def _write_old(self, target: Target, after: int, upto: int, view: str, waiting: list[tuple[int, Batch]]) -> None:
         if upto > after:
-            target.write(after, upto, [(epoch, self._flow.delta(view, rows)) for epoch, rows in waiting])
+            target.write(after, upto, [(epoch, self.flow.delta(view, rows)) for epoch, rows in waiting])
 
-    def _detach(self, sink: Sink) -> None:
+    def detach(self, sink: Sink) -> None:
+        """Forget a sink that is closed."""
         if sink in self._sinks:
             self._sinks.remove(sink)
         self._changed.set()
@@ -228,7 +211,7 @@ class Sinks:
         """Write what is due by the clock, until no sink is left that asks for it."""
         while True:
             self._changed.clear()
-            with self._flow.lock:
+            with self.lock:
                 timed = [sink for sink in self._sinks if sink.timed]
                 for sink in timed:
                     _write_if_due(sink)
@@ -247,21 +230,6 @@ def _write_if_due(sink: Sink) -> None:
         _log.exception("the sink %s was interrupted", sink.name)
 
 
-def require_no_late(output: str) -> None:
-    """``ConfigError`` for late rows, which no sink takes."""
-    if output.endswith(LATE):
-        raise ConfigError(f"{output!r} cannot have a sink: late rows are not kept.", hint="use watch_output")
-
-
-def require_changelog(mode: str, key: object) -> None:
-    """``ConfigError`` for what a changelog in files, or for a function, cannot do."""
-    if mode != SinkMode.CHANGELOG or key is not None:
-        raise ConfigError(
-            "Files and functions take a changelog; there is nothing to merge into by a key.",
-            hint="use a flow of a Session and sink(view, table=..., mode='upsert', key=...)",
-        )
-
-
 def _not_kept(name: str, position: int) -> SinkConflict:
     return SinkConflict(
         f"The sink {name!r} is at epoch {position}, and the deltas after that are not kept any more.",
@@ -269,20 +237,8 @@ def _not_kept(name: str, position: int) -> SinkConflict:
     )
 
 
-def _definition(view: str, state: SunkViews) -> str:
+def _definition(view: str, views: Mapping[str, View]) -> str:
     """The view's name, with a digest of its SQL and that of the views it reads."""
-    found = {name: state.views[name].sql for name in with_read(view, state.views)}
+    found = {name: views[name].sql for name in with_read(view, views)}
     digest = hashlib.blake2b(repr(sorted(found.items())).encode(), digest_size=8)
     return f"{view}/{digest.hexdigest()}"
-
-
-def _rhythm(every: int | str) -> Rhythm:
-    if isinstance(every, str):
-        return Rhythm(seconds=duration_micros(every) / 1e6)
-    if every < 1:
-        raise ConfigError(f"A sink cannot write every {every} epochs.", hint="give 1 or more, or '5 seconds'")
-    return Rhythm(epochs=every)
-
-
-def _policy(policy: str) -> FailurePolicy:
-    return one_of(FailurePolicy, policy, "No policy for failures is called")

@@ -125,7 +125,7 @@ class Source:
 def declared(
     name: str, schema: Any, *, key: str | Sequence[str] | None, dedup: bool | int, lateness: Lateness | None
 ) -> Source:
-    """A source as users declare it; see ``IncrementalFlow.register_source``."""
+    """A source as users declare it; see ``Flow.register_source``."""
     columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     found = read_schema(schema)
     require_source_names(found, name)

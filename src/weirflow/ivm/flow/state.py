@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound, WeirflowError
 from weirflow.ivm.compiler.program import Engine, Program, View
-from weirflow.ivm.compiler.reads import in_order, readers_of, tables
-from weirflow.ivm.flow.describe import RelationInfo
+from weirflow.ivm.compiler.reads import in_order, readers_of
+from weirflow.ivm.flow.describe import relation_infos
 from weirflow.ivm.flow.refusals import (
     no_relation,
     no_source,
     not_kept,
-    require_free_name,
-    require_token,
     require_unread,
     waits,
 )
 from weirflow.ivm.flow.source import Change, Source, SourceInput
-from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.circuit.circuit import Marks
+    from weirflow.ivm.flow.describe import RelationInfo
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.zset.batch import Batch
 
@@ -68,20 +66,6 @@ class FlowState:
     def sources(self) -> dict[str, Source]:
         """The sources by name."""
         return {name: one.source for name, one in self.inputs.items()}
-
-    def has_source(self, source: Source) -> bool:
-        """Whether exactly this source is declared; ``ConfigError`` if its name is something else's."""
-        if source.name in self.inputs and self.inputs[source.name].source == source:
-            return True
-        self._refuse_taken(source.name)
-        return False
-
-    def has_view(self, name: str, view: View) -> bool:
-        """Whether exactly this view is declared; ``ConfigError`` if its name is something else's."""
-        if view in (self.views.get(name), self.waiting.get(name)):
-            return True
-        self._refuse_taken(name)
-        return False
 
     def add_source(self, source: Source) -> None:
         """Declare an input."""
@@ -169,22 +153,6 @@ class FlowState:
             self.discard()
             raise
 
-    def position(self, position: Position) -> int | None:
-        """The epoch of the tick that brought the stream to this position, if that is its last one.
-
-        Raises:
-            StreamConflict: another stream of this name is known.
-        """
-        if position.stream not in self.positions:
-            return None
-        last, epoch = self.positions[position.stream]
-        return epoch if position.repeats(last) else None
-
-    def epoch_of(self, token: str) -> int | None:
-        """The tick that had this token, if it was one of the last; ``ConfigError`` for a token that is too long."""
-        require_token(token)
-        return self.tokens.get(token)
-
     def commit(self, marks: Marks) -> None:
         """Let the views' rows be what was stepped. What raises is taken back by ``rewind`` with the same marks."""
         self.program.circuit.commit(marks)
@@ -249,14 +217,6 @@ class FlowState:
             raise not_kept(name)
         return self.program.rows(name)
 
-    def kept_rows(self, name: str) -> DeltaBatch | None:
-        """All rows of a source or view; None if they are not kept."""
-        return None if self.program.relations[name].store is None else self.delta(name, self.rows(name))
-
-    def delta(self, name: str, rows: Batch) -> DeltaBatch:
-        """Weighted rows of a source or view, as users see them."""
-        return DeltaBatch.of_batch(self.schema(name), rows)
-
     @property
     def nbytes(self) -> int:
         """Bytes of all state."""
@@ -264,19 +224,17 @@ class FlowState:
 
     def relations(self) -> tuple[RelationInfo, ...]:
         """All sources and views, those that are read before those that read them."""
-        known = {name.casefold(): name for name in (*self.inputs, *self.views, *self.waiting)}
-        views = {**self.views, **self.waiting}
-        found = []
-        for name in (*self.inputs, *in_order({name: view.sql for name, view in views.items()})):
-            relation = self.program.relations.get(name)
-            kept = relation is not None and relation.store is not None
-            kind = "waiting" if relation is None else "source" if relation.mode is None else relation.mode.value
-            read = tables(views[name].sql) if name in views else set[str]()
-            reads = tuple(sorted(known[one] for one in read if one in known and known[one] != name))
-            runs = self.program.store(name).arrangement.runs if kept else ()
-            rows = sum(int(run.values[:, 0].sum()) for run in runs) if kept else None
-            found.append(RelationInfo(name, kind, rows, reads))
-        return tuple(found)
+        known = self.program.relations
+
+        def kind(name: str) -> str:
+            return known[name].kind if name in known else "waiting"
+
+        def rows(name: str) -> int | None:
+            if name not in known or known[name].store is None:
+                return None
+            return sum(int(run.values[:, 0].sum()) for run in self.program.store(name).arrangement.runs)
+
+        return relation_infos(self.inputs, {**self.views, **self.waiting}, kind, rows)
 
     def readers(self, name: str) -> list[str]:
         """The views that read a source or view directly."""
@@ -321,6 +279,3 @@ class FlowState:
         assert store is not None
         arrangement = self.program.store(source.name).arrangement
         self.inputs[source.name] = SourceInput(source, arrangement, store.positions)
-
-    def _refuse_taken(self, name: str) -> None:
-        require_free_name(name, (*self.inputs, *self.views, *self.waiting))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from weirflow.ivm.durability.records import Entry
     from weirflow.ivm.flow.store import FlowStore
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,60 @@ class Committed:
         """Do it."""
         for step in self._steps:
             step()
+
+
+class Changes:
+    """Lets changes of a flow's state happen, each wholly or not at all, whatever is raised on the way.
+
+    Args:
+        store: whose log tells of them; None for a flow in memory.
+    """
+
+    def __init__(self, store: FlowStore | None) -> None:
+        self._store = store
+        self._unfinished: Undo | Committed | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing was left by an interrupt."""
+        return self._unfinished is None
+
+    def settle(self) -> None:
+        """Finish what an interrupt has left; every call on the flow does that first."""
+        while self._unfinished is not None:
+            self._unfinished.finish()
+            self._unfinished = None
+
+    def make(
+        self,
+        apply: Callable[[], Committed],
+        entry: Callable[[], Entry] | None,
+        undo: Callable[[], None],
+        *,
+        sync: bool = False,
+    ) -> None:
+        """Let a change happen.
+
+        Args:
+            apply: makes the change in memory, and says what it entails.
+            entry: what the log says of it, asked for when it is applied; None for what is not logged.
+            undo: takes it back; may be repeated.
+            sync: whether it has to survive a power failure, however seldom the log is synced.
+        """
+        self._unfinished = Undo(undo, self._store)
+        try:
+            committed = apply()
+            if self._store is not None and entry is not None:
+                self._store.append(entry(), sync=sync)
+            self._unfinished = committed
+        except BaseException:
+            self.settle()
+            raise
+        try:
+            self.settle()
+        except BaseException:
+            self.settle()
+            raise
 
 
 def afterwards(steps: Iterable[Callable[[], None]], flow: str, epoch: int) -> None:

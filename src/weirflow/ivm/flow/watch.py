@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from weirflow.arguments import Seconds, checked
-from weirflow.errors import ConfigError, FlowError, WatchOverflow
+from weirflow.errors import FlowError, WatchOverflow
 from weirflow.ivm.kernel.deadline import check
 
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ class OverflowPolicy(StrEnum):
 
 
 Item = tuple[int, "DeltaBatch"]
-
-
-def require_watchable(*, snapshot: bool, from_epoch: int | None) -> None:
-    """``ConfigError`` for options of a watch that do not go together."""
-    if snapshot and from_epoch is not None:
-        raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
 
 
 class Watch:

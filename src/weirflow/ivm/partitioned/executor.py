@@ -10,10 +10,10 @@ from weirflow.ivm.compiler.program import no_engine
 from weirflow.ivm.partitioned.stage import run_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from weirflow.ivm.compiler.program import Engine
-    from weirflow.ivm.partitioned.moving import ReadRows, SplitRows
+    from weirflow.ivm.partitioned.moving import ReadRows
     from weirflow.ivm.partitioned.reports import Parcel, ShardReport, StageTask
 
 
@@ -30,23 +30,23 @@ class StageExecutor(Protocol):
         A task that is lost is run again. What a task reports counts if this returns it, and only then.
         """
 
-    def split(self, frame: Any, work: SplitRows) -> list[bytes]:
-        """Run ``work`` on the partitions of a distributed frame, where they are; returns what it does."""
+    def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
+        """Run ``work`` on the Arrow batches of a distributed frame, where they are; returns what it does."""
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """Run ``work`` for each shard; returns what it does, in any order."""
 
     @property
-    def recomputes(self) -> bool:
-        """Whether ``schema`` and ``query`` can be called."""
+    def engine(self) -> Engine | None:
+        """What plans queries that have no delta rule; without one ``query`` cannot be called."""
 
-    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
-        """The columns of a query's result over such tables; runs nothing."""
+    def rows(self, work: ReadRows, shards: int) -> Any:
+        """The rows that ``work`` reads on so many shards, as a distributed frame."""
 
     def query(
         self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
     ) -> Any:
-        """The result of a query over tables in so many shards, as a distributed frame for ``split`` or ``table``.
+        """The result of a query over tables in so many shards, as a distributed frame for ``over`` or ``table``.
 
         It may also read tables that are ``given`` here.
         """
@@ -81,7 +81,7 @@ class InThisProcess:
             waiting = sent
         return [parcel.report for parcels in waiting.values() for parcel in parcels if parcel.report is not None]
 
-    def split(self, frame: Any, work: SplitRows) -> list[bytes]:
+    def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
         """See ``StageExecutor``: what has Arrow batches takes the place of the frame."""
         return list(work(frame.to_batches()))
 
@@ -90,29 +90,23 @@ class InThisProcess:
         return [work(shard) for shard in range(shards)]
 
     @property
-    def recomputes(self) -> bool:
+    def engine(self) -> Engine | None:
         """See ``StageExecutor``."""
-        return self._engine is not None
+        return self._engine
 
-    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+    def rows(self, work: ReadRows, shards: int) -> pa.Table:
         """See ``StageExecutor``."""
-        return self._given_engine().schema(sql, tables)
+        return pa.Table.from_batches((batch for shard in range(shards) for batch in work(shard)), work.schema)
 
     def query(
         self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
     ) -> pa.Table:
         """See ``StageExecutor``."""
-        read = {
-            name: pa.Table.from_batches((batch for shard in range(shards) for batch in work(shard)), work.schema)
-            for name, work in tables.items()
-        }
-        return self._given_engine().run(sql, {**read, **(given or {})})
+        if self._engine is None:
+            raise no_engine()
+        read = {name: self.rows(work, shards) for name, work in tables.items()}
+        return self._engine.run(sql, {**read, **(given or {})})
 
     def table(self, frame: pa.Table) -> pa.Table:
         """See ``StageExecutor``."""
         return frame
-
-    def _given_engine(self) -> Engine:
-        if self._engine is None:
-            raise no_engine()
-        return self._engine

@@ -1,15 +1,22 @@
-"""``PartitionedFlow``: views over changing sources, kept up to date shard by shard."""
+"""``PartitionedFlow``: a flow in shards, on whatever runs them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from weirflow.ivm.partitioned.definitions import PartitionedDefinitions
-from weirflow.ivm.partitioned.reading import PartitionedReading
-from weirflow.ivm.partitioned.ticking import PartitionedTicking
+from weirflow.arguments import Count, Name, Shards, checked
+from weirflow.ivm.flow.flow import Flow
+from weirflow.ivm.partitioned.backend import ShardedBackend
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from weirflow.ivm.partitioned.executor import StageExecutor
+    from weirflow.metadata import Lease
 
 
-class PartitionedFlow(PartitionedDefinitions, PartitionedTicking, PartitionedReading):
+@checked
+class PartitionedFlow(Flow):
     """Sources, SQL views over them, and ticks that bring deltas, as ``IncrementalFlow`` has them, in shards.
 
     Each tick is one job over all shards. What it did is published in one commit; only then are watches told. A tick
@@ -23,15 +30,23 @@ class PartitionedFlow(PartitionedDefinitions, PartitionedTicking, PartitionedRea
         name: what errors and metrics call the flow.
         lease: that makes this process the flow's coordinator.
         history: of how many epochs deltas are kept here for ``watch_output(from_epoch=...)``.
+        temporary: whether nobody goes on with the flow, so that no sink has to remember how far it is.
+        registry: where the flow's metrics are; None for Weirflow's own.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if self.pending:
-            self._refeed()
-
-    def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} {self.name} epoch {self.epoch}: {self.partitions} shards, "
-            f"{len(self.sources)} sources, {len(self.views)} views>"
+    def __init__(
+        self,
+        uri: str,
+        partitions: Shards,
+        executor: StageExecutor,
+        *,
+        name: Name = "flow",
+        lease: Lease | None = None,
+        history: Count = 1000,
+        temporary: bool = False,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        backend = ShardedBackend(
+            uri, partitions, executor, name, lease, history=history, temporary=temporary, registry=registry
         )
+        super().__init__(backend)

@@ -136,7 +136,7 @@ class FlowJobs:
         works = {one: ReadRows(self._uri, encoded, _part(blueprint, commit, one), one) for one in read}
         frame = self._executor.query(sql, works, commit.shards)
         split = SplitRows(self._uri, encoded, name, commit.shards, epoch)
-        rows = _of_moved(self._executor.split(frame, split)).get(name, {})
+        rows = _of_moved(self._executor.over(frame, split)).get(name, {})
         compare = CompareRows(self._uri, encoded, _part(blueprint, commit, name), name, rows)
         deltas = _of_moved(self._executor.each(commit.shards, compare))
         if deltas:

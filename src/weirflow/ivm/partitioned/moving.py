@@ -145,6 +145,20 @@ class CountRows:
         return msgspec.msgpack.encode(counts)
 
 
+@dataclass(frozen=True)
+class CountLate:
+    """Counts the rows of some Arrow batches that are older than a watermark; runs where they are."""
+
+    source: Source
+    watermark: int | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+        """The number, as text."""
+        source = reader(self.source)
+        source.watermark = self.watermark
+        yield str(sum(int(source.too_late(source.weighted(batch)).sum()) for batch in batches)).encode()
+
+
 def decode_moved(data: bytes) -> Moved:
     """What ``SplitRows`` and ``MoveRows`` return."""
     return _decoder.decode(data)

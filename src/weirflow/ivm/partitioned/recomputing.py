@@ -58,7 +58,7 @@ def chosen(definition: Definition, group: Group, executor: StageExecutor, forced
             try:
                 program.add_views({view.name: entry_view(view)})
             except NotIncremental:
-                if view.mode == Mode.INCREMENTAL or not executor.recomputes:
+                if view.mode == Mode.INCREMENTAL or executor.engine is None:
                     raise
             else:
                 continue
@@ -68,10 +68,10 @@ def chosen(definition: Definition, group: Group, executor: StageExecutor, forced
 
 def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> DefineSource:
     """What the circuit sees of a view that is recomputed."""
-    if not executor.recomputes:
+    if executor.engine is None:
         raise no_engine()
     reads = read_whole(entry.sql, program.relations)
-    schema = executor.schema(entry.sql, {name: program.relations[name].schema for name in reads})
+    schema = executor.engine.schema(entry.sql, {name: program.relations[name].schema for name in reads})
     source = Source(entry.name, read_schema(schema))
     add_input(source, program)
     return source_entry(source)

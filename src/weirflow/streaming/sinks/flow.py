@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 class Fed(Protocol):
     """A flow, as far as streams and tables feed it; positions are those of ``weirflow.ivm.flow.position``."""
 
-    name: str
-    takes_frames: bool
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def takes_frames(self) -> bool:
+        """Whether rows may stay on the executors."""
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def test_many_large_ticks_leave_few_runs():
     flow.register_view("sums", "SELECT k, SUM(v) AS total FROM numbers GROUP BY k")
     for tick in range(60):
         flow.tick("numbers", numbers(tick * 3000, 3000))
-    states = [state for node in flow._state.program.circuit.nodes for state in node.operator.states]
+    states = [state for node in flow._backend._state.program.circuit.nodes for state in node.operator.states]
     assert sum(state.row_count for state in states) >= 2 * 180_000
     assert max(len(state.runs) for state in states) < 15
 

@@ -37,7 +37,7 @@ def test_a_remembered_slice_does_not_keep_the_table_it_was_cut_from(view):
     table = pa.table({"v": pa.array(range(100_000), pa.int64()), "s": pa.array(["x" * 20] * 100_000)})
     for number in range(20):
         flow.tick("t", table.slice(number * 10, 2))
-    kept = flow._outputs.history.since(0, view)
+    kept = flow._backend._outputs.history.since(0, view)
     assert len(kept) == 20
     assert sum(held(delta) for _, delta in kept) < 50_000
     assert flow.snapshot(view, epoch=1).num_rows == 2
@@ -58,7 +58,7 @@ def test_only_the_last_tokens_are_remembered(monkeypatch):
     flow = new_flow()
     for number in range(8):
         flow.tick("t", [{"v": number, "s": "a"}], token=str(number))
-    assert list(flow._state.tokens) == ["3", "4", "5", "6", "7"]
+    assert list(flow._backend._state.tokens) == ["3", "4", "5", "6", "7"]
 
 
 def test_as_many_digests_are_remembered_as_were_asked_for():
@@ -66,4 +66,4 @@ def test_as_many_digests_are_remembered_as_were_asked_for():
     flow.register_source("t", "v BIGINT", dedup=3)
     for number in range(10):
         flow.tick("t", [{"v": number}])
-    assert len(flow._state.inputs["t"].digests) == 3
+    assert len(flow._backend._state.inputs["t"].digests) == 3

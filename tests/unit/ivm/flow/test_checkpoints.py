@@ -274,7 +274,7 @@ def test_an_epoch_may_have_several_checkpoints(tmp_path):
 
 def test_a_checkpoint_that_fails_does_not_fail_the_tick(tmp_path, monkeypatch, caplog):
     with shop(3, path=tmp_path / "flow", checkpoint_every=100) as flow:
-        monkeypatch.setattr(flow, "_checkpoint_every", 1)
+        monkeypatch.setattr(flow._backend, "_checkpoint_every", 1)
         (tmp_path / "flow" / "packs").write_text("in the way of a folder")
         assert flow.tick(shop_flow.delta(4)).epoch == 4
         assert "goes on without a checkpoint" in caplog.text

@@ -54,7 +54,7 @@ def test_the_disk_holds_twice_the_state_at_most_under_churn(tmp_path):
             assert held <= 2 * live
             # The checkpoint before the newest one is kept as well.
             assert on_disk(tmp_path) <= 4 * live
-            assert len(flow._store._checkpoints._packs._packs) <= len(list((tmp_path / "packs").iterdir()))
+            assert len(flow._backend._store._checkpoints._packs._packs) <= len(list((tmp_path / "packs").iterdir()))
         wanted = rows(flow)
     with IncrementalFlow(path=tmp_path) as flow:
         assert rows(flow) == wanted
@@ -93,7 +93,7 @@ def runs_of(count):
     for number in range(count):
         flow.register_source(f"t{number}", "v BIGINT")
         flow.tick(f"t{number}", {"v": list(range(number * 1000, number * 1000 + 1000))})
-        found += flow._state.program.store(f"t{number}").arrangement.runs
+        found += flow._backend._state.program.store(f"t{number}").arrangement.runs
     assert len(found) == count
     return found
 

@@ -25,7 +25,7 @@ def rows_of(flow: IncrementalFlow, view: str) -> list[str]:
 
 
 def state_rows(flow: IncrementalFlow, word: str) -> int:
-    circuit = flow._state.program.circuit
+    circuit = flow._backend._state.program.circuit
     return sum(state.row_count for node in circuit.nodes if node.label == word for state in node.operator.states)
 
 

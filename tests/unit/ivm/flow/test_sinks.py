@@ -12,6 +12,7 @@ from weirflow import DeltaBatch
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed
 from weirflow.ivm.flow import IncrementalFlow, Lateness, sink
 from weirflow.ivm.flow.parquet_sink import ParquetTarget
+from weirflow.ivm.flow.sink import sink_terms
 
 
 def shop(path=None, **options):
@@ -72,7 +73,7 @@ def test_a_reopened_flow_goes_on_where_the_target_is(tmp_path, every):
         flow = shop(tmp_path / "flow")
         flow.sink("totals", tmp_path / "out", every=every)
         order(flow, amount)
-        flow._store.close()  # as if killed: nothing is flushed
+        flow._backend._store.close()  # as if killed: nothing is flushed
     with shop(tmp_path / "flow") as flow:
         flow.sink("totals", tmp_path / "out")
     assert written(tmp_path / "out") == ANN_5_THEN_12
@@ -84,7 +85,7 @@ def test_a_checkpoint_first_writes_what_it_would_drop(tmp_path):
     order(flow, 5)
     order(flow, 7)
     flow.checkpoint()
-    flow._store.close()
+    flow._backend._store.close()
     assert written(tmp_path / "out") == ANN_5_THEN_12
 
 
@@ -105,7 +106,7 @@ def test_a_view_that_rests_does_not_fall_behind(tmp_path):
     flow.sink("resting", tmp_path / "out")
     for amount in range(9):
         order(flow, amount)
-    flow._store.close()
+    flow._backend._store.close()
     flow = shop(tmp_path / "flow", checkpoint_every=2)
     out = flow.sink("resting", tmp_path / "out")
     assert out.position == 9
@@ -116,7 +117,7 @@ def test_deltas_that_left_memory_come_from_the_log(tmp_path):
     flow.sink("totals", tmp_path / "out", every=100)
     order(flow, 5)
     order(flow, 7)
-    flow._store.close()
+    flow._backend._store.close()
     with shop(tmp_path / "flow", history=0) as flow:
         flow.sink("totals", tmp_path / "out")
         order(flow, 1, "bob")
@@ -266,7 +267,7 @@ class Dead(ParquetTarget):
 def test_a_dead_target_is_not_tried_at_every_tick(tmp_path):
     flow = shop(tmp_path / "flow", checkpoint_every=1)
     target = Dead(tmp_path / "out")
-    out = flow._open_sink("totals", target, name="dead", every=1, on_failure="keep", resync=False)
+    out = flow._backend.sink("totals", target, sink_terms("dead", 1, "keep", resync=False))
     out._pause = 60.0
     for amount in range(20):
         order(flow, amount)
@@ -291,7 +292,7 @@ class Unsure(ParquetTarget):
 def test_a_write_that_only_seemed_to_fail_is_not_repeated(tmp_path, every):
     flow = shop()
     target = Unsure(tmp_path / "out")
-    flow._open_sink("totals", target, name="unsure", every=every, on_failure="keep", resync=False)
+    flow._backend.sink("totals", target, sink_terms("unsure", every, "keep", resync=False))
     for amount in (5, 7):
         order(flow, amount)
     flow.close()

@@ -26,7 +26,7 @@ def test_of_two_attempts_one_counts_and_the_other_is_swept(tmp_path):
             counted, lost = executor.files
             assert executor.warm > 0
             assert packs(tmp_path) & (lost - counted)
-            flow._coordinator._ledger.trail.sweep()
+            flow._backend._coordinator._ledger.trail.sweep()
             assert packs(tmp_path) <= counted
             assert shop_flow.contents(flow) == shop_flow.contents(whole)
         # What is left is enough for whoever comes next, with whatever is at hand.

@@ -198,7 +198,7 @@ def test_a_refresh_finds_what_is_different(recomputing):
     watch = flow.watch_output("totals")
     assert flow.refresh_view("totals").rebuilt == ("totals", "gone")
     assert (watch.get(timeout=0), flow.epoch) == (None, 2)
-    flow._executor._engine = Off()
+    flow._backend._executor._engine = Off()
     flow.refresh_view("totals")
     epoch, delta = watch.get(timeout=0)
     assert (epoch, delta.inserts().to_pylist()) == (3, [{"customer": "ann", "total": 1000}])
@@ -289,7 +289,7 @@ def test_a_wrong_view_is_put_right_when_it_is_forced(recomputing):
     flow.register_view("totals", TOTALS)
     flow.tick("orders", [order(1)])
     watch = flow.watch_output("totals")
-    flow._executor._engine = Off()
+    flow._backend._executor._engine = Off()
     flow.force_diff_based("totals")
     epoch, delta = watch.get(timeout=0)
     assert (epoch, flow.epoch) == (2, 2)
@@ -353,7 +353,7 @@ def test_a_tick_that_waits_for_a_reader_holds_up_neither_snapshots_nor_closing(s
     shop.watch_output("totals", capacity=1, policy="block")
     shop.tick("orders", [order(1)])
     waiting, raised = threading.Event(), []
-    real = type(shop._outputs).await_room
+    real = type(shop._backend._outputs).await_room
 
     def await_room(outputs, changed):
         waiting.set()
@@ -365,7 +365,7 @@ def test_a_tick_that_waits_for_a_reader_holds_up_neither_snapshots_nor_closing(s
         except FlowError as error:
             raised.append(error)
 
-    monkeypatch.setattr(type(shop._outputs), "await_room", await_room)
+    monkeypatch.setattr(type(shop._backend._outputs), "await_room", await_room)
     thread = threading.Thread(target=tick)
     thread.start()
     assert waiting.wait(20)

@@ -41,7 +41,7 @@ def rows_of(flow, view: str) -> list[str]:
 
 
 def kept_rows(flow: PartitionedFlow) -> int:
-    return sum(report.rows for report in flow._coordinator.reports)
+    return sum(report.rows for report in flow._backend._coordinator.reports)
 
 
 @pytest.fixture(autouse=True)

@@ -142,7 +142,7 @@ def test_a_hot_key_is_work_for_all_shards():
     executor.rows.clear()
     summary = flow.tick("clicks", [click(at, "home", at % 100) for at in range(10_000)])
     assert summary.views == {"totals": 1, "slowest": 1, "topics": 1}
-    shares = [report.rows_in for report in flow._coordinator.reports if report.stage == 0]
+    shares = [report.rows_in for report in flow._backend._coordinator.reports if report.stage == 0]
     assert sum(shares) == 10_000
     assert max(shares) < 1.2 * min(shares)
     # A row of totals from each shard for each view, and nothing but those: the clicks stay where they are.
@@ -155,7 +155,7 @@ def test_rows_of_one_key_are_on_one_shard_by_default():
     flow = in_shards(4)
     flow.register_view("totals", VIEWS["totals"])
     flow.tick("clicks", [click(at, "home", at % 100) for at in range(1000)])
-    assert sorted(report.rows_in for report in flow._coordinator.reports) == [0, 0, 0, 1000]
+    assert sorted(report.rows_in for report in flow._backend._coordinator.reports) == [0, 0, 0, 1000]
 
 
 def test_sums_of_doubles_stay_exact_over_the_shards():

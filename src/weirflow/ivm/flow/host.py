@@ -1,0 +1,492 @@
+"""``FlowHost``: a backend whose flow runs in this process, wherever its rows are."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
+from weirflow.failpoints import failpoint
+from weirflow.ivm.flow.backend import FlowBackend
+from weirflow.ivm.flow.evolution import EvolutionPlan
+from weirflow.ivm.flow.outputs import Outputs
+from weirflow.ivm.flow.query import explain_query
+from weirflow.ivm.flow.refusals import (
+    no_source,
+    not_refreshed,
+    require_free_name,
+    require_past,
+    require_token,
+    tick_pending,
+)
+from weirflow.ivm.flow.sinks import Sinks
+from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.flow.unfinished import afterwards
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.ivm.zset.rows import consolidate
+from weirflow.observability.metrics import FlowMetrics
+from weirflow.stack import require_room
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from prometheus_client import CollectorRegistry
+
+    from weirflow.checkpoint.storage import CheckpointStorage
+    from weirflow.ivm.compiler.program import Engine, Mode, View
+    from weirflow.ivm.flow.position import Position
+    from weirflow.ivm.flow.sink import Sink, SinkTerms, Target
+    from weirflow.ivm.flow.source import Source
+    from weirflow.ivm.flow.watch import OverflowPolicy, Watch
+    from weirflow.ivm.kernel.deadline import Deadline
+    from weirflow.types import SourceSpread
+
+_log = logging.getLogger(__name__)
+
+_HISTORY_BYTES = 64 << 20
+
+
+class Settling(Protocol):
+    """Knows what an exception has left to be done."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether that is nothing."""
+
+    def settle(self) -> None:
+        """Do it. May be repeated."""
+
+
+class FlowHost(FlowBackend, ABC):
+    """What does not depend on where the rows of a flow are: who may change it when, and who is told.
+
+    Args:
+        name: the flow's.
+        history: of how many epochs deltas are kept for those who come back.
+        registry: where metrics are; None for Weirflow's own.
+
+    Attributes:
+        identity: tells the flow from all others; the same after a restart if the flow survives one.
+        storage: where sinks can remember how far they are; None for a flow that nobody goes on with.
+    """
+
+    identity: str
+    storage: CheckpointStorage | None = None
+    _changes: Settling
+
+    def __init__(self, name: str, *, history: int, registry: CollectorRegistry | None) -> None:
+        require_room()
+        self.name = name
+        # Who changes the flow holds the first, then the second; who reads it, the second alone, so that nobody who
+        # only reads waits while a tick waits for others.
+        self._ticks = threading.RLock()
+        self._lock = threading.RLock()
+        self._released = False
+        self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self.delta)
+        self._sinks = Sinks(self, self._outputs, self._lock)
+        self._metrics = FlowMetrics(name, registry)
+
+    @property
+    def epoch(self) -> int:
+        """See ``FlowBackend``."""
+        self._settle_if_needed()
+        return self._epoch
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """See ``FlowBackend``."""
+        with self._ticks, self._lock:
+            self._require_open()
+            yield
+
+    def require_outside(self, what: str) -> None:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._outputs.telling.require_over(what)
+
+    def close(self) -> None:
+        """See ``FlowBackend``."""
+        with self._lock:
+            if self._released:
+                return
+            self.require_outside("close the flow")
+            self.closed = True
+            if self._is_own:
+                try:
+                    self._settle_at_last()
+                    self._outputs.close(lambda _: True)
+                    self._sinks.close(lambda _: True)
+                finally:
+                    self._metrics.close()
+                    self._release()
+            self._released = True
+
+    def metrics(self) -> str:
+        """See ``FlowBackend``."""
+        return self._metrics.text()
+
+    # What the flow is made of
+
+    def source(self, name: str) -> Source:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._require_open()
+            if name not in self.sources:
+                raise no_source(name, self.views, self.sources)
+            return self.sources[name]
+
+    def define_source(self, source: Source, spread: SourceSpread | None) -> None:
+        """See ``FlowBackend``."""
+        with self._ticks, self._lock:
+            self._require_open()
+            known = self.sources
+            if known.get(source.name) != source:
+                require_free_name(source.name, (*known, *self.views))
+                self._add_source(source, spread)
+            elif spread is not None:
+                self._require_spread(source.name, spread)
+
+    def define_view(self, name: str, view: View) -> None:
+        """See ``FlowBackend``."""
+        with self._ticks, self._lock:
+            self._require_open()
+            known = self.views
+            if known.get(name) != view:
+                require_free_name(name, (*self.sources, *known))
+                self._add_view(name, view)
+
+    def replace_view(self, name: str, view: View) -> EvolutionPlan:
+        """See ``FlowBackend``."""
+        with self._ticks:
+            if self._view(name) == view:
+                return EvolutionPlan(kept=tuple(self.views))
+            return self._rebuild(name, view)
+
+    def refresh_view(self, name: str) -> EvolutionPlan:
+        """See ``FlowBackend``."""
+        with self._ticks:
+            view = self._view(name)
+            if not view.stored:
+                raise not_refreshed(name)
+            return self._rebuild(name, view)
+
+    # Ticks
+
+    @property
+    def pending(self) -> bool:
+        """See ``FlowBackend``."""
+        self._settle_if_needed()
+        return self._has_pending
+
+    def tick(
+        self,
+        deltas: Mapping[str, Any],
+        deadline: Deadline,
+        *,
+        token: str | None = None,
+        position: Position | None = None,
+    ) -> StepSummary:
+        """See ``FlowBackend``."""
+        started = time.perf_counter()
+        with self._ticks:
+            with self._lock:
+                self._require_idle()
+                done = None if token is None else self.epoch_of(token)
+                if done is not None:
+                    return self._replayed(done)
+            return self._measured(lambda: self._begin(deltas, token, position), started, deadline)
+
+    def feed(self, deltas: Mapping[str, Any], deadline: Deadline, position: Position) -> StepSummary:
+        """See ``FlowBackend``."""
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                last = self._reached(position.stream)
+                if last is not None and position.repeats(last[0]):
+                    return self._replayed(last[1])
+                others = self._has_pending
+            failpoint("feed.before_tick")
+            try:
+                summary = self.tick(deltas, deadline, position=position)
+            except BaseException:
+                if not others:
+                    self.discard()
+                raise
+            failpoint("feed.after_tick")
+            return summary
+
+    def position(self, stream: str) -> Position | None:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._require_open()
+            found = self._reached(stream)
+            return found and found[0]
+
+    def epoch_of(self, token: str) -> int | None:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._require_open()
+            require_token(token)
+            return self._tokens.get(token)
+
+    def retry(self, deadline: Deadline) -> StepSummary:
+        """See ``FlowBackend``."""
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                if not self._has_pending:
+                    raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
+            return self._measured(lambda: None, time.perf_counter(), deadline)
+
+    def discard(self) -> None:
+        """See ``FlowBackend``."""
+        with self._ticks, self._lock:
+            self._require_own()
+            self._changes.settle()
+            self._forget_pending()
+
+    def _measured(self, begin: Callable[[], None], started: float, deadline: Deadline) -> StepSummary:
+        """Begin a tick and run it. Whatever raises leaves all as it was, and what was begun pending."""
+        try:
+            with self._lock:
+                self._sinks.before_tick()
+                begin()
+            done = self._run(started, deadline)
+        except BaseException:
+            self._metrics.tick_failed()
+            raise
+        self._metrics.tick(
+            done.duration_ms / 1000, rows_in=done.rows_in, rows_out=done.rows_out, late=done.late, dropped=done.dropped
+        )
+        return done
+
+    def _replayed(self, epoch: int) -> StepSummary:
+        self._metrics.tick_replayed()
+        return StepSummary(epoch, 0, 0, 0.0, replayed=True)
+
+    # What comes out
+
+    def rows(self, names: Sequence[str], epoch: int | None) -> tuple[int, dict[str, pa.Table]]:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            return self._epoch, {name: self._rows_at(name, epoch) for name in names}
+
+    def _rows_at(self, name: str, epoch: int | None) -> pa.Table:
+        if epoch is None or epoch == self._epoch:
+            return self.stream(name).read_all()
+        require_past(epoch, self._epoch)
+        undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, name)]
+        return self.delta(name, consolidate(Batch.concat([self._all_rows(name), *undone]))).inserts()
+
+    def stream(self, name: str) -> pa.RecordBatchReader:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            # All files are open before the lock is let go: later commits cannot take them away.
+            kept, schema = self._kept(name), self._schema(name)
+        tables = (DeltaBatch.of_batch(schema, rows).inserts() for rows in kept)
+        return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
+
+    def schema(self, name: str) -> pa.Schema:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            return self._schema(self._relation(name))
+
+    def watch(
+        self, view: str, *, snapshot: bool, from_epoch: int | None, capacity: int, policy: OverflowPolicy
+    ) -> Watch:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            self._require_output(view)
+            first: Iterable[tuple[int, Batch]] = ()
+            if snapshot:
+                first = [(self._epoch, self._all_rows(view))]
+            elif from_epoch is not None:
+                require_past(from_epoch, self._epoch)
+                first = self._outputs.history.since(from_epoch, view)
+            return self._outputs.watch(view, self._epoch, first, capacity=capacity, policy=policy)
+
+    def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            self._require_output(view)
+            self._outputs.call(view, callback)
+
+    def sink(self, view: str, to: str | Path | Callable[..., object] | Target, terms: SinkTerms) -> Sink:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            self._require_output(view)
+            return self._sinks.open(view, to, terms)
+
+    def explain_query(self, sql: str, mode: Mode) -> str:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._engine)
+
+    # For sinks, which hold the lock
+
+    def delta(self, name: str, rows: Batch) -> DeltaBatch:
+        """Weighted rows of a source or view, or late ones, as users see them."""
+        return DeltaBatch.of_batch(self._schema(name.removesuffix(LATE)), rows)
+
+    def all_rows(self, view: str) -> DeltaBatch | None:
+        """The rows of a view; None if they are not kept."""
+        return self.delta(view, self._all_rows(view)) if view in self.readable else None
+
+    def sync(self) -> None:
+        """Make all ticks survive a power failure, so that no target of a sink is ever ahead of the flow."""
+
+    def replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
+        """What the ticks after an epoch did, from the log; ``HistoryGone`` if that does not reach back so far."""
+        oldest = self._outputs.history.oldest
+        raise HistoryGone(f"The deltas after epoch {after} are not kept.", oldest=oldest, hint="keep more history")
+
+    # What depends on where the rows are; whoever calls holds the lock
+
+    @property
+    @abstractmethod
+    def _engine(self) -> Engine | None:
+        """What runs views that are not incremental."""
+
+    @property
+    @abstractmethod
+    def _epoch(self) -> int:
+        """The epoch of what is settled."""
+
+    @property
+    @abstractmethod
+    def _has_pending(self) -> bool:
+        """Whether a tick was begun that is not committed."""
+
+    @property
+    @abstractmethod
+    def _tokens(self) -> Mapping[str, int]:
+        """The tokens of the last ticks, and their epochs."""
+
+    @abstractmethod
+    def _reached(self, stream: str) -> tuple[Position, int] | None:
+        """Where a stream is, and since which epoch."""
+
+    @abstractmethod
+    def _begin(self, deltas: Mapping[str, Any], token: str | None, position: Position | None) -> None:
+        """Read deltas, and remember the tick until it is committed or discarded."""
+
+    @abstractmethod
+    def _run(self, started: float, deadline: Deadline) -> StepSummary:
+        """Commit the tick that was begun, and say what it did since it was ``started``. Takes the lock itself."""
+
+    @abstractmethod
+    def _forget_pending(self) -> None:
+        """Give up the tick that was begun, if there is one."""
+
+    @abstractmethod
+    def _ready(self) -> None:
+        """Require that the flow is open, and bring views that were declared to the rows that are there."""
+
+    @abstractmethod
+    def _add_source(self, source: Source, spread: SourceSpread | None) -> None:
+        """Take on a source whose name is free."""
+
+    def _require_spread(self, name: str, spread: SourceSpread) -> None:
+        """``ConfigError`` if a source's rows are spread in another way."""
+
+    @abstractmethod
+    def _add_view(self, name: str, view: View) -> None:
+        """Take on a view whose name is free."""
+
+    @abstractmethod
+    def _rebuild(self, name: str, view: View) -> EvolutionPlan:
+        """Have a view be another one; if it is the same, compute it afresh. Takes the lock itself."""
+
+    @abstractmethod
+    def _relation(self, name: str) -> str:
+        """The name, if a source or view has it that does not wait; ``TableNotFound`` or ``FlowError`` otherwise."""
+
+    @abstractmethod
+    def _schema(self, name: str) -> pa.Schema:
+        """The columns of a source or view that there is."""
+
+    @abstractmethod
+    def _kept(self, name: str) -> Iterable[Batch]:
+        """The rows of a source or view, all of them together; ``ConfigError`` if they are not kept."""
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Let go of files and threads, at the end."""
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether closing is for this process to do."""
+        return True
+
+    @abstractmethod
+    def _require_own(self) -> None:
+        """``FlowError`` in a process that was forked from the one that owns the flow."""
+
+    # Inner workings
+
+    def _settle_at_last(self) -> None:
+        try:
+            self._changes.settle()
+        except WeirflowError as error:
+            _log.warning("the flow %s is closed before all is told: %s", self.name, error.message)
+
+    def _settle_if_needed(self) -> None:
+        if not self._changes.is_settled:
+            with self._lock:
+                self._require_own()
+                self._changes.settle()
+
+    def _require_open(self) -> None:
+        """Called first by whoever holds the lock: refuse what is closed or another process's, finish what was begun."""
+        require_room()
+        self._require_not_closed()
+        self._require_own()
+        self._changes.settle()
+
+    def _require_not_closed(self) -> None:
+        if self.closed:
+            raise FlowError(f"The flow {self.name!r} is closed.", hint="make another one with the same path to go on")
+
+    def _require_idle(self) -> None:
+        """As ``_require_open``, and refuse what cannot be done while a tick waits."""
+        self._require_open()
+        if self._has_pending:
+            raise tick_pending()
+
+    def _require_output(self, name: str) -> None:
+        """Refuse what is neither a view, maybe one that waits, nor the late rows of a source."""
+        if name in self.sources:
+            raise ConfigError(f"{name!r} is a source; its deltas are those you give it.", hint="watch a view")
+        if name not in self.views and not (name.endswith(LATE) and name.removesuffix(LATE) in self.sources):
+            self._relation(name)
+
+    def _view(self, name: str) -> View:
+        with self._lock:
+            self._ready()
+            if self._relation(name) in self.sources:
+                raise ConfigError(f"{name!r} is a source, not a view.")
+            return self.views[name]
+
+    def _all_rows(self, name: str) -> Batch:
+        rows = [*self._kept(name)]
+        return rows[0] if len(rows) == 1 else Batch.concat([Batch.empty(self._schema(name).types), *rows])
+
+    def _afterwards(self, steps: Iterable[Callable[[], None]]) -> None:
+        """Do what follows a change that has happened; see ``afterwards``."""
+        afterwards(steps, self.name, self._epoch)

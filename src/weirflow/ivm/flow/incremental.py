@@ -1,0 +1,87 @@
+"""``IncrementalFlow``: a flow in this process, for those who have no Session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from weirflow.arguments import Count, Folder, Name, checked
+from weirflow.ivm.flow.flow import Flow
+from weirflow.ivm.flow.local import LocalBackend
+from weirflow.ivm.flow.repair import repair_flow
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.flow.repair import Repair
+
+
+@checked
+class IncrementalFlow(Flow):
+    """Sources, SQL views over them, and ticks that bring deltas.
+
+    Needs no Spark and no Session for views that are maintained by deltas; ``session.flow(name)`` makes one that also
+    runs others on Spark. Methods may be called from several threads; ticks run one after the other.
+
+    >>> flow = IncrementalFlow()
+    >>> flow.register_source("orders", "customer STRING, amount BIGINT")
+    >>> flow.register_view("totals", "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer")
+    >>> flow.tick("orders", [{"customer": "ann", "amount": 5}]).rows_out
+    1
+    >>> flow.snapshot("totals").to_pylist()
+    [{'customer': 'ann', 'total': 5}]
+
+    Args:
+        name: what errors, metrics and stores call the flow.
+        path: a folder to keep the flow in: a tick that returned survives the process, and the next flow with this path
+            goes on where it was. None keeps it in memory.
+        fsync: with a path, once in how many ticks the log is synced to the disk: a killed process loses nothing, a
+            power failure at most this many ticks. 0 leaves it to the system.
+        checkpoint_every: with a path, after how many ticks a checkpoint replaces the log; 0 for never by itself.
+        history: of how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
+        engine: what runs views that are not incremental.
+        registry: where the flow's metrics are; None for Weirflow's own registry, of ``weirflow.observability.metrics``.
+    """
+
+    def __init__(
+        self,
+        name: Name = "flow",
+        *,
+        path: Folder | None = None,
+        fsync: Count = 1,
+        checkpoint_every: Count = 10_000,
+        history: Count = 1000,
+        engine: Engine | None = None,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        super().__init__(
+            LocalBackend(name, path, fsync, checkpoint_every, history=history, engine=engine, registry=registry)
+        )
+
+    @classmethod
+    def salvage(cls, path: Folder, name: Name | None = None, **options: Any) -> tuple[Self, Repair]:
+        """Open a damaged flow at its last whole epoch, and say what was lost.
+
+        What is damaged is moved to ``damaged-<time>`` in the flow's folder, and never deleted; a checkpoint is made, so
+        that the flow opens normally from then on. A flow that is whole is just opened.
+
+        Args:
+            path: the flow's folder.
+            name: the flow's; without it the name in its newest checkpoint, or the folder's.
+            options: those of the class.
+
+        Raises:
+            ObjectNotFound: there is no flow at the path.
+            FlowError: the flow is open.
+            StorageError: nothing whole is left, or a file is of a later version; nothing has changed.
+        """
+        repair = repair_flow(Path(path))
+        flow = cls(name or repair.name or Path(path).name, path=path, **options)
+        if not repair.was_whole:
+            try:
+                flow.checkpoint()
+            except BaseException:
+                flow.close()
+                raise
+        return flow, repair
