@@ -419,6 +419,7 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "IncrementalFlow.too_late.rows": lambda: pa.table({"id": [1], "amount": [1]}),
         "IncrementalFlow.view.function": lambda: ids,
         "PartitionedFlow.view.function": lambda: ids,
+        "IncrementalFlow.rescale.partitions": lambda: 3,
         "PartitionedFlow.rescale.partitions": lambda: 3,
         "KeyGroupRange.common.other": lambda: KeyGroupRange(5, 9),
         "KeyedStateStore.keys.slot": lambda: "known",
