@@ -417,6 +417,7 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "IncrementalFlow.source.name": lambda: "orders",
         "PartitionedFlow.source.name": lambda: "orders",
         "IncrementalFlow.too_late.rows": lambda: pa.table({"id": [1], "amount": [1]}),
+        "PartitionedFlow.too_late.rows": lambda: pa.table({"id": [1], "amount": [1]}),
         "IncrementalFlow.view.function": lambda: ids,
         "PartitionedFlow.view.function": lambda: ids,
         "IncrementalFlow.rescale.partitions": lambda: 3,
@@ -485,6 +486,11 @@ OPTIONS = {"IncrementalFlow.salvage": "history"}
 REFUSED = {
     **{f"{flow}.force_diff_based": "it takes a Session" for flow in ("IncrementalFlow", "PartitionedFlow")},
     **{f"{flow}.retry": "there is nothing to retry" for flow in ("IncrementalFlow", "PartitionedFlow")},
+    **{
+        f"PartitionedFlow.{one}": "it is kept by its commits"
+        for one in ("checkpoint", "checkpoint_full", "plan", "restore")
+    },
+    "IncrementalFlow.rescale": "it has no shards",
     "LocalStorage.put_if_match": "files offer no such step",
     "PartitionedFlow.sql": "it takes a Session",
 }
