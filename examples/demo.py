@@ -17,7 +17,7 @@ from weirflow import Session
 
 if TYPE_CHECKING:
     from weirflow import DeltaBatch, StreamingQuery
-    from weirflow.session.session_flow import SessionFlow
+    from weirflow.flows.local import SessionFlow
 
 # What happens in the shop; each list arrives as one file.
 DAY = [

@@ -13,16 +13,16 @@ from weirflow.types import ExplainMode, OperationState, OutputMode, Placement, P
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
     from weirflow.config import Settings
+    from weirflow.flows.sharded import PartitionedIncrementalFlow
     from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy, Sink, StepSummary, Watch
     from weirflow.ivm.zset import DeltaBatch
     from weirflow.session import Operation, Session
-    from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
-    from weirflow.spark.frame import DataFrame
+    from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.frame import StreamingDataFrame
-    from weirflow.streaming.listeners import StreamingQueryListener
-    from weirflow.streaming.query import StreamingQuery
-    from weirflow.streaming.restart import RestartPolicy
+    from weirflow.streaming.query.handle import StreamingQuery
+    from weirflow.streaming.query.listeners import StreamingQueryListener
+    from weirflow.streaming.query.restart import RestartPolicy
     from weirflow.streaming.trigger import Trigger
 
 __all__ = [
@@ -59,22 +59,22 @@ __all__ = [
 
 _LATE = {
     "CheckpointStorage": "weirflow.checkpoint",
-    "DataFrame": "weirflow.spark.frame",
+    "DataFrame": "weirflow.spark.frames.frame",
     "DeltaBatch": "weirflow.ivm.zset",
     "DetachedQuery": "weirflow.streaming.detached.query",
     "IncrementalFlow": "weirflow.ivm.flow",
     "Lateness": "weirflow.ivm.flow",
     "Operation": "weirflow.session",
     "OverflowPolicy": "weirflow.ivm.flow",
-    "PartitionedIncrementalFlow": "weirflow.session.partitioned_flow",
-    "RestartPolicy": "weirflow.streaming.restart",
+    "PartitionedIncrementalFlow": "weirflow.flows.sharded",
+    "RestartPolicy": "weirflow.streaming.query.restart",
     "Session": "weirflow.session",
     "Settings": "weirflow.config",
     "Sink": "weirflow.ivm.flow",
     "StepSummary": "weirflow.ivm.flow",
     "StreamingDataFrame": "weirflow.streaming.frame",
-    "StreamingQuery": "weirflow.streaming.query",
-    "StreamingQueryListener": "weirflow.streaming.listeners",
+    "StreamingQuery": "weirflow.streaming.query.handle",
+    "StreamingQueryListener": "weirflow.streaming.query.listeners",
     "Trigger": "weirflow.streaming.trigger",
     "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",

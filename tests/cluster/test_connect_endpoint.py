@@ -16,7 +16,7 @@ from support.hang import HangingEndpoint, dead_port
 from support.processes import wait_until
 
 from weirflow.errors import AuthenticationFailed, ConfigError, EndpointUnreachable
-from weirflow.spark.connect import MODE_FLAG, close_connect, connect
+from weirflow.spark.launch.connect import MODE_FLAG, close_connect, connect
 
 WRONG = "canary-wrong-token"
 LIMIT_SECONDS = 15.0
@@ -251,7 +251,7 @@ def test_a_missing_package_names_the_extra():
         "sys.modules['grpc'] = None\n"
         "from weirflow.errors import DependencyMissing\n"
         "try:\n"
-        "    import weirflow.spark.connect\n"
+        "    import weirflow.spark.launch.connect\n"
         "except DependencyMissing as error:\n"
         "    print(error)\n"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from weirflow.errors import PackageUnavailable
-from weirflow.spark.packages import resolve_jars
+from weirflow.spark.jars.packages import resolve_jars
 
 JAVA = Path(shutil.which("java") or "java")
 IVY_JAR = next((Path(importlib.util.find_spec("pyspark").origin).parent / "jars").glob("ivy-*.jar"))

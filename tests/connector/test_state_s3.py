@@ -6,8 +6,8 @@ import pytest
 from support.s3 import s3_server
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
-from weirflow.checkpoint.savepoints import Savepoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.savepoints import Savepoints
 from weirflow.errors import StorageError
 from weirflow.state import KeyedStateStore, KeyGroupRange, RocksDbStateBackend, StateDescriptor, group_ranges
 

@@ -16,9 +16,9 @@ from support.interrupts import pester, raise_at, some_points
 from support.processes import wait_until
 
 from weirflow.errors import DocumentChanged, LeaseHeld, MetadataError, StateError
+from weirflow.flows.leadership import Leadership
 from weirflow.metadata import LeaseKeeper, holder, open_metadata
 from weirflow.metadata.sqlite import open_sqlite
-from weirflow.session.leadership import Leadership
 from weirflow.state import RocksDbStateBackend
 
 # A connection that was being made when the exception came is closed by the collector.
@@ -233,7 +233,7 @@ def test_a_system_that_does_not_tell_waits(tmp_path, monkeypatch):
 
 
 def test_a_coordinator_that_could_not_begin_lets_the_lease_go(tmp_path):
-    files = ("metadata/", "session/leadership.py")
+    files = ("metadata/", "flows/leadership.py")
 
     def lead():
         return Leadership(str(tmp_path / "metadata.db"), "flow", "shop", LONG, None)

@@ -9,7 +9,7 @@ import pytest
 from support.interrupts import at_depth, pester, raise_at, some_points
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.errors import StateError, WeirflowError
 from weirflow.process import ProcessFunction, ProcessRunner
 from weirflow.state import InMemoryStateBackend, KeyGroupRange, RocksDbStateBackend, StateDescriptor, TtlStateBackend
@@ -23,8 +23,8 @@ WRITING = (
     "process/instance.py",
     "state/buffer.py",
     "state/store.py",
-    "state/ttl.py",
-    "state/memory.py",
+    "state/backends/ttl.py",
+    "state/backends/memory.py",
 )
 ALL = KeyGroupRange(0, 128)
 BATCHES = [

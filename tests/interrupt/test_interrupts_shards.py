@@ -15,8 +15,8 @@ from support.interrupts import at_depth, interrupt_after, pester, raise_at, some
 
 from weirflow.errors import FlowError, StorageError, WeirflowError
 from weirflow.ivm.flow.position import Position
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 pytestmark = [
     # An exception in a finalizer goes no further, and a file that was being read when it came is closed by one.
@@ -25,11 +25,16 @@ pytestmark = [
 ]
 
 DECIDING = tuple(
-    f"ivm/partitioned/{name}.py"
-    for name in ("coordinator", "ledger", "commits", "core", "ticking", "definitions", "trail")
+    f"ivm/sharded/{name}.py"
+    for name in ("backend", "commits", "coordinator", "declared", "incoming", "kept_commits", "ledger", "published")
 )
 """Where it is decided what the flow is."""
-TELLING = ("ivm/flow/outputs.py", "ivm/flow/watch.py", "ivm/flow/history.py", "ivm/flow/unfinished.py")
+TELLING = (
+    "ivm/flow/outputs/publication.py",
+    "ivm/flow/outputs/watch.py",
+    "ivm/flow/outputs/history.py",
+    "ivm/flow/unfinished.py",
+)
 ALL = ("ivm/", "checkpoint/", "sql/")
 ORDERS = pa.schema([("customer", pa.string()), ("amount", pa.int64())])
 TOTALS = "SELECT customer, SUM(amount) AS total, COUNT(*) AS orders FROM orders GROUP BY customer"
@@ -359,12 +364,12 @@ def test_what_a_callback_raises_comes_when_all_are_told(raised):
 
 def test_a_discarded_tick_never_comes_back_however_slow_it_is_written(monkeypatch):
     """The tick is given up while the file that remembers it is still being written."""
-    for n in some_points(partial(Shop().tick, SECOND), 8, "ivm/partitioned/coordinator.py"):
+    for n in some_points(partial(Shop().tick, SECOND), 8, "ivm/sharded/coordinator.py"):
         shop = Shop()
         commits = shop.flow._backend._coordinator.commits
         put, going = commits.put_pending, threading.Event()
         monkeypatch.setattr(commits, "put_pending", lambda one, put=put, going=going: going.wait(0.05) and put(one))
-        with raise_at(n, KeyboardInterrupt, "ivm/partitioned/coordinator.py") as thrown, suppress(KeyboardInterrupt):
+        with raise_at(n, KeyboardInterrupt, "ivm/sharded/coordinator.py") as thrown, suppress(KeyboardInterrupt):
             shop.flow.tick("orders", orders(*SECOND))
         if shop.flow.pending:
             threading.Timer(0.01, going.set).start()

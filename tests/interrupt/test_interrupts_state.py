@@ -17,7 +17,7 @@ from weirflow.state import (
     Ttl,
     TtlStateBackend,
 )
-from weirflow.state.layout import END
+from weirflow.state.encoding.layout import END
 
 pytestmark = [
     # An exception in a finalizer goes no further, and a file that was being read when it came is closed by one.

@@ -15,8 +15,8 @@ from support.view_corpus import SOURCES, VIEWS, RandomTables, few_at_a_time
 
 from weirflow.errors import DataError
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.refusal import NotIncremental
 from weirflow.types import SourceSpread

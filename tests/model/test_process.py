@@ -9,7 +9,7 @@ from support.timer_model import mismatch
 
 from weirflow.process.timers import InstanceTimers
 from weirflow.state.buffer import WriteBuffer
-from weirflow.state.timer_state import TimerState
+from weirflow.state.kinds.timer import TimerState
 
 
 def failure(chosen):

@@ -9,8 +9,8 @@ import pytest
 from support.generator.campaign import seeds, shown
 from support.state_model import BACKENDS, KINDS, TTLS, mismatch
 
+from weirflow.state.backends.ttl import TtlStateBackend
 from weirflow.state.buffer import WriteBuffer
-from weirflow.state.ttl import TtlStateBackend
 
 COMBINATIONS = len(KINDS) * len(BACKENDS) * len(TTLS)
 

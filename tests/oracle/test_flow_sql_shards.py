@@ -14,7 +14,7 @@ from weirflow.errors import (
     TableNotFound,
     UnsupportedError,
 )
-from weirflow.session import spread_change
+from weirflow.flows.sql import sharded_change as spread_change
 
 MANY = 1_000_000
 SOME = 100_000

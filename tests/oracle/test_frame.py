@@ -19,7 +19,7 @@ from support.shared_session import SETTINGS
 
 import weirflow
 from weirflow.errors import AlreadyExists, ColumnNotFound, ConfigError, QueryError, SessionClosed, UnsupportedError
-from weirflow.spark.arrow import frame_schema
+from weirflow.spark.frames.arrow import frame_schema
 
 ORDERS = """
 SELECT * FROM VALUES (1, 'ann', 10.5D, DATE'2024-01-01'), (2, 'bob', 20.0D, NULL), (3, 'ann', NULL, DATE'2024-01-03'),

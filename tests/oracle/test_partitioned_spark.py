@@ -237,7 +237,7 @@ def test_a_stream_ticks_the_flow_batch_by_batch(session, flow, tmp_path):
 def test_rows_of_a_stream_do_not_pass_the_driver_and_a_repeated_batch_keeps_its_state(
     session, flow, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("weirflow.ivm.partitioned.coordinator._TOKENS", 2)
+    monkeypatch.setattr("weirflow.ivm.sharded.coordinator._TOKENS", 2)
     flow.register_source("counts", "k STRING, count BIGINT", key="k")
     flow.register_source("others", "n INT")
 

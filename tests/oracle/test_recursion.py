@@ -8,7 +8,7 @@ from support.graphs import EDGES, RandomGraph
 from support.maintained import Maintained, comparable
 
 from weirflow.errors import DataError, QueryError
-from weirflow.sql.bind import bind_query
+from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
 
 WALKS = """

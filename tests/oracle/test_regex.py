@@ -11,8 +11,9 @@ import pytest
 from support.expression_catalogue import sql_text
 from support.exprs import BOOLEAN, INT, STRING, array_of, call, lit
 
-from weirflow.ivm.kernel.expressions import compile_expression, regex
+from weirflow.ivm.kernel.expressions import compile_expression
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
+from weirflow.ivm.kernel.expressions.strings import regex
 from weirflow.sql.expr import Column
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 import weirflow
 from weirflow import Session
 from weirflow.errors import ConfigError, QueryError, SessionClosed, SessionConflict, SqlTypeError, TableNotFound
-from weirflow.spark.local import has_driver
+from weirflow.spark.launch.local import has_driver
 
 
 def rows(frame):

@@ -11,8 +11,8 @@ from support.tpch import QUERIES as TPCH
 from support.tpch import SCHEMAS as TPCH_SCHEMAS
 
 from weirflow.errors import QueryError
-from weirflow.sql.bind import bind_query
-from weirflow.sql.optimize import logical_plan
+from weirflow.sql.bind.query import bind_query
+from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field
 from weirflow.sql.types import parse_ddl, type_name
 

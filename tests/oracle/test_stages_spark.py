@@ -6,12 +6,12 @@ from collections import Counter
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
-from weirflow.spark.assignments import render_assignments, task_assignments
-from weirflow.spark.explain import explain_stages, explain_text
-from weirflow.spark.jobs import job_ids_for_tag, job_progress
-from weirflow.spark.leaf_partitions import leaf_partition_counts
-from weirflow.spark.plan_text import parse_plan
-from weirflow.spark.stages import cut, partition_sources
+from weirflow.spark.frames.explain import explain_stages, explain_text
+from weirflow.spark.frames.leaf_partitions import leaf_partition_counts
+from weirflow.spark.frames.plan_text import parse_plan
+from weirflow.spark.frames.stages import cut, partition_sources
+from weirflow.spark.jobs.assignments import render_assignments, task_assignments
+from weirflow.spark.jobs.tagged import job_ids_for_tag, job_progress
 from weirflow.types import ExplainMode
 
 QUERIES = {

@@ -11,7 +11,7 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import StorageError
 from weirflow.failpoints import watch_failpoints
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.partitioned.commits import Commits, commit_name
+from weirflow.ivm.sharded.commits import Commits, commit_name
 
 KINDS = {"commits", "definitions", "packs", "pending", "rows"}
 

@@ -10,7 +10,7 @@ import pytest
 from support.generator.campaign import seeds
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.state import KeyedStateStore, KeyGroupRange, RocksDbStateBackend, StateDescriptor
 
 ALL = KeyGroupRange(0, 128)

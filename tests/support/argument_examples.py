@@ -11,11 +11,11 @@ from support.bad_arguments import ANYTHING, Situation
 
 from weirflow import DeltaBatch, IncrementalFlow
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
-from weirflow.checkpoint.savepoints import Savepoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.savepoints import Savepoints
 from weirflow.ivm.flow.position import Position
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.metadata import open_metadata
 from weirflow.process import CoProcessFunction, CoProcessRunner, ProcessFunction, ProcessRunner
 from weirflow.process.joins import JoinInput
@@ -28,7 +28,7 @@ from weirflow.state import (
     StateDescriptor,
 )
 from weirflow.state.migrations import Step
-from weirflow.streaming.restart import RestartPolicy
+from weirflow.streaming.query.restart import RestartPolicy
 from weirflow.streaming.trigger import TriggerKind
 from weirflow.testing import CoProcessHarness, ManualClock, ProcessHarness
 from weirflow.testing.sequence import SequenceSource

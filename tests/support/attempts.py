@@ -7,15 +7,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.reports import decode_parcel, decode_task, encode_parcel, encode_task
-from weirflow.ivm.partitioned.stage import run_stage
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.worker.reports import decode_parcel, decode_task, encode_parcel, encode_task
+from weirflow.ivm.sharded.worker.stage import run_stage
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from weirflow.ivm.partitioned.reports import ShardReport, StageTask
+    from weirflow.ivm.sharded.worker.reports import ShardReport, StageTask
 
 Sent = list[tuple[int, bytes]]
 

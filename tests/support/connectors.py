@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyspark
 import pytest
 
-from weirflow.spark.packages import CONNECTORS
+from weirflow.spark.jars.packages import CONNECTORS
 
 LINE = ".".join(pyspark.__version__.split(".")[:2])
 

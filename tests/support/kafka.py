@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from weirflow.spark.artifacts import Artifact, Coordinate, Dependencies
-from weirflow.spark.jars import JarCache
+from weirflow.spark.jars.artifacts import Artifact, Coordinate, Dependencies
+from weirflow.spark.jars.cache import JarCache
 
 if TYPE_CHECKING:
     from types import TracebackType

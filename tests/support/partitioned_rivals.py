@@ -22,7 +22,7 @@ from support.processes import wait_until
 
 from weirflow.errors import LeaseLost, MetadataError
 from weirflow.failpoints import PARTITIONED_POINTS, watch_failpoints
-from weirflow.ivm.partitioned.commits import Commit, Commits
+from weirflow.ivm.sharded.commits import Commit, Commits
 from weirflow.metadata import LeaseKeeper, open_metadata
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from support import shop_flow
 from support.flow_engine import FlowEngine
 from support.nursery import die_at, serve
 
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from weirflow.ivm.flow.watch import Watch
+    from weirflow.ivm.flow.outputs.watch import Watch
 
 SHARDS = 3
 

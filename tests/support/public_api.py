@@ -11,11 +11,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import hints, rules_of
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
-from weirflow.checkpoint.local import LocalStorage
-from weirflow.checkpoint.object_store import ObjectStoreStorage
-from weirflow.checkpoint.savepoints import Savepoints
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.savepoints import Savepoints
+from weirflow.checkpoint.storage.local.storage import LocalStorage
+from weirflow.checkpoint.storage.objects.storage import ObjectStoreStorage
+from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.testing.sequence import SequenceSource
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from weirflow.sql.types import parse_ddl
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow import IncrementalFlow
-    from weirflow.ivm.partitioned.flow import PartitionedFlow
+    from weirflow.ivm.sharded.flow import PartitionedFlow
 
 SOURCES = {
     "orders": ("id BIGINT, customer STRING, amount DECIMAL(10,2)", None),

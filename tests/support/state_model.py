@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.state import (
     Aggregate,
     InMemoryStateBackend,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.errors import UserCodeError
 from weirflow.process import ProcessFunction, ProcessRunner
 from weirflow.state import InMemoryStateBackend, KeyGroupRange, RocksDbStateBackend, StateDescriptor

@@ -10,8 +10,8 @@ import pytest
 
 from weirflow import Session
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
-from weirflow.checkpoint.savepoints import Savepoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.savepoints import Savepoints
 from weirflow.errors import DataError, ObjectNotFound, StateError
 from weirflow.process import ProcessFunction, ProcessRunner
 from weirflow.session.query_state import StateQueries

@@ -8,10 +8,10 @@ import pytest
 
 from weirflow import IncrementalFlow
 from weirflow.errors import StreamConflict
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
-from weirflow.session.stream_feed import StreamFeed
-from weirflow.streaming.savepoints import Restored
+from weirflow.flows.feeds.stream import StreamFeed
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
+from weirflow.streaming.savepoints.named import Restored
 from weirflow.streaming.sinks.flow import FlowSink
 
 REMEMBERED = 10

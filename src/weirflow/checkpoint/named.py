@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 import msgspec
 
 from weirflow.arguments import Name, checked
-from weirflow.checkpoint.names import check_name
+from weirflow.checkpoint.keyed_state.files import StateFiles
 from weirflow.checkpoint.sealed import refused, seal, unseal
-from weirflow.checkpoint.state_files import StateFiles
+from weirflow.checkpoint.storage.names import check_name
 from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.checkpoint.state_manifest import FileRef
-    from weirflow.checkpoint.storage import CheckpointStorage
+    from weirflow.checkpoint.keyed_state.manifest import FileRef
+    from weirflow.checkpoint.storage.contract import CheckpointStorage
 
 _MANIFEST = "savepoint.json"
 

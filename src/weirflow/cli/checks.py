@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.cli.version import installed, java_number
 from weirflow.errors import DependencyMissing
-from weirflow.spark.java import MINIMUM_MAJOR, find_java
+from weirflow.spark.launch.java import MINIMUM_MAJOR, find_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,12 +10,12 @@ from weirflow.cli.options import QueryOptions, ReportOptions, SessionOptions
 from weirflow.cli.output import Stdout
 from weirflow.cli.running import opened
 from weirflow.cli.tables import check_tables, parse_tables, register_tables
-from weirflow.sql.statements import refuse_commands
+from weirflow.sql.statements.kinds import refuse_commands
 from weirflow.types import ExplainMode
 
 if TYPE_CHECKING:
     from weirflow.session import Session
-    from weirflow.spark.plan_text import PlanNode
+    from weirflow.spark.frames.plan_text import PlanNode
 
 
 def explain(
@@ -58,7 +58,7 @@ def _explained(session: "Session", sql: str, params: dict[str, Any] | None, mode
     if mode is not ExplainMode.STAGES:
         return {"mode": mode, "plan": session.explain(sql, mode, params)}
     stages = session.stages(sql, params)
-    from weirflow.spark.stages import render  # noqa: PLC0415 - imports pyspark, which is loaded by now
+    from weirflow.spark.frames.stages import render  # noqa: PLC0415 - imports pyspark, which is loaded by now
 
     described = [
         {

@@ -13,8 +13,8 @@ from weirflow.errors import EngineMissing, ObjectNotFound, WeirflowError
 
 if TYPE_CHECKING:
     from weirflow.ivm.durability.checkup import Checkup
-    from weirflow.ivm.flow.repair import Repair
-    from weirflow.ivm.partitioned.checkup import ShardsCheckup, ShardsRepair
+    from weirflow.ivm.flow.folder.repair import Repair
+    from weirflow.ivm.sharded.checkup import ShardsCheckup, ShardsRepair
 
 NO_FLOW = 2
 """The exit code for a path at which there is no flow."""
@@ -106,7 +106,7 @@ def _is_in_shards(path: str) -> bool:
 def _checked(path: str) -> "Checkup | ShardsCheckup":
     from weirflow.checkpoint import open_checkpoint_storage  # noqa: PLC0415
     from weirflow.ivm.durability.checkup import check_flow  # noqa: PLC0415
-    from weirflow.ivm.partitioned.checkup import check_shards  # noqa: PLC0415
+    from weirflow.ivm.sharded.checkup import check_shards  # noqa: PLC0415
 
     return check_shards(open_checkpoint_storage(path)) if _is_in_shards(path) else check_flow(Path(path))
 
@@ -114,8 +114,8 @@ def _checked(path: str) -> "Checkup | ShardsCheckup":
 def _repaired(path: str, *, dry_run: bool) -> "tuple[Repair | ShardsRepair, bool]":
     """What was done, and whether the flow has been opened, as far as it has to be."""
     from weirflow.checkpoint import open_checkpoint_storage  # noqa: PLC0415
-    from weirflow.ivm.flow.repair import repair_flow  # noqa: PLC0415
-    from weirflow.ivm.partitioned.checkup import repair_shards  # noqa: PLC0415
+    from weirflow.ivm.flow.folder.repair import repair_flow  # noqa: PLC0415
+    from weirflow.ivm.sharded.checkup import repair_shards  # noqa: PLC0415
 
     if _is_in_shards(path):
         return repair_shards(open_checkpoint_storage(path), dry_run=dry_run), True

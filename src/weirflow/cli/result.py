@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from weirflow.cli.values import json_values
 from weirflow.errors import ConfigError
-from weirflow.sql.statements import is_query, split_statements
+from weirflow.sql.statements.kinds import is_query, split_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from weirflow.session import Session
-    from weirflow.spark.frame import DataFrame
+    from weirflow.spark.frames.frame import DataFrame
 
 # Types that Arrow has no match for, and how Spark spells their values. A colon behind makes it a field's name.
 _SPELT_BY_SPARK = (
@@ -88,7 +88,7 @@ def queried(session: Session, sql: str, params: Mapping[str, Any] | None, limit:
 
     Of several statements with semicolons between them, all but the last must be commands.
     """
-    from weirflow.spark.arrow import frame_schema  # noqa: PLC0415 - imports pyspark, which is loaded by now
+    from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark, which is loaded by now
 
     *commands, last = _statements(sql)
     for command in commands:

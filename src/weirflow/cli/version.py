@@ -10,7 +10,7 @@ import typer
 from weirflow import __version__
 from weirflow.cli.options import ReportOptions
 from weirflow.errors import DependencyMissing
-from weirflow.spark.java import Java, find_java
+from weirflow.spark.launch.java import Java, find_java
 
 
 def version(*, report: ReportOptions) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from weirflow.arguments import AtLeast, Name, Positive, checked
 from weirflow.process.intake import Intake
 from weirflow.process.runner import Runner
-from weirflow.state.ttl import wall_clock
+from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.errors import StateError
-from weirflow.state.key_types import KeyCodec, key_codec
+from weirflow.state.encoding.key_types import KeyCodec, key_codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

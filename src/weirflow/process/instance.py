@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.process.user_code import UserCode
     from weirflow.state import KeyGroupRange, StateBackend
     from weirflow.state.descriptors import TimeKind
-    from weirflow.state.key_types import KeyCodec
+    from weirflow.state.encoding.key_types import KeyCodec
 
 
 class Moment:

@@ -9,7 +9,7 @@ from weirflow.arguments import AtLeast, Name, Positive, checked
 from weirflow.process.function import ProcessFunction
 from weirflow.process.intake import Intake
 from weirflow.process.runner import Runner
-from weirflow.state.ttl import wall_clock
+from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

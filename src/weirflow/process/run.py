@@ -9,7 +9,7 @@ from weirflow.arguments import AtLeast, Name, Positive, checked, shown
 from weirflow.errors import ConfigError
 from weirflow.process.co_process_runner import CoProcessRunner
 from weirflow.process.process_runner import ProcessRunner
-from weirflow.state.ttl import wall_clock
+from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -18,8 +18,8 @@ from weirflow.process.progress import common_progress
 from weirflow.process.timers import as_time
 from weirflow.process.user_code import UserCode
 from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges
-from weirflow.state.groups import DEFAULT_GROUPS, group_of, range_of
-from weirflow.state.keys import encode_key
+from weirflow.state.encoding.groups import DEFAULT_GROUPS, group_of, range_of
+from weirflow.state.encoding.keys import encode_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
-    from weirflow.checkpoint.state_manifest import StateManifest
+    from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
+    from weirflow.checkpoint.keyed_state.manifest import StateManifest
     from weirflow.process.function import KeyedFunction, Row
     from weirflow.process.intake import Intake, Rows
     from weirflow.process.progress import Progress

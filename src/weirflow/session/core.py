@@ -13,7 +13,7 @@ from weirflow.errors import ConfigError, SessionClosed
 from weirflow.observability.progress import make_display
 from weirflow.session.operations import Operations
 from weirflow.session.profiles import resolve_stores
-from weirflow.spark.endpoint import parse_endpoint
+from weirflow.spark.launch.endpoint import parse_endpoint
 from weirflow.types import Placement
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from weirflow.session.flow_sql import FlowSql
+    from weirflow.flows.sql.front import FlowSql
     from weirflow.spark.engine import Engine
-    from weirflow.spark.frame import DataFrame
-    from weirflow.streaming.manager import StreamingQueryManager
+    from weirflow.spark.frames.frame import DataFrame
+    from weirflow.streaming.query.manager import StreamingQueryManager
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     Params = Mapping[str, Any] | Sequence[Any]
@@ -105,7 +105,7 @@ class SessionCore:
                 raise SessionClosed("This Session is closed.", hint="open another one")
             if self._streams is None:
                 from weirflow.session.stream_host import SessionStreams  # noqa: PLC0415 - knows this class
-                from weirflow.streaming.manager import StreamingQueryManager  # noqa: PLC0415 - rarely needed
+                from weirflow.streaming.query.manager import StreamingQueryManager  # noqa: PLC0415 - rarely needed
 
                 self._streams = StreamingQueryManager(SessionStreams(self, self._stores))
             return self._streams
@@ -146,7 +146,7 @@ class SessionCore:
         return self._wrapped(self._run(description, make))
 
     def _wrapped(self, native: Any) -> DataFrame:
-        from weirflow.spark.frame import DataFrame, unwrap  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.frame import DataFrame, unwrap  # noqa: PLC0415 - imports pyspark
 
         return DataFrame(unwrap(native), self.operations)
 

@@ -11,7 +11,7 @@ from weirflow.types import OperationState
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.spark.control import JobControl
+    from weirflow.spark.jobs.control import JobControl
 
 
 class Followed(Operation):

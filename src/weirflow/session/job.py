@@ -23,7 +23,7 @@ import msgspec
 
 from weirflow.errors import ConfigError, SessionError, WeirflowError
 from weirflow.session.session import Session
-from weirflow.spark.scratch import Scratch
+from weirflow.spark.launch.scratch import Scratch
 from weirflow.streaming.detached.folder import JobFolder
 from weirflow.streaming.detached.jobs import already_runs
 from weirflow.streaming.detached.order import JobOrder, raised_by
@@ -31,7 +31,7 @@ from weirflow.streaming.detached.record import JobRecord, killed, recorded
 from weirflow.streaming.detached.server import JobServer
 from weirflow.streaming.detached.start import CANCEL
 from weirflow.streaming.detached.wire import answer, refusal
-from weirflow.streaming.query import StreamingQuery
+from weirflow.streaming.query.handle import StreamingQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

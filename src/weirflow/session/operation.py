@@ -16,8 +16,8 @@ from weirflow.types import OperationState
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from weirflow.spark.assignments import TaskAssignment
-    from weirflow.spark.control import JobControl
+    from weirflow.spark.jobs.assignments import TaskAssignment
+    from weirflow.spark.jobs.control import JobControl
 
 _CANCEL_AGAIN_SECONDS = 0.1
 _ABANDONED_SECONDS = 2.0

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from weirflow.observability.progress import ProgressDisplay
-    from weirflow.spark.control import JobControl
-    from weirflow.streaming.manager import StreamingQueryManager
+    from weirflow.spark.jobs.control import JobControl
+    from weirflow.streaming.query.manager import StreamingQueryManager
 
 T = TypeVar("T")
 

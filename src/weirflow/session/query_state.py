@@ -11,18 +11,18 @@ import msgspec
 import pyarrow as pa
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
-from weirflow.checkpoint.savepoints import Savepoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.savepoints import Savepoints
 from weirflow.errors import ConfigError, DataError, StateError
-from weirflow.state.groups import KeyGroupRange, group_of
+from weirflow.state.backends.ttl import TtlStateBackend
+from weirflow.state.encoding.groups import KeyGroupRange, group_of
 from weirflow.state.stored_entries import find_slot, gathered, key_bytes, read_entries, slot_name
-from weirflow.state.ttl import TtlStateBackend
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
-    from weirflow.checkpoint.state_manifest import StatePart
+    from weirflow.checkpoint.keyed_state.manifest import StatePart
     from weirflow.state import StateBackend, StateDescriptor
     from weirflow.state.stored_entries import StoredEntry
 
@@ -69,7 +69,7 @@ class StateQueries:
     def _from_spark(
         self, spark: Any, operator: str | int, slot: str | StateDescriptor, key: Any
     ) -> tuple[str, list[StoredEntry], list[str]]:
-        from weirflow.spark.state_reader import SparkSlot  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.process.state_reader import SparkSlot  # noqa: PLC0415 - imports pyspark
 
         if not isinstance(operator, int) or isinstance(self._at, str):
             raise ConfigError(

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, overload
 from weirflow.arguments import AtMost, Count, Folder, MoreThan, Name, NotEmpty, Secret, Shards, Sql, Uri, checked
 from weirflow.errors import SessionClosed
 from weirflow.session.tables import Tables
-from weirflow.spark.endpoint import parse_endpoint
-from weirflow.sql.statements import is_about_flows, is_query, may_be_about_flows, reads_tables, refuse_commands
+from weirflow.spark.launch.endpoint import parse_endpoint
+from weirflow.sql.statements.kinds import is_about_flows, is_query, may_be_about_flows, reads_tables, refuse_commands
 from weirflow.types import ExplainMode, Placement, Profile, one_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
-    from weirflow.session.flow_sql import FlowSql
+    from weirflow.flows.host import Params
+    from weirflow.flows.local import SessionFlow
+    from weirflow.flows.sharded import PartitionedIncrementalFlow
+    from weirflow.flows.sql.front import FlowSql
     from weirflow.session.operation import Submitted
-    from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
     from weirflow.session.profiles import Stores
-    from weirflow.session.session_flow import SessionFlow
-    from weirflow.spark.frame import DataFrame
-    from weirflow.spark.stages import Stage
+    from weirflow.spark.frames.frame import DataFrame
+    from weirflow.spark.frames.stages import Stage
     from weirflow.state import StateDescriptor
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-    Params = Mapping[str, Any] | Sequence[Any]
 
 _DESCRIPTION_LENGTH = 60
 
@@ -130,7 +130,7 @@ class Session(Tables):
             return frame.to_arrow(), frame.schema
 
         table, schema = self.operations.run_with_timeout(_shorten(query), run, timeout_ms / 1000)
-        from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.frame import DataFrame  # noqa: PLC0415 - imports pyspark
 
         return DataFrame.of_result(table, lambda: self.spark.createDataFrame(table, schema), self.operations)
 
@@ -146,14 +146,14 @@ class Session(Tables):
         Nothing runs; a statement that is not a query is refused, because Spark runs commands as it reads them.
         """
         chosen = one_of(ExplainMode, mode, "No explain mode is called")
-        from weirflow.spark.explain import explain_text  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.explain import explain_text  # noqa: PLC0415 - imports pyspark
 
         frame = self._planned(query, params)
         return self.operations.run("explain", lambda: explain_text(frame.spark, chosen))
 
     def stages(self, query: Sql | DataFrame, params: Params | None = None) -> tuple[Stage, ...]:
         """The stages that ``explain(mode="stages")`` prints, as objects."""
-        from weirflow.spark.explain import plan_stages  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.explain import plan_stages  # noqa: PLC0415 - imports pyspark
 
         frame = self._planned(query, params)
         return self.operations.run("explain", lambda: plan_stages(frame.spark))
@@ -269,7 +269,7 @@ class Session(Tables):
             if self._closed:
                 raise SessionClosed("This Session is closed.", hint="open another one")
             if self._flow_sql is None:
-                from weirflow.session.flow_sql import FlowSql  # noqa: PLC0415 - imports the kernel
+                from weirflow.flows.sql.front import FlowSql  # noqa: PLC0415 - imports the kernel
 
                 self._flow_sql = FlowSql(self)
             return self._flow_sql

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from weirflow.config import Settings
-    from weirflow.process.hosted import HostedFunction
+    from weirflow.flows.feeds.stream import StreamFeed
+    from weirflow.process.hosted.function import HostedFunction
     from weirflow.session.core import SessionCore
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
-    from weirflow.session.stream_feed import StreamFeed
-    from weirflow.streaming.savepoints import Restored
+    from weirflow.streaming.savepoints.named import Restored
     from weirflow.streaming.sinks.flow import FlowSink
 
 
@@ -42,24 +42,24 @@ class SessionStreams:
     @property
     def spark_runs(self) -> bool:
         """See ``StreamHost``."""
-        from weirflow.spark.local import has_driver  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.launch.local import has_driver  # noqa: PLC0415 - imports pyspark
 
         return self.connect or has_driver()
 
     def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> HostedFunction:
         """See ``StreamHost``."""
-        from weirflow.process.hosted import HostedFunction  # noqa: PLC0415 - only those who process need it
+        from weirflow.process.hosted.function import HostedFunction  # noqa: PLC0415 - only those who process need it
 
         return HostedFunction(function, columns, event_time=event_time)
 
     def feed(self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None]) -> StreamFeed:
         """See ``StreamHost``."""
-        from weirflow.session.stream_feed import StreamFeed  # noqa: PLC0415 - imports the kernel
+        from weirflow.flows.feeds.stream import StreamFeed  # noqa: PLC0415 - imports the kernel
 
         return StreamFeed(sink, query_id, before, self)
 
     def wrap(self, native: Any) -> Any:
         """See ``StreamHost``."""
-        from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.frame import DataFrame  # noqa: PLC0415 - imports pyspark
 
         return DataFrame(native, self.runner)

@@ -11,8 +11,8 @@ from weirflow.session.core import SessionCore
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from weirflow.spark.frame import DataFrame
-    from weirflow.spark.streaming_read import StreamRead
+    from weirflow.spark.frames.frame import DataFrame
+    from weirflow.spark.streaming.read import StreamRead
     from weirflow.streaming.frame import StreamingDataFrame
 
     Paths = Place | Sequence[Place]
@@ -59,7 +59,7 @@ class Tables(SessionCore):
             schema: the columns, as ``"a INT, b STRING"``; for files, found by looking at those that are there.
             options: those of the source; ones with dots are given as ``**{"kafka.bootstrap.servers": ...}``.
         """
-        from weirflow.spark.streaming_read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
+        from weirflow.spark.streaming.read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
 
         if (format is None) == (table is None):
             raise ConfigError(
@@ -74,7 +74,7 @@ class Tables(SessionCore):
         """A registered table or view, or one in a catalog, by its name."""
 
         def read(_: str) -> DataFrame:
-            from weirflow.spark.streaming_read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
+            from weirflow.spark.streaming.read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
 
             return self._remembering(
                 f"read {name}", lambda spark: spark.table(_quoted(name)), StreamRead(table=_quoted(name))
@@ -100,7 +100,7 @@ class Tables(SessionCore):
         """Tabular Python data as a frame, without giving it a name; see ``register`` for what is taken."""
         if self._is_frame(data):
             return self._frame("frame", lambda _: data)
-        from weirflow.spark.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
 
         return self._frame("from_arrow", lambda spark: arrow_frame(spark, data))
 
@@ -147,7 +147,7 @@ class Tables(SessionCore):
         return registered
 
     def _read(self, source: str, path: Paths, options: dict[str, Any]) -> DataFrame:
-        from weirflow.spark.streaming_read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
+        from weirflow.spark.streaming.read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
 
         paths = _paths(path)
         schema = options.pop("schema", None)
@@ -160,13 +160,13 @@ class Tables(SessionCore):
     def _remembering(self, description: str, make: Callable[[Any], Any], read: StreamRead) -> DataFrame:
         """A frame that knows what it was read from."""
         native = self._run(description, make)
-        from weirflow.spark.frame import DataFrame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.frame import DataFrame  # noqa: PLC0415 - imports pyspark
 
         return DataFrame.of_read(native, self.operations, read)
 
     def _is_frame(self, data: Any) -> bool:
         self._started()  # a frame implies Spark, and the module below needs pyspark
-        from weirflow.spark.frame import is_frame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.frame import is_frame  # noqa: PLC0415 - imports pyspark
 
         return is_frame(data)
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 
 from weirflow.errors import EndpointUnreachable, SessionConflict, UnsupportedError
-from weirflow.spark.control import ConnectControl, DriverControl, JobControl
-from weirflow.spark.endpoint import Endpoint, parse_endpoint
 from weirflow.spark.errors import quiet_pyspark_loggers, translated
-from weirflow.spark.home import spark_home
-from weirflow.spark.java import find_java
-from weirflow.spark.local import SCRATCH, Launch, acquire_driver, has_driver, release_driver
-from weirflow.spark.packages import connector_conf, resolve_jars
-from weirflow.spark.probe import probe_tcp
+from weirflow.spark.jars.packages import connector_conf, resolve_jars
+from weirflow.spark.jobs.control import ConnectControl, DriverControl, JobControl
+from weirflow.spark.launch.endpoint import Endpoint, parse_endpoint
+from weirflow.spark.launch.home import spark_home
+from weirflow.spark.launch.java import find_java
+from weirflow.spark.launch.local import SCRATCH, Launch, acquire_driver, has_driver, release_driver
+from weirflow.spark.launch.probe import probe_tcp
 from weirflow.types import Placement
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _BASE_CONF = {
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Workers without archives on their import path, reached by sockets in the file system: see daemon.py.
-    "spark.python.daemon.module": "weirflow.spark.daemon",
+    "spark.python.daemon.module": "weirflow.spark.launch.daemon",
     "spark.python.unix.domain.socket.enabled": "true",
 }
 _LISTS = ("spark.jars", "spark.sql.extensions")
@@ -152,7 +152,7 @@ def _start_connect(settings: Settings, endpoint: Endpoint, profile_conf: Mapping
             hint="close the other Session first, or use another process",
         )
     # The module needs the extra `connect` and says so.
-    from weirflow.spark.connect import close_connect, connect  # noqa: PLC0415
+    from weirflow.spark.launch.connect import close_connect, connect  # noqa: PLC0415
 
     token = settings.token.get_secret_value() if settings.token else None
     session = connect(settings.endpoint or "", token, settings.connect_timeout)

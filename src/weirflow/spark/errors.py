@@ -33,7 +33,7 @@ from weirflow.errors import (
     WeirflowError,
     did_you_mean,
 )
-from weirflow.spark.relayed_errors import relayed_error
+from weirflow.spark.jobs.relayed_errors import relayed_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

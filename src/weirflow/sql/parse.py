@@ -15,9 +15,9 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlSyntaxError
-from weirflow.sql.composed import position_at
 from weirflow.sql.limits import check_text, check_tokens, check_tree, out_of_room
 from weirflow.sql.positions import Positions
+from weirflow.sql.statements.composed import position_at
 from weirflow.stack import grows
 
 if TYPE_CHECKING:

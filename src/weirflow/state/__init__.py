@@ -1,21 +1,21 @@
 """Keyed state: typed slots for each key of an operator, in memory or in RocksDB."""
 
-from weirflow.state.aggregating_state import Aggregate, AggregatingState
-from weirflow.state.backend import StateBackend, StateSnapshot
-from weirflow.state.broadcast_state import BroadcastState
+from weirflow.state.backends.contract import StateBackend, StateSnapshot
+from weirflow.state.backends.memory import InMemoryStateBackend
+from weirflow.state.backends.rocksdb import RocksDbStateBackend
+from weirflow.state.backends.ttl import TtlStateBackend
 from weirflow.state.descriptors import StateDescriptor, Ttl
 from weirflow.state.dry_run import MigrationReport, dry_run
-from weirflow.state.groups import KeyGroupRange, group_ranges, key_group
-from weirflow.state.list_state import ListState
-from weirflow.state.map_state import MapState
-from weirflow.state.memory import InMemoryStateBackend
+from weirflow.state.encoding.groups import KeyGroupRange, group_ranges, key_group
+from weirflow.state.kinds.aggregating import Aggregate, AggregatingState
+from weirflow.state.kinds.broadcast import BroadcastState
+from weirflow.state.kinds.list import ListState
+from weirflow.state.kinds.map import MapState
+from weirflow.state.kinds.reducing import ReducingState
+from weirflow.state.kinds.timer import TimerState
+from weirflow.state.kinds.value import ValueState
 from weirflow.state.migrations import Migrations, state_migration
-from weirflow.state.reducing_state import ReducingState
-from weirflow.state.rocksdb import RocksDbStateBackend
 from weirflow.state.store import KeyedStateStore
-from weirflow.state.timer_state import TimerState
-from weirflow.state.ttl import TtlStateBackend
-from weirflow.state.value_state import ValueState
 
 __all__ = [
     "Aggregate",

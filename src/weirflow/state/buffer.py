@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from weirflow.state.sorted_keys import SortedKeys
+from weirflow.state.backends.sorted_keys import SortedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from weirflow.state.backend import StateBackend
+    from weirflow.state.backends.contract import StateBackend
 
 
 class WriteBuffer:

@@ -8,10 +8,10 @@ import msgspec
 
 from weirflow.errors import StateDamaged, StateMismatch
 from weirflow.state.descriptors import TimeKind  # noqa: TC001 - msgspec reads it
-from weirflow.state.layout import CATALOGUE, END, slot_bytes
+from weirflow.state.encoding.layout import CATALOGUE, END, slot_bytes
 
 if TYPE_CHECKING:
-    from weirflow.state.backend import StateReader
+    from weirflow.state.backends.contract import StateReader
 
 
 class SlotInfo(msgspec.Struct, frozen=True):

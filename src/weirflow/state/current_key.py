@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import shown
 from weirflow.errors import StateError, StateTypeError
-from weirflow.state.groups import KeyGroupRange, group_of
-from weirflow.state.key_types import KeyCodec, key_codec
+from weirflow.state.encoding.groups import KeyGroupRange, group_of
+from weirflow.state.encoding.key_types import KeyCodec, key_codec
 
 if TYPE_CHECKING:
     from weirflow.state.descriptors import StateDescriptor

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from weirflow.arguments import Name, Positive, checked
 from weirflow.errors import ConfigError
-from weirflow.state.layout import slot_bytes
+from weirflow.state.encoding.layout import slot_bytes
 
 TimeKind = Literal["processing", "event"]
 Refresh = Literal["write", "read"]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from weirflow.arguments import checked
 from weirflow.errors import MigrationMissing, StateDamaged
 from weirflow.state.catalogue import SlotInfo, read_slots
-from weirflow.state.layout import CATALOGUE, slot_of
+from weirflow.state.encoding.layout import CATALOGUE, slot_of
+from weirflow.state.encoding.values import STAMP, read_varint
 from weirflow.state.migrations import MIGRATIONS, Migrations
-from weirflow.state.values import STAMP, read_varint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from weirflow.state.backend import StateReader
+    from weirflow.state.backends.contract import StateReader
     from weirflow.state.descriptors import StateDescriptor
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.state.catalogue import decode_slot
-from weirflow.state.layout import BROADCAST, CATALOGUE, END, NOBODY
+from weirflow.state.encoding.layout import BROADCAST, CATALOGUE, END, NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weirflow.state.backend import StateReader
+    from weirflow.state.backends.contract import StateReader
 
 Shared = dict[str, dict[bytes, bytes]]
 """For each operator, and for nobody, the entries that belong to no key."""

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, Positive, checked, shown
 from weirflow.errors import ConfigError, StateError
-from weirflow.state.aggregating_state import Aggregate, AggregatingState
-from weirflow.state.broadcast_state import BroadcastState
+from weirflow.state.backends.ttl import TtlStateBackend
 from weirflow.state.buffer import WriteBuffer
 from weirflow.state.catalogue import SlotInfo, catalogue_key, decode_slot, encode_slot
 from weirflow.state.current_key import CurrentKey
-from weirflow.state.groups import DEFAULT_GROUPS, KeyGroupRange
-from weirflow.state.layout import NOBODY
-from weirflow.state.list_state import ListState
-from weirflow.state.map_state import MapState
+from weirflow.state.encoding.groups import DEFAULT_GROUPS, KeyGroupRange
+from weirflow.state.encoding.layout import NOBODY
+from weirflow.state.encoding.value_types import element_type, entry_types, type_name
+from weirflow.state.kinds.aggregating import Aggregate, AggregatingState
+from weirflow.state.kinds.broadcast import BroadcastState
+from weirflow.state.kinds.list import ListState
+from weirflow.state.kinds.map import MapState
+from weirflow.state.kinds.reducing import ReducingState
+from weirflow.state.kinds.slot import Slot
+from weirflow.state.kinds.timer import TimerState
+from weirflow.state.kinds.value import ValueState
 from weirflow.state.migrations import MIGRATIONS, Migrations
-from weirflow.state.reducing_state import ReducingState
-from weirflow.state.slot import Slot
-from weirflow.state.timer_state import TimerState
-from weirflow.state.ttl import TtlStateBackend
-from weirflow.state.value_state import ValueState
-from weirflow.state.value_types import element_type, entry_types, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from weirflow.state.backend import StateBackend
+    from weirflow.state.backends.contract import StateBackend
     from weirflow.state.descriptors import StateDescriptor
-    from weirflow.state.key_types import KeyCodec
+    from weirflow.state.encoding.key_types import KeyCodec
 
 
 _FOREVER = 2**63

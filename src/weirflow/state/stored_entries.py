@@ -9,18 +9,18 @@ import msgspec
 from weirflow.arguments import shown
 from weirflow.errors import StateDamaged, StateError, did_you_mean
 from weirflow.state.catalogue import SlotInfo, read_slots
-from weirflow.state.groups import group_of
-from weirflow.state.key_types import key_codec
-from weirflow.state.keys import decode_key, decode_key_at, encode_key
-from weirflow.state.layout import slot_bytes, successor
+from weirflow.state.encoding.groups import group_of
+from weirflow.state.encoding.key_types import key_codec
+from weirflow.state.encoding.keys import decode_key, decode_key_at, encode_key
+from weirflow.state.encoding.layout import slot_bytes, successor
+from weirflow.state.encoding.value_types import element_type, entry_types
+from weirflow.state.encoding.values import STAMP, ValueCodec, read_varint
 from weirflow.state.migrations import MIGRATIONS
-from weirflow.state.value_types import element_type, entry_types
-from weirflow.state.values import STAMP, ValueCodec, read_varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from weirflow.state.backend import StateReader
+    from weirflow.state.backends.contract import StateReader
     from weirflow.state.descriptors import StateDescriptor
 
 _LISTS, _MAPS, _NO_KEYS = "list", "map", ("broadcast", "timers")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
-from weirflow.spark.frame import DataFrame
+from weirflow.spark.frames.frame import DataFrame
 from weirflow.streaming.durations import spark_interval
 from weirflow.streaming.keyed import KeyedStream
 from weirflow.streaming.windows import WindowedStream, WindowKind
 from weirflow.streaming.writer import DataStreamWriter
 
 if TYPE_CHECKING:
-    from weirflow.spark.frame import Runner
+    from weirflow.spark.frames.frame import Runner
     from weirflow.streaming.durations import Duration
 
 _TIMES = ("timestamp", "timestamp_ntz")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from weirflow.config import Settings
-    from weirflow.streaming.savepoints import Restored
+    from weirflow.streaming.savepoints.named import Restored
     from weirflow.streaming.sinks.flow import FlowSink
     from weirflow.types import Profile
 
@@ -55,7 +55,7 @@ class StreamHost(Protocol):
         """Run Spark work as an operation, errors translated."""
 
     def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
-        """A process function as a ``weirflow.process.hosted.HostedFunction``."""
+        """A process function as a ``weirflow.process.hosted.function.HostedFunction``."""
 
     def feed(
         self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None]

@@ -26,7 +26,7 @@ class ProcessedStream(StreamingDataFrame):
     """
 
     def __init__(self, everything: Any, hosted: Any, base: StreamingDataFrame) -> None:
-        from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.process.stream import one_output  # noqa: PLC0415 - imports pyspark
 
         super().__init__(one_output(everything, 0, 1 + len(hosted.tags)), base._runner, base._late)  # noqa: SLF001 - the same class
         self._everything = everything
@@ -44,7 +44,7 @@ class ProcessedStream(StreamingDataFrame):
                 f"The function has no side output {tag!r}.",
                 hint=did_you_mean(tag, self._tags) or "declare its columns in side_outputs",
             )
-        from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.process.stream import one_output  # noqa: PLC0415 - imports pyspark
 
         return self._same(one_output(self._everything, 1 + self._tags.index(tag), 1 + len(self._tags)))
 
@@ -58,7 +58,7 @@ class ProcessedStream(StreamingDataFrame):
         names = [OUTPUT, *self._tags]
 
         def take(batch: Any, number: int) -> None:
-            from weirflow.spark.process_stream import one_output  # noqa: PLC0415 - imports pyspark
+            from weirflow.spark.process.stream import one_output  # noqa: PLC0415 - imports pyspark
 
             # Kept, so that the function runs once however often its outputs are read, and also if none is.
             kept = batch.persist()
@@ -75,7 +75,7 @@ def processed(
     base: StreamingDataFrame, keys: tuple[str, ...], function: Any, *, time: str | None, output_mode: OutputMode
 ) -> ProcessedStream:
     """Run a process function on a stream by key; see ``KeyedStream.process``."""
-    from weirflow.spark.process_stream import process_stream  # noqa: PLC0415 - imports pyspark
+    from weirflow.spark.process.stream import process_stream  # noqa: PLC0415 - imports pyspark
 
     runner = base._runner  # noqa: SLF001 - the same package
     event_time = base.event_time_or_none()

@@ -11,9 +11,9 @@ from weirflow.types import OutputMode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from weirflow.spark.streaming_plan import QueryShape
+    from weirflow.spark.streaming.plan import QueryShape
+    from weirflow.streaming.query.spec import QuerySpec
     from weirflow.streaming.sinks.sink import StreamSink
-    from weirflow.streaming.spec import QuerySpec
 
 _MAP_LIKE = frozenset(
     {

@@ -77,7 +77,7 @@ class WindowedStream:
         made = aggregates(expressions)
         frame = self._without_late()
         if self._kind is WindowKind.SESSION and not self._keys:
-            from weirflow.spark.streaming_columns import one_key  # noqa: PLC0415 - imports pyspark
+            from weirflow.spark.streaming.columns import one_key  # noqa: PLC0415 - imports pyspark
 
             grouped = frame.groupBy(self._window(), one_key(self._column).alias(_ONE_KEY)).agg(*made).drop(_ONE_KEY)
         else:
@@ -85,7 +85,7 @@ class WindowedStream:
         return cast("StreamingDataFrame", grouped)
 
     def _window(self) -> Any:
-        from weirflow.spark.streaming_columns import session_window, time_window  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.streaming.columns import session_window, time_window  # noqa: PLC0415 - imports pyspark
 
         if self._kind is WindowKind.SESSION:
             return session_window(self._column, self._size)
@@ -94,8 +94,8 @@ class WindowedStream:
     def _without_late(self) -> StreamingDataFrame:
         if not self._late:
             return self._frame
-        from weirflow.spark.streaming_columns import last_end_micros  # noqa: PLC0415 - imports pyspark
-        from weirflow.spark.streaming_late import on_time  # noqa: PLC0415
+        from weirflow.spark.streaming.columns import last_end_micros  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.streaming.late import on_time  # noqa: PLC0415
 
         kind = dict(self._frame.dtypes)[self._column]
         if kind != "timestamp":
@@ -109,7 +109,7 @@ class WindowedStream:
 
 def aggregates(expressions: tuple[Any, ...]) -> list[Any]:
     """Columns of what ``agg`` was given: columns, SQL text, or lists of them."""
-    from weirflow.spark.streaming_columns import sql_column  # noqa: PLC0415 - imports pyspark
+    from weirflow.spark.streaming.columns import sql_column  # noqa: PLC0415 - imports pyspark
 
     flat: list[Any] = []
     for one in expressions:
@@ -121,7 +121,7 @@ def aggregates(expressions: tuple[Any, ...]) -> list[Any]:
 
 def _aggregate(one: Any) -> Any:
     """What was given, if it is a column or SQL text."""
-    from weirflow.spark.streaming_columns import is_column  # noqa: PLC0415 - imports pyspark
+    from weirflow.spark.streaming.columns import is_column  # noqa: PLC0415 - imports pyspark
 
     try:
         if is_column(one):

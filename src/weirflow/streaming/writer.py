@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 
 from weirflow.arguments import Hint, Name, Uri, checked
 from weirflow.errors import ConfigError
-from weirflow.streaming.restart import RestartPolicy
+from weirflow.streaming.query.restart import RestartPolicy
+from weirflow.streaming.query.spec import QuerySpec
 from weirflow.streaming.sinks.flow import Fed, FlowSink
 from weirflow.streaming.sinks.foreach import Foreach, ForeachBatch
 from weirflow.streaming.sinks.formats import sink_of
-from weirflow.streaming.spec import QuerySpec
 from weirflow.types import OutputMode, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.streaming.manager import StreamingQueryManager
-    from weirflow.streaming.query import StreamingQuery
+    from weirflow.streaming.query.handle import StreamingQuery
+    from weirflow.streaming.query.manager import StreamingQueryManager
     from weirflow.streaming.trigger import Trigger
 
 _BY_METHOD = ("foreach", "foreach_batch", "flow")

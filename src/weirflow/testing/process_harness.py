@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from weirflow.arguments import Name, Positive, checked
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.process import CoProcessRunner, ProcessRunner
 from weirflow.process.runner import Runner
 from weirflow.state.dry_run import stored_versions

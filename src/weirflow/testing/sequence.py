@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weirflow.arguments import Folder, checked
-from weirflow.checkpoint.local_errors import os_errors
+from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.ivm.zset.ingest import read_table
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SequenceSource:
 
     def stream(self, session: Session) -> StreamingDataFrame:
         """The stream, in a Session; several queries may read it, each from its beginning."""
-        from weirflow.spark.arrow import spark_schema  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.arrow import spark_schema  # noqa: PLC0415 - imports pyspark
 
         columns = spark_schema(self.schema)
         return session.read_stream("parquet", self._folder, schema=columns, maxFilesPerTrigger=1)

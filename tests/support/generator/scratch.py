@@ -13,7 +13,7 @@ from support.maintained import batch_rows
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.lower import Lowering
 from weirflow.ivm.zset.batch import Batch
-from weirflow.sql.optimize import logical_plan
+from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field
 
 if TYPE_CHECKING:

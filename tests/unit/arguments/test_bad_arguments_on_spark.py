@@ -11,7 +11,7 @@ from support.public_api import public_calls
 from support.unlisted_calls import is_for_users
 
 from weirflow import IncrementalFlow
-from weirflow.streaming.listeners import StreamingQueryListener
+from weirflow.streaming.query.listeners import StreamingQueryListener
 from weirflow.streaming.trigger import Trigger
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 
 from weirflow import DeltaBatch, IncrementalFlow, Lateness, RestartPolicy, Session, Trigger, open_checkpoint_storage
 from weirflow.errors import ConfigError, FlowError, WeirflowError
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.metadata import open_metadata
 from weirflow.process.joins import JoinInput, interval_join
 from weirflow.state import InMemoryStateBackend, KeyedStateStore, RocksDbStateBackend, StateDescriptor, Ttl

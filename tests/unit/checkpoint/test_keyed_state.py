@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.errors import ConfigError, MigrationMissing, ObjectNotFound, StateError, StorageError
 from weirflow.state import (
     InMemoryStateBackend,
@@ -23,8 +23,8 @@ from weirflow.state import (
     key_group,
     state_migration,
 )
-from weirflow.state.keys import encode_key
-from weirflow.state.layout import BROADCAST
+from weirflow.state.encoding.keys import encode_key
+from weirflow.state.encoding.layout import BROADCAST
 
 ALL = KeyGroupRange(0, 128)
 COUNT = StateDescriptor("count", int, int)

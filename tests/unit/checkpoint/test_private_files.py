@@ -9,8 +9,8 @@ from support.sunk_shop import declare, order
 
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.state import RocksDbStateBackend
 
 

@@ -5,7 +5,7 @@ import operator
 import pytest
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.savepoints import Savepoints
+from weirflow.checkpoint.keyed_state.savepoints import Savepoints
 from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, StorageError
 from weirflow.state import InMemoryStateBackend, KeyedStateStore, KeyGroupRange, RocksDbStateBackend, StateDescriptor
 

@@ -11,7 +11,7 @@ from weirflow.cli.app import app
 from weirflow.errors import UserCodeError
 from weirflow.streaming.detached.folder import JobFolder
 from weirflow.streaming.detached.record import ErrorRecord, JobRecord, QueryEnd, QueryRecord
-from weirflow.streaming.query import QueryInfo
+from weirflow.streaming.query.handle import QueryInfo
 from weirflow.types import Delivery, OutputMode, QueryState
 
 COMMANDS = ["start", "list", "show", "stop", "log"]

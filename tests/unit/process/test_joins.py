@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.errors import ColumnNotFound, ConfigError
 from weirflow.process import CoProcessRunner, run_co_process
 from weirflow.process.joins import JoinInput, interval_join, stream_table_join, temporal_join

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.checkpoint.keyed_state import KeyedStateCheckpoints
-from weirflow.checkpoint.savepoints import Savepoints
+from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
+from weirflow.checkpoint.keyed_state.savepoints import Savepoints
 from weirflow.process import ProcessFunction, ProcessRunner
 from weirflow.state import RocksDbStateBackend, StateDescriptor
 from weirflow.testing import ManualClock, ProcessHarness

@@ -16,7 +16,7 @@ from weirflow.errors import (
 )
 from weirflow.process import CoProcessFunction, ProcessFunction, ProcessRunner, run_co_process, run_process
 from weirflow.state import Aggregate, InMemoryStateBackend, StateDescriptor, Ttl
-from weirflow.state.layout import slot_bytes, slot_of
+from weirflow.state.encoding.layout import slot_bytes, slot_of
 from weirflow.testing import ManualClock, ProcessHarness
 
 

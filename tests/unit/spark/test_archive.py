@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from weirflow.spark.archive import ClassArchive
-from weirflow.spark.java import Java
+from weirflow.spark.launch.archive import ClassArchive
+from weirflow.spark.launch.java import Java
 
 JAVA = Java(Path("/usr/bin/java"), 'openjdk version "17.0.1"', 17)
 
@@ -142,7 +142,7 @@ def test_a_folder_that_may_not_be_written_costs_speed_only(folder, jars, caplog,
         raise PermissionError(13, "Permission denied")
 
     # Not by the folder's mode: root may write anywhere.
-    monkeypatch.setattr("weirflow.spark.archive.os.open", refuse)
+    monkeypatch.setattr("weirflow.spark.launch.archive.os.open", refuse)
     archive = ClassArchive(folder, JAVA, jars)
     assert (archive.writes_at_exit, archive.java_options) == (False, ())
     assert "Permission denied" in caplog.text
@@ -154,5 +154,5 @@ def test_another_users_archive_is_used(folder, jars, monkeypatch):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr("weirflow.spark.archive.os.utime", refuse)
+    monkeypatch.setattr("weirflow.spark.launch.archive.os.utime", refuse)
     assert ClassArchive(folder, JAVA, jars).java_options == (f"-XX:SharedArchiveFile={file}",)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from weirflow.errors import ConfigError
-from weirflow.spark.arrow import to_table
+from weirflow.spark.frames.arrow import to_table
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 NANOSECOND = pd.Timestamp("2020-01-01T00:00:00.000000001")

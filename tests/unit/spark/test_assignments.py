@@ -1,4 +1,4 @@
-from weirflow.spark.assignments import TaskAssignment, render_assignments
+from weirflow.spark.jobs.assignments import TaskAssignment, render_assignments
 
 
 def ran(stage, partition, executor, host="localhost"):

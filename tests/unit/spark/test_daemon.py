@@ -3,7 +3,7 @@ from types import ModuleType
 
 import pytest
 
-from weirflow.spark.daemon import drop_archives
+from weirflow.spark.launch.daemon import drop_archives
 
 
 @pytest.fixture

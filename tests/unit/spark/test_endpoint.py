@@ -4,8 +4,8 @@ import pytest
 from support.hang import HangingEndpoint, dead_port
 
 from weirflow.errors import ConfigError, EndpointUnreachable
-from weirflow.spark.endpoint import Endpoint, HostPort, parse_endpoint
-from weirflow.spark.probe import probe_tcp
+from weirflow.spark.launch.endpoint import Endpoint, HostPort, parse_endpoint
+from weirflow.spark.launch.probe import probe_tcp
 
 CANARY = "canary-5f2c9"
 

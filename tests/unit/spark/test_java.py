@@ -1,7 +1,7 @@
 import pytest
 
 from weirflow.errors import DependencyMissing
-from weirflow.spark.java import find_java
+from weirflow.spark.launch.java import find_java
 
 
 @pytest.fixture

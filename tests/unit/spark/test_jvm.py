@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weirflow.errors import SessionError
-from weirflow.spark.java import Java, find_java
-from weirflow.spark.jvm import _NOISE, Jvm, JvmOptions, _command, _escape
+from weirflow.spark.launch.java import Java, find_java
+from weirflow.spark.launch.jvm import _NOISE, Jvm, JvmOptions, _command, _escape
 
 HOSTILE = [
     "plain",

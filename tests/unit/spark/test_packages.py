@@ -21,9 +21,9 @@ import psutil
 import pytest
 
 from weirflow.errors import ConfigError, DependencyMissing, PackageUnavailable
-from weirflow.spark.artifacts import Artifact, Coordinate, Dependencies
-from weirflow.spark.jars import JarCache
-from weirflow.spark.packages import CONNECTORS, connector_conf, resolve_jars
+from weirflow.spark.jars.artifacts import Artifact, Coordinate, Dependencies
+from weirflow.spark.jars.cache import JarCache
+from weirflow.spark.jars.packages import CONNECTORS, connector_conf, resolve_jars
 
 JAVA = Path(shutil.which("java") or "java")
 IVY_JAR = next((Path(importlib.util.find_spec("pyspark").origin).parent / "jars").glob("ivy-*.jar"))
@@ -415,7 +415,7 @@ def fetch_in_a_process(cache, settings):
     """A process that fetches the app and prints what it was told and got."""
     script = f"""
         from pathlib import Path
-        from weirflow.spark.packages import resolve_jars
+        from weirflow.spark.jars.packages import resolve_jars
         jars = resolve_jars(
             ["org.example:app:1.0"],
             spark_version="4.1.3",
@@ -474,6 +474,6 @@ def test_a_fetch_killed_half_way_leaves_nothing_that_harms_the_next(resolve, tmp
 
 
 def test_the_modules_do_not_import_pyspark():
-    script = "import sys, weirflow.spark.packages; print('pyspark' in sys.modules)"
+    script = "import sys, weirflow.spark.jars.packages; print('pyspark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from weirflow.errors import EndpointUnreachable
-from weirflow.spark.preflight import MasterWatch
+from weirflow.spark.launch.preflight import MasterWatch
 
 
 def watched(answers, seconds=30.0):

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from weirflow.spark.process_state import SparkHost
+from weirflow.spark.process.state import SparkHost
 
 
 class Client(StatefulProcessorApiClient):

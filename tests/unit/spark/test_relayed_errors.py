@@ -5,7 +5,7 @@ from pyspark.errors import PythonException
 
 from weirflow.errors import DataError, SqlTypeError, UserCodeError
 from weirflow.spark.errors import translate
-from weirflow.spark.relayed_errors import relayed, relayed_error
+from weirflow.spark.jobs.relayed_errors import relayed, relayed_error
 
 TRACE = "Traceback (most recent call last):\n  File 'worker.py', line 1\n{}\n"
 

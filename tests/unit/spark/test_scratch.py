@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from weirflow.spark import scratch as module
-from weirflow.spark.scratch import Scratch, sweep_abandoned
+from weirflow.spark.launch import scratch as module
+from weirflow.spark.launch.scratch import Scratch, sweep_abandoned
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_a_living_sessions_folder_is_left_alone():
 def test_a_killed_sessions_folder_is_swept_by_the_next_start(tmp_path):
     program = (
         f"import os, tempfile; tempfile.tempdir = {str(tmp_path)!r}\n"
-        "from weirflow.spark.scratch import Scratch\n"
+        "from weirflow.spark.launch.scratch import Scratch\n"
         "scratch = Scratch(); (scratch.path / 'rows').write_bytes(b'x'); print(scratch.path.name, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from weirflow.errors import DataError, QueryError, UserCodeError
-from weirflow.spark.shard_jobs import ShardJobs
+from weirflow.spark.jobs.shards import ShardJobs
 
 LOST = QueryError(
     "Job aborted due to stage failure: Task 1 in stage 12.0 failed 4 times, most recent failure: Lost task 1.0 in "

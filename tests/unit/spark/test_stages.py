@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from weirflow.errors import UnsupportedError
-from weirflow.spark.plan_text import PlanNode, parse_plan
-from weirflow.spark.stages import Stage, StageKind, cut, partition_sources, render
+from weirflow.spark.frames.plan_text import PlanNode, parse_plan
+from weirflow.spark.frames.stages import Stage, StageKind, cut, partition_sources, render
 
 PLANS = {path.stem: path for path in (Path(__file__).parent / "plans").glob("*.txt") if ".stages" not in path.name}
 """Printed by Spark 4.1.3 with four shuffle partitions; ``X.stages.txt`` is what ``X.txt`` is cut into."""

@@ -18,9 +18,9 @@ import pytest
 from weirflow import IncrementalFlow
 from weirflow.errors import SqlTooComplex, StackExhausted, WeirflowError
 from weirflow.sql.limits import MAX_HEIGHT, MAX_NESTING
-from weirflow.sql.optimize import logical_plan
-from weirflow.sql.parameters import with_literals
-from weirflow.sql.statements import is_query
+from weirflow.sql.passes.optimize import logical_plan
+from weirflow.sql.statements.kinds import is_query
+from weirflow.sql.statements.parameters import with_literals
 from weirflow.stack import grows, is_deep, on_fresh_stack
 
 if TYPE_CHECKING:

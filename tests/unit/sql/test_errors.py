@@ -16,11 +16,11 @@ from weirflow.errors import (
     SqlTypeError,
     TableNotFound,
 )
-from weirflow.sql.assemble import NotGrouped
-from weirflow.sql.optimize import logical_plan
+from weirflow.sql.bind.assemble import NotGrouped
+from weirflow.sql.bind.scope import AmbiguousColumn
+from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.scope import AmbiguousColumn
 
 Catalog = dict[str, tuple[Field, ...]]
 

@@ -7,7 +7,7 @@ import pytest
 
 from weirflow.errors import SqlPosition, SqlSyntaxError, UnsupportedError
 from weirflow.ivm.compiler.program import Mode
-from weirflow.sql.change_statements import (
+from weirflow.sql.statements.changes import (
     Assignment,
     MergeClause,
     MergeDelete,
@@ -16,8 +16,8 @@ from weirflow.sql.change_statements import (
     Target,
     When,
 )
-from weirflow.sql.composed import ComposedSql, Fragment
-from weirflow.sql.flow_statements import (
+from weirflow.sql.statements.composed import ComposedSql, Fragment
+from weirflow.sql.statements.flows import (
     MODES,
     CreateFlow,
     CreateSource,
@@ -35,9 +35,9 @@ from weirflow.sql.flow_statements import (
     read_statement,
     statement_target,
 )
-from weirflow.sql.parameters import with_literals
-from weirflow.sql.relation_name import RelationName
-from weirflow.sql.statements import is_about_flows, may_be_about_flows, split_statements
+from weirflow.sql.statements.kinds import is_about_flows, may_be_about_flows, split_statements
+from weirflow.sql.statements.parameters import with_literals
+from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.types import parse_ddl
 
 T = RelationName(None, "t")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from weirflow.sql.bind import bind_query
-from weirflow.sql.optimize import logical_plan
+from weirflow.sql.bind.query import bind_query
+from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.print import print_plan
 
 if TYPE_CHECKING:

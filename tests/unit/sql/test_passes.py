@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 from support.sql_reference import Row, SeveralRows, Tables, run
 
-from weirflow.sql.bind import bind_query
+from weirflow.sql.bind.query import bind_query
 from weirflow.sql.expr import Exists, InSubquery, OuterColumn, ScalarSubquery
-from weirflow.sql.optimize import PASSES
+from weirflow.sql.passes.optimize import PASSES
 from weirflow.sql.plan import Field, Plan
 from weirflow.sql.traverse import expressions, nodes, parts
 from weirflow.sql.types import BIGINT, INT, STRING

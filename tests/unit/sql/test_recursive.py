@@ -9,10 +9,10 @@ import pytest
 from support.sql_reference import Row, Tables, run
 
 from weirflow.errors import QueryError, SqlTypeError
-from weirflow.sql.bind import bind_query
-from weirflow.sql.optimize import PASSES
+from weirflow.sql.bind.query import bind_query
+from weirflow.sql.bind.recursive_reference import reads
+from weirflow.sql.passes.optimize import PASSES
 from weirflow.sql.plan import Field, Recursive, Scan
-from weirflow.sql.recursive_reference import reads
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import nodes
 from weirflow.sql.types import BIGINT, INT, STRING

@@ -13,11 +13,11 @@ import pytest
 
 import weirflow.sql
 from weirflow.errors import SqlSyntaxError
-from weirflow.sql import literals
-from weirflow.sql.bind import bind_query
+from weirflow.sql.bind.query import bind_query
 from weirflow.sql.expr import Literal
 from weirflow.sql.plan import Project
 from weirflow.sql.types import parse_ddl, parse_type_name, type_name
+from weirflow.sql.typing import literals
 
 MODULES = [found.name for found in pkgutil.walk_packages(weirflow.sql.__path__, "weirflow.sql.")]
 

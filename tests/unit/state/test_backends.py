@@ -5,8 +5,9 @@ import random
 import pytest
 
 from weirflow.errors import ConfigError, DependencyMissing, StateError
-from weirflow.state import InMemoryStateBackend, RocksDbStateBackend, TtlStateBackend, rocksdb
-from weirflow.state.sorted_keys import SortedKeys
+from weirflow.state import InMemoryStateBackend, RocksDbStateBackend, TtlStateBackend
+from weirflow.state.backends import rocksdb
+from weirflow.state.backends.sorted_keys import SortedKeys
 
 LAST = b"\xff" * 4
 

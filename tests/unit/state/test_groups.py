@@ -2,8 +2,8 @@ import pytest
 
 from weirflow.errors import ConfigError
 from weirflow.state import KeyGroupRange, group_ranges, key_group
-from weirflow.state.groups import range_of
-from weirflow.state.keys import encode_key
+from weirflow.state.encoding.groups import range_of
+from weirflow.state.encoding.keys import encode_key
 
 
 def test_the_group_of_a_key_never_changes():

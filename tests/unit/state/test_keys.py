@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weirflow.errors import ConfigError, StateDamaged
-from weirflow.state.key_types import key_codec
-from weirflow.state.keys import decode_key, decode_key_at, encode_key, tuple_prefix
-from weirflow.state.layout import successor
+from weirflow.state.encoding.key_types import key_codec
+from weirflow.state.encoding.keys import decode_key, decode_key_at, encode_key, tuple_prefix
+from weirflow.state.encoding.layout import successor
 
 NAIVE = datetime(1970, 1, 1)  # noqa: DTZ001 - without a time zone is what it is about
 GOLDEN = [

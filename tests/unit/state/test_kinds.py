@@ -6,7 +6,7 @@ import pytest
 
 from weirflow.errors import ConfigError, StateError, StateMismatch, StateTypeError
 from weirflow.state import Aggregate, KeyedStateStore, KeyGroupRange, StateDescriptor, group_ranges, key_group
-from weirflow.state.keys import encode_key
+from weirflow.state.encoding.keys import encode_key
 
 MEAN = Aggregate(lambda: (0.0, 0), lambda acc, value: (acc[0] + value, acc[1] + 1), lambda acc: acc[0] / acc[1])
 

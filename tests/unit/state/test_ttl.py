@@ -7,7 +7,7 @@ import pytest
 
 from weirflow.errors import ConfigError, StateError, StateMismatch
 from weirflow.state import KeyedStateStore, RocksDbStateBackend, StateDescriptor, Ttl, TtlStateBackend
-from weirflow.state.layout import CATALOGUE
+from weirflow.state.encoding.layout import CATALOGUE
 
 
 class Clock:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from weirflow.errors import ConfigError, StateDamaged, StateTypeError
 from weirflow.state import StateDescriptor, Ttl
+from weirflow.state.encoding.values import ValueCodec, read_varint, stamp, varint
 from weirflow.state.migrations import Migrations
-from weirflow.state.values import ValueCodec, read_varint, stamp, varint
 
 
 @dataclasses.dataclass

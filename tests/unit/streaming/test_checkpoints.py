@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weirflow.errors import ConfigError
-from weirflow.streaming.checkpoints import checkpoint_place, split_options
+from weirflow.streaming.query.checkpoints import checkpoint_place, split_options
 from weirflow.types import Profile
 
 DURABLE = {

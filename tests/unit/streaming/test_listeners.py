@@ -2,8 +2,8 @@
 
 import threading
 
-from weirflow.streaming.listeners import ListenerThread, QueryIdle, QueryStarted, StreamingQueryListener
-from weirflow.streaming.progress import QueryProgress
+from weirflow.streaming.query.listeners import ListenerThread, QueryIdle, QueryStarted, StreamingQueryListener
+from weirflow.streaming.query.progress import QueryProgress
 
 
 class Blocking(StreamingQueryListener):

@@ -1,6 +1,6 @@
 """What a streaming query is made of, read from the text of its plan."""
 
-from weirflow.spark.streaming_plan import QueryShape, shape_of
+from weirflow.spark.streaming.plan import QueryShape, shape_of
 
 WINDOWED = """\
 == Analyzed Logical Plan ==

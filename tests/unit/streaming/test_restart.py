@@ -3,7 +3,7 @@
 import pytest
 
 from weirflow.errors import ConfigError, DataError, EndpointUnreachable, QueryError, StorageError, UserCodeError
-from weirflow.streaming.restart import RestartPolicy
+from weirflow.streaming.query.restart import RestartPolicy
 
 
 def raised(cause):

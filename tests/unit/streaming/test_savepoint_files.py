@@ -10,8 +10,8 @@ import pytest
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.failpoints import watch_failpoints
-from weirflow.streaming.savepoint_files import files_of_batch
-from weirflow.streaming.savepoints import QuerySavepoints, QueryState
+from weirflow.streaming.savepoints.files import files_of_batch
+from weirflow.streaming.savepoints.named import QuerySavepoints, QueryState
 
 STATE = QueryState(["parquet"], "append", [], "parquet out")
 RETAINED = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.recursive_reference import reads
+from weirflow.sql.bind.recursive_reference import reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

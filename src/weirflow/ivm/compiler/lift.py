@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from weirflow.ivm.circuit.first_level import LEVEL
 from weirflow.ivm.compiler.columns import identity
+from weirflow.sql.bind.recursive_reference import reads
 from weirflow.sql.expr import Column
+from weirflow.sql.passes.prune_columns import collapsed
 from weirflow.sql.plan import (
     Distinct,
     Field,
@@ -23,8 +25,6 @@ from weirflow.sql.plan import (
     TopK,
     Union,
 )
-from weirflow.sql.prune_columns import collapsed
-from weirflow.sql.recursive_reference import reads
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import remap
 from weirflow.stack import grows

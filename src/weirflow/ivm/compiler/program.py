@@ -19,7 +19,7 @@ from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.limits import check_plan, check_type
-from weirflow.sql.optimize import logical_plan
+from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field, Plan, Scan
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import map_plan

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from weirflow.checkpoint.local_errors import os_errors
+from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.ivm.durability.log_format import TAIL, log_paths
 from weirflow.ivm.durability.log_scan import LogScan, log_identities, scan_log

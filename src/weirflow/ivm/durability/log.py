@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from weirflow.checkpoint.local_errors import os_errors
+from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.errors import ConfigError, StorageError
 from weirflow.failpoints import failpoint, is_watched
 from weirflow.ivm.durability.log_format import (

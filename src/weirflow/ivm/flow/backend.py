@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.compiler.program import Mode, View
     from weirflow.ivm.flow.describe import FlowInfo
-    from weirflow.ivm.flow.evolution import EvolutionPlan
+    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
+    from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.sink import Sink, SinkTerms, Target
+    from weirflow.ivm.flow.sinks.sink import Sink, SinkTerms, Target
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.flow.summary import StepSummary
-    from weirflow.ivm.flow.watch import OverflowPolicy, Watch
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.observability.metrics import FlowGauges

@@ -9,9 +9,9 @@ from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode, View
 from weirflow.ivm.flow.backend import Capability, refused
 from weirflow.ivm.flow.graph import FlowGraph
-from weirflow.ivm.flow.sink import sink_terms
+from weirflow.ivm.flow.outputs.watch import OverflowPolicy
+from weirflow.ivm.flow.sinks.sink import sink_terms
 from weirflow.ivm.flow.source import NamedDeltas, declared, deltas_of
-from weirflow.ivm.flow.watch import OverflowPolicy
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.types import SinkMode, SourceSpread, one_of
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.flow.backend import FlowBackend
     from weirflow.ivm.flow.describe import FlowInfo
-    from weirflow.ivm.flow.evolution import EvolutionPlan
+    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
+    from weirflow.ivm.flow.outputs.watch import Watch
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.sink import Sink, Target
+    from weirflow.ivm.flow.sinks.sink import Sink, Target
     from weirflow.ivm.flow.source import Lateness, Source
     from weirflow.ivm.flow.summary import StepSummary
-    from weirflow.ivm.flow.watch import Watch
     from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.observability.metrics import FlowGauges
 

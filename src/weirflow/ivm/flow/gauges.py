@@ -8,9 +8,9 @@ from weirflow.observability.metrics import FlowGauges
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import Program
-    from weirflow.ivm.flow.outputs import Outputs
+    from weirflow.ivm.flow.folder.store import FlowStore
+    from weirflow.ivm.flow.outputs.publication import Outputs
     from weirflow.ivm.flow.state import FlowState
-    from weirflow.ivm.flow.store import FlowStore
 
 
 def measure(state: FlowState, outputs: Outputs, store: FlowStore | None) -> FlowGauges:

@@ -14,8 +14,8 @@ import pyarrow as pa
 from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.backend import FlowBackend
-from weirflow.ivm.flow.evolution import EvolutionPlan
-from weirflow.ivm.flow.outputs import Outputs
+from weirflow.ivm.flow.evolution.plan import EvolutionPlan
+from weirflow.ivm.flow.outputs.publication import Outputs
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.refusals import (
     no_source,
@@ -25,7 +25,7 @@ from weirflow.ivm.flow.refusals import (
     require_token,
     tick_pending,
 )
-from weirflow.ivm.flow.sinks import Sinks
+from weirflow.ivm.flow.sinks.opened import Sinks
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import afterwards
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from weirflow.checkpoint.storage import CheckpointStorage
+    from weirflow.checkpoint.storage.contract import CheckpointStorage
     from weirflow.ivm.compiler.program import Engine, Mode, View
+    from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.sink import Sink, SinkTerms, Target
+    from weirflow.ivm.flow.sinks.sink import Sink, SinkTerms, Target
     from weirflow.ivm.flow.source import Source
-    from weirflow.ivm.flow.watch import OverflowPolicy, Watch
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.types import SourceSpread
 

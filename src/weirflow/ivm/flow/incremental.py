@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Folder, Name, checked
 from weirflow.ivm.flow.flow import Flow
+from weirflow.ivm.flow.folder.repair import repair_flow
 from weirflow.ivm.flow.local import LocalBackend
-from weirflow.ivm.flow.repair import repair_flow
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.compiler.program import Engine
-    from weirflow.ivm.flow.repair import Repair
+    from weirflow.ivm.flow.folder.repair import Repair
 
 
 @checked

@@ -16,18 +16,18 @@ from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.durability.records import DropRelation, ForceDiff
 from weirflow.ivm.flow.backend import Capability
 from weirflow.ivm.flow.describe import FlowInfo
-from weirflow.ivm.flow.evolution import plan_evolution, restore
+from weirflow.ivm.flow.evolution.force import force_diff, is_forced
+from weirflow.ivm.flow.evolution.plan import plan_evolution, restore
+from weirflow.ivm.flow.evolution.rebuild import rebuild
 from weirflow.ivm.flow.explain import explain_view
-from weirflow.ivm.flow.force import force_diff, is_forced
+from weirflow.ivm.flow.folder.entries import manifest_of, replace_entry, source_entry, tick_entry, view_entry
+from weirflow.ivm.flow.folder.store import FlowStore
 from weirflow.ivm.flow.gauges import measure
 from weirflow.ivm.flow.host import FlowHost
-from weirflow.ivm.flow.persist import manifest_of, replace_entry, source_entry, tick_entry, view_entry
 from weirflow.ivm.flow.query import run_query
-from weirflow.ivm.flow.rebuild import rebuild
 from weirflow.ivm.flow.refusals import require_unsunk
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.state import FlowState
-from weirflow.ivm.flow.store import FlowStore
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import Changes, Committed
 from weirflow.observability.metrics import FlowGauges
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from weirflow.ivm.circuit.circuit import Marks
     from weirflow.ivm.compiler.program import Engine, View
     from weirflow.ivm.durability.records import Entry
-    from weirflow.ivm.flow.evolution import EvolutionPlan
+    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
+    from weirflow.ivm.flow.evolution.rebuild import Rebuilt
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.rebuild import Rebuilt
     from weirflow.ivm.flow.source import Change, Source
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.batch import Batch

@@ -21,7 +21,7 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_weighted
 from weirflow.ivm.zset.rows import consolidate, group_rows
 from weirflow.rows.casts import is_always_valid, require_valid
-from weirflow.sql.literals import duration_micros
+from weirflow.sql.typing.literals import duration_micros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

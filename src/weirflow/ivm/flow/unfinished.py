@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from weirflow.ivm.durability.records import Entry
-    from weirflow.ivm.flow.store import FlowStore
+    from weirflow.ivm.flow.folder.store import FlowStore
 
 _log = logging.getLogger(__name__)
 

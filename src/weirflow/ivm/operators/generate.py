@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.ivm.kernel.bounds import require_takeable
-from weirflow.ivm.kernel.expressions.generators import compile_generator
 from weirflow.ivm.kernel.expressions.monotone import monotone
+from weirflow.ivm.kernel.expressions.nested.generators import compile_generator
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql.expr import Column
@@ -17,7 +17,7 @@ from weirflow.sql.expr import Column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weirflow.ivm.kernel.expressions.generators import Generator
+    from weirflow.ivm.kernel.expressions.nested.generators import Generator
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.sql.expr import Call
 

@@ -7,8 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql import decimals
-from weirflow.sql.coercion import ANY, INTEGRAL, NUMERIC
 from weirflow.sql.functions.rules import Arguments, ResultType, Signature, result_type, same_as
 from weirflow.sql.types import (
     BIGINT,
@@ -24,6 +22,8 @@ from weirflow.sql.types import (
     is_orderable,
     type_name,
 )
+from weirflow.sql.typing import decimals
+from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC
 
 if TYPE_CHECKING:
     import pyarrow as pa

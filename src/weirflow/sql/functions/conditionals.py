@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.coercion import explicit_cast, unify
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count
@@ -22,6 +21,7 @@ from weirflow.sql.types import (
     TINYINT,
     decimal,
 )
+from weirflow.sql.typing.coercion import explicit_cast, unify
 
 if TYPE_CHECKING:
     import pyarrow as pa

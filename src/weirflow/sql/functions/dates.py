@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.coercion import ANY_TIMESTAMP, NUMERIC, ONLY_INTEGRAL, ONLY_TIMESTAMP, Family, cast
 from weirflow.sql.expr import Call
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DATE, INT, SMALLINT, STRING, TIMESTAMP, TIMESTAMP_NTZ, TINYINT
+from weirflow.sql.typing.coercion import ANY_TIMESTAMP, NUMERIC, ONLY_INTEGRAL, ONLY_TIMESTAMP, Family, cast
 
 if TYPE_CHECKING:
     import pyarrow as pa

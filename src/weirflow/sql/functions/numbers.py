@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql import decimals
-from weirflow.sql.coercion import DECIMAL, INTEGRAL, NUMERIC, unify
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -23,6 +21,8 @@ from weirflow.sql.types import (
     is_orderable,
     type_name,
 )
+from weirflow.sql.typing import decimals
+from weirflow.sql.typing.coercion import DECIMAL, INTEGRAL, NUMERIC, unify
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql import decimals
-from weirflow.sql.coercion import ANY, INTEGRAL, NUMERIC, cast, common_type, comparable, decimal_operand
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -30,6 +28,8 @@ from weirflow.sql.types import (
     is_numeric,
     type_name,
 )
+from weirflow.sql.typing import decimals
+from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC, cast, common_type, comparable, decimal_operand
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql.coercion import Expected, expected_name, implicit, unify
 from weirflow.sql.expr import Call, Expr
 from weirflow.sql.types import NULL, STRING, type_name
+from weirflow.sql.typing.coercion import Expected, expected_name, implicit, unify
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.coercion import implicit
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
 from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, array_of, is_array, is_atomic
+from weirflow.sql.typing.coercion import implicit
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition

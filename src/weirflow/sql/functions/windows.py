@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.coercion import ANY, cast
 from weirflow.sql.expr import Literal
 from weirflow.sql.functions.rules import Arguments, Signature, check_count, same_as
 from weirflow.sql.types import DOUBLE, INT
+from weirflow.sql.typing.coercion import ANY, cast
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition

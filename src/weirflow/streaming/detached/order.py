@@ -52,7 +52,7 @@ class JobOrder:
             _split(function)
             return cls(given, list(sys.path), function, function)
         described = str(getattr(function, "__qualname__", function))
-        from weirflow.spark.function_copies import copied  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.jobs.function_copies import copied  # noqa: PLC0415 - imports pyspark
 
         return cls(given, list(sys.path), described, copied(function, described))
 
@@ -78,7 +78,7 @@ class JobOrder:
         try:
             if isinstance(self.function, str):
                 return _found(self.function)
-            from weirflow.spark.function_copies import from_copy  # noqa: PLC0415 - imports pyspark
+            from weirflow.spark.jobs.function_copies import from_copy  # noqa: PLC0415 - imports pyspark
 
             return from_copy(self.function)
         except WeirflowError:
@@ -151,7 +151,7 @@ def _from_path(name: str) -> Any:
 
 def _from_file(file: Path) -> Any:
     """A file's module. It finds the modules beside it, as a script does; its functions go to workers whole."""
-    from weirflow.spark.function_copies import copy_whole  # noqa: PLC0415 - imports pyspark
+    from weirflow.spark.jobs.function_copies import copy_whole  # noqa: PLC0415 - imports pyspark
 
     sys.path.insert(0, str(file.parent))
     spec = importlib.util.spec_from_file_location(_MODULE, file)

@@ -10,8 +10,8 @@ from weirflow.arguments import Name, Seconds, Uri, checked
 from weirflow.errors import EndpointUnreachable, SessionError, StreamNotFound, UnsupportedError
 from weirflow.streaming.detached.record import killed
 from weirflow.streaming.detached.wire import JobGone, NoAnswer, Question, ask
-from weirflow.streaming.run import STOP_SECONDS
-from weirflow.streaming.shown import as_html, as_text
+from weirflow.streaming.query.run import STOP_SECONDS
+from weirflow.streaming.query.shown import as_html, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from weirflow.errors import WeirflowError
     from weirflow.streaming.detached.folder import JobFolder
     from weirflow.streaming.detached.record import JobRecord, QueryEnd, QueryRecord
-    from weirflow.streaming.progress import QueryProgress
-    from weirflow.streaming.query import QueryInfo, QueryStatus
-    from weirflow.streaming.savepoints import QuerySavepoint
+    from weirflow.streaming.query.handle import QueryInfo, QueryStatus
+    from weirflow.streaming.query.progress import QueryProgress
+    from weirflow.streaming.savepoints.named import QuerySavepoint
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.streaming.detached.wire import Question
-    from weirflow.streaming.query import StreamingQuery
+    from weirflow.streaming.query.handle import StreamingQuery
 
 _log = logging.getLogger(__name__)
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, StreamConflict, StreamRefused
-from weirflow.streaming.savepoint_files import begin_sink_log, last_sink_batch, storage_of_spark
+from weirflow.streaming.savepoints.files import begin_sink_log, last_sink_batch, storage_of_spark
 from weirflow.streaming.sinks.sink import StreamSink
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from weirflow.streaming.savepoints import QuerySavepoint
-    from weirflow.streaming.spec import QuerySpec
+    from weirflow.streaming.query.spec import QuerySpec
+    from weirflow.streaming.savepoints.named import QuerySavepoint
 
 FORMATS = ("parquet", "json", "csv", "orc", "text", "avro")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weirflow.errors import ConfigError
-from weirflow.streaming.batches import BatchGate
-from weirflow.streaming.savepoints import restored_at
+from weirflow.streaming.query.batches import BatchGate
+from weirflow.streaming.savepoints.named import restored_at
 from weirflow.streaming.sinks.sink import StreamSink, require_local
 from weirflow.types import Delivery, OutputMode
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.spec import QuerySpec
+    from weirflow.streaming.query.spec import QuerySpec
 
 
 class Fed(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from weirflow.streaming.batches import BatchGate
+from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.sinks.sink import StreamSink, Taker
 from weirflow.types import Delivery
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.spec import QuerySpec
+    from weirflow.streaming.query.spec import QuerySpec
 
 
 @dataclass(frozen=True, kw_only=True)

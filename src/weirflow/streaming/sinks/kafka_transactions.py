@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.errors import ConfigError, DependencyMissing, StorageError, StreamConflict, WeirflowError
 from weirflow.failpoints import failpoint
-from weirflow.streaming.batches import BatchGate
+from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.sinks.sink import StreamSink, require_local
 from weirflow.types import Delivery
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.spec import QuerySpec
+    from weirflow.streaming.query.spec import QuerySpec
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError
-from weirflow.streaming.batches import BatchGate
+from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.sinks.sink import StreamSink, Taker
 from weirflow.types import Delivery, OutputMode
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.spec import QuerySpec
+    from weirflow.streaming.query.spec import QuerySpec
 
 FORMATS = {
     "delta": "each commit holds the query's id and its batch",
@@ -57,7 +57,7 @@ class LakeTable(StreamSink):
         """See ``StreamSink``."""
         if spec.mode is not OutputMode.UPDATE:
             return None
-        from weirflow.spark.streaming_upsert import merging, table_at  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.streaming.upsert import merging, table_at  # noqa: PLC0415 - imports pyspark
 
         table = table_at(self.name, spec.table, spec.options.get("path"))
         merge = merging(table, spec.keys)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, StreamRefused
+from weirflow.streaming.query.spec import INNER_NAME
 from weirflow.streaming.sinks.sink import StreamSink
-from weirflow.streaming.spec import INNER_NAME
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.savepoints import QuerySavepoint
-    from weirflow.streaming.spec import QuerySpec
+    from weirflow.streaming.query.spec import QuerySpec
+    from weirflow.streaming.savepoints.named import QuerySavepoint
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.savepoints import QuerySavepoint
-    from weirflow.streaming.spec import QuerySpec
+    from weirflow.streaming.query.spec import QuerySpec
+    from weirflow.streaming.savepoints.named import QuerySavepoint
     from weirflow.types import OutputMode
 
 Taker = Callable[[Any, int], Any]

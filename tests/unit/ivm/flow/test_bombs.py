@@ -171,7 +171,8 @@ def test_lists_of_all_frames_are_not_made_when_they_are_too_long():
 
 def test_statements_are_told_apart_in_linear_time():
     assert printed(r"""
-    from weirflow.sql import flow_statements, statements
+    from weirflow.sql.statements import flows as flow_statements
+    from weirflow.sql.statements import kinds as statements
     print(flow_statements._FIRST_WORD.match("/**/" * 5000 + "(SELECT 1)"))
     print(statements.is_query("SELECT '" + "\\'" * 100_000))
     print(statements.is_query("SELECT 1 " + "/* " * 100_000))

@@ -5,7 +5,7 @@ import pytest
 
 from weirflow.errors import ConfigError, HistoryGone
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.flow.history import History
+from weirflow.ivm.flow.outputs.history import History
 from weirflow.ivm.zset.batch import Batch
 
 

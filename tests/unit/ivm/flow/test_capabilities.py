@@ -9,15 +9,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from weirflow.errors import ConfigError
+from weirflow.flows.local import SessionFlow
+from weirflow.flows.sharded import PartitionedIncrementalFlow
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.flow.backend import Capability, FlowBackend
 from weirflow.ivm.flow.flow import Flow
 from weirflow.ivm.flow.local import LocalBackend
-from weirflow.ivm.partitioned.backend import ShardedBackend
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
-from weirflow.session.partitioned_flow import PartitionedIncrementalFlow
-from weirflow.session.session_flow import SessionFlow
+from weirflow.ivm.sharded.backend import ShardedBackend
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from support.sunk_shop import declare, order
 
 from weirflow.errors import FlowReentered, SinkFailed
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 
 @pytest.fixture(params=["in this process", "in shards"])

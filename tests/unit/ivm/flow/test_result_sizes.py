@@ -6,8 +6,8 @@ from prometheus_client import CollectorRegistry
 from weirflow.errors import DataError, ResultTooLarge
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.kernel import bounds
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 KIB = 1024
 

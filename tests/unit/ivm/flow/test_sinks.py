@@ -10,9 +10,10 @@ from support.sunk_shop import ANN_5_THEN_12, declare, order, written
 
 from weirflow import DeltaBatch
 from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, SinkFailed
-from weirflow.ivm.flow import IncrementalFlow, Lateness, sink
-from weirflow.ivm.flow.parquet_sink import ParquetTarget
-from weirflow.ivm.flow.sink import sink_terms
+from weirflow.ivm.flow import IncrementalFlow, Lateness
+from weirflow.ivm.flow.sinks import sink
+from weirflow.ivm.flow.sinks.parquet import ParquetTarget
+from weirflow.ivm.flow.sinks.sink import sink_terms
 
 
 def shop(path=None, **options):

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 from weirflow.errors import ConfigError, FlowError, TickTimeout
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.kernel.deadline import Deadline, check, checked, remaining
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 AT_ONCE = 1e-9
 TOTALS = "SELECT k, SUM(v) AS total FROM t GROUP BY k"

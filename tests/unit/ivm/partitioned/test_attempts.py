@@ -6,8 +6,8 @@ from support import shop_flow
 from support.attempts import TwoAttempts
 
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 TICKS = 10
 

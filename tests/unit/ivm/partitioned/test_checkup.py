@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.cli.app import app
 from weirflow.errors import ObjectNotFound, SinkConflict, StorageError
-from weirflow.ivm.partitioned.checkup import check_shards, repair_shards
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.checkup import check_shards, repair_shards
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 
 def opened(path):

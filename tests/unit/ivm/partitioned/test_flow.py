@@ -10,8 +10,8 @@ from support.flow_engine import FlowEngine
 
 from weirflow.errors import ColumnNotFound, ConfigError, EngineMissing, FlowError, HistoryGone, TableNotFound
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.ivm.zset import DeltaBatch
 
 ORDERS = "id BIGINT, customer STRING, amount BIGINT"

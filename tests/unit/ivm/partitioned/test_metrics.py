@@ -3,8 +3,8 @@
 from prometheus_client import CollectorRegistry
 from support.sunk_shop import declare, order
 
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 
 def test_a_closed_flow_leaves_no_series(tmp_path):

@@ -11,9 +11,9 @@ from support.late_ticks import ticks as late_ticks
 from weirflow import IncrementalFlow, Lateness
 from weirflow.errors import ConfigError
 from weirflow.ivm.kernel import spine
-from weirflow.ivm.partitioned import stage
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
+from weirflow.ivm.sharded.worker import stage
 
 VIEWS = {**LATE_VIEWS, "last": "SELECT at, name, x FROM t ORDER BY at DESC, name, x LIMIT 3"}
 

@@ -6,8 +6,8 @@ import pytest
 from support.sunk_shop import ANN_5_THEN_12, declare, order, written
 
 from weirflow.errors import ConfigError, SinkConflict, SinkFailed
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 
 def shop(path, **options):

@@ -9,9 +9,9 @@ import pytest
 from weirflow import IncrementalFlow, Lateness
 from weirflow.errors import ConfigError
 from weirflow.ivm.durability.records import decode_rows
-from weirflow.ivm.partitioned import stage
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
+from weirflow.ivm.sharded.worker import stage
 
 CLICKS = "id BIGINT, page STRING, ms BIGINT"
 PAGES = "name STRING, topic STRING"
@@ -95,7 +95,7 @@ class Travelled(InThisProcess):
             return run_stage(task, shard, parcels, where)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("weirflow.ivm.partitioned.executor.run_stage", noted)
+            patch.setattr("weirflow.ivm.sharded.executor.run_stage", noted)
             return super().run(stages)
 
 

@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from weirflow.errors import DataError
-from weirflow.ivm.partitioned.executor import InThisProcess
-from weirflow.ivm.partitioned.flow import PartitionedFlow
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 FAR = 2**63 - 1
 

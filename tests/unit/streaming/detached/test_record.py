@@ -12,7 +12,7 @@ from weirflow.streaming.detached.record import (
     read_record,
     write_record,
 )
-from weirflow.streaming.query import QueryInfo, QueryStatus
+from weirflow.streaming.query.handle import QueryInfo, QueryStatus
 from weirflow.types import Delivery, OutputMode, QueryState
 
 WHERE, HINT = "record.json", "start it again"

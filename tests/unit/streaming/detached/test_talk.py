@@ -25,7 +25,7 @@ from weirflow.streaming.detached.query import DetachedQuery
 from weirflow.streaming.detached.record import JobRecord, QueryEnd, QueryRecord
 from weirflow.streaming.detached.server import MEMBERS, JobServer
 from weirflow.streaming.detached.wire import JobGone, NoAnswer, Question, ask
-from weirflow.streaming.query import QueryInfo, QueryStatus, StreamingQuery
+from weirflow.streaming.query.handle import QueryInfo, QueryStatus, StreamingQuery
 from weirflow.types import Delivery, QueryState
 
 KEY = b"k" * 32

@@ -6,7 +6,7 @@ from weirflow.ivm.kernel.expressions.compile import (
     compile_expressions,
     first_unsupported,
 )
-from weirflow.ivm.kernel.expressions.generators import Generator, compile_generator
+from weirflow.ivm.kernel.expressions.nested.generators import Generator, compile_generator
 from weirflow.ivm.kernel.expressions.registry import SUPPORTED, UnknownFunction, is_supported
 
 __all__ = [

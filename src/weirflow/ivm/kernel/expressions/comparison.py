@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weirflow.errors import DataError
-from weirflow.ivm.kernel.expressions import nested_order
+from weirflow.ivm.kernel.expressions.nested import order as nested_order
 from weirflow.ivm.kernel.expressions.rows import broadcast, evaluate_where, is_scalar, to_mask, valid_mask
 
 if TYPE_CHECKING:

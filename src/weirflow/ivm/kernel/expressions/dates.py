@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from weirflow.ivm.kernel.expressions import casts
 from weirflow.ivm.kernel.expressions.calendar import days_from_civil, month_starts, months_of, shift_months
-from weirflow.ivm.kernel.expressions.cast_context import Cast
+from weirflow.ivm.kernel.expressions.casts import dispatch as casts
+from weirflow.ivm.kernel.expressions.casts.context import Cast
 from weirflow.ivm.kernel.expressions.failures import failure, overflow
 from weirflow.ivm.kernel.expressions.rows import first_row, like_nulls, numbers, on_arrays
 

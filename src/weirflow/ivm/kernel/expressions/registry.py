@@ -7,19 +7,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.errors import UnsupportedError
-from weirflow.ivm.kernel.expressions import (
-    arithmetic,
-    boolean,
-    casts,
-    comparison,
-    conditional,
-    dates,
-    math,
-    nested,
-    regex,
-    strings,
-    time_windows,
-)
+from weirflow.ivm.kernel.expressions import boolean, comparison, conditional, dates, time_windows
+from weirflow.ivm.kernel.expressions.casts import dispatch as casts
+from weirflow.ivm.kernel.expressions.nested import functions as nested
+from weirflow.ivm.kernel.expressions.numbers import arithmetic, math
+from weirflow.ivm.kernel.expressions.strings import functions as strings
+from weirflow.ivm.kernel.expressions.strings import regex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

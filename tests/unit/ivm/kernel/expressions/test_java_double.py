@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from weirflow.ivm.kernel.expressions.java_double import FLOAT_BITS, java_text
+from weirflow.ivm.kernel.expressions.numbers.java_double import FLOAT_BITS, java_text
 
 
 @pytest.mark.parametrize(

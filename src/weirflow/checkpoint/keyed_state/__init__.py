@@ -1,0 +1,1 @@
+"""Keyed state of operators in a storage: checkpoints, savepoints, and the files they share."""

@@ -1,0 +1,1 @@
+"""Whole objects under names: the contract, and what keeps it."""

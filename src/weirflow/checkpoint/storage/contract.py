@@ -1,0 +1,152 @@
+"""The contract every checkpoint storage keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+Chunk: TypeAlias = bytes | bytearray | memoryview
+Data: TypeAlias = Chunk | Iterable[Chunk]
+
+STREAM_CHUNK = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ObjectInfo:
+    """What a storage knows about one object.
+
+    Attributes:
+        name: the name below the storage's URI.
+        size: length in bytes.
+        version: opaque; another one after every replacement by other bytes. On S3 it is the ETag, so equal
+            bytes may share a version: store something unique (an epoch, a fencing token) where that matters.
+            None where the store does not tell it, which ``list`` on ``gs://`` may do; ask ``head``.
+        modified: when it was written, by the store's clock. None in the answer of a put to an object store,
+            which does not report it; ask ``head``.
+    """
+
+    name: str
+    size: int
+    version: str | None
+    modified: datetime | None
+
+
+class CheckpointStorage(Protocol):
+    """Whole objects under names, with put-if-absent as the one primitive of atomic publication.
+
+    All methods are synchronous and may be called from any thread. A reader sees a whole object or none, also
+    while it is being replaced and also after a writer was killed. A put is durable when it returns: on local
+    files the bytes and all folder entries are fsynced, on an object store the store has acknowledged them;
+    ``memory://`` lasts as long as the process.
+
+    ``data`` is bytes-like, or an iterable of bytes-like chunks for what should not be in memory at once.
+    An error raised by that iterable passes through unchanged and nothing is written.
+
+    Names are relative and ``/``-separated (see ``weirflow.checkpoint.storage.names``); a bad one is a ConfigError
+    before anything is touched. A name should not also be the folder of other names: local files cannot hold
+    both.
+
+    Failures of the store are a StorageError. Unless the method says otherwise, the outcome of a put that
+    failed so is unknown: the object is there, whole, or not at all.
+    """
+
+    @property
+    def uri(self) -> str:
+        """Where this storage is, without credentials."""
+        ...
+
+    @property
+    def supports_conditional_update(self) -> bool:
+        """Whether ``put_if_match`` works here; False for local files."""
+        ...
+
+    def put(self, name: str, data: Data) -> ObjectInfo:
+        """Write an object, atomically replacing what had the name."""
+        ...
+
+    def put_if_absent(self, name: str, data: Data) -> ObjectInfo:
+        """Write an object whose name must be free. Of many concurrent writers exactly one succeeds.
+
+        On object stores the whole of ``data`` is held in memory, because they know no conditional streamed
+        upload: put big objects under a unique name, then publish them by a small manifest.
+
+        Raises:
+            ObjectExists: the name is taken and its object untouched. When an object store failed to answer
+                and the request was repeated, that object can be this call's own: where it matters, compare.
+        """
+        ...
+
+    def put_if_match(self, name: str, data: Data, version: str) -> ObjectInfo:
+        """Replace an object only while it has this version. Holds data in memory, like ``put_if_absent``.
+
+        Raises:
+            ObjectChanged: it has another version, or is gone; nothing was written.
+            UnsupportedError: this storage has no conditional update (local files).
+        """
+        ...
+
+    def get(self, name: str) -> bytes:
+        """The whole object.
+
+        Raises:
+            ObjectNotFound: no object has this name.
+        """
+        ...
+
+    def map(self, name: str) -> memoryview:
+        """The whole object as read-only memory: mapped where it is a local file, so that pages are read when touched.
+
+        Raises:
+            ObjectNotFound: no object has this name.
+        """
+        ...
+
+    def get_range(self, name: str, start: int, length: int) -> bytes:
+        """The bytes ``[start, start + length)``, like a slice: fewer, or none, where the object ends earlier.
+
+        Raises:
+            ObjectNotFound: no object has this name.
+        """
+        ...
+
+    def stream(self, name: str, chunk_size: int = STREAM_CHUNK) -> Iterator[bytes]:
+        """The object in order, in non-empty chunks of at most ``chunk_size`` bytes.
+
+        Nothing is opened before the first chunk is asked for; errors come then. All chunks are of one
+        version, also when the object is replaced or deleted meanwhile, or the stream fails.
+
+        Raises:
+            ObjectNotFound: no object has this name.
+        """
+        ...
+
+    def head(self, name: str) -> ObjectInfo:
+        """What is known about an object, without reading it.
+
+        Raises:
+            ObjectNotFound: no object has this name.
+        """
+        ...
+
+    def exists(self, name: str) -> bool:
+        """Whether an object has this name."""
+        ...
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """All objects, or those below a folder such as ``"epochs/"``, by name in code-point order.
+
+        The listing is streamed: objects put or deleted meanwhile may or may not be seen, all others once.
+        Files and keys whose names are not object names are not shown. A folder that does not exist is empty.
+
+        Args:
+            prefix: empty, or a folder with its final ``/``.
+        """
+        ...
+
+    def delete(self, name: str) -> None:
+        """Remove an object. That it does not exist is no error."""
+        ...

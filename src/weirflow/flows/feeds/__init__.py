@@ -1,0 +1,1 @@
+"""What feeds a flow by itself: streams and tables."""

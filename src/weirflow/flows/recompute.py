@@ -1,0 +1,53 @@
+"""Views that have no delta rule, run by Spark over the rows of a flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from weirflow.rows.types import spark_schema
+from weirflow.sql.types import nullable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class SparkRecompute:
+    """Runs queries in a Spark session of its own, where no other table can stand in for the flow's.
+
+    Args:
+        open_session: a new native session that shares the Session's Spark.
+        run: runs a call as an operation of the Session, with its errors translated.
+    """
+
+    def __init__(self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any]) -> None:
+        self._open_session = open_session
+        self._run = run
+        self._native: Any = None
+
+    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+        """The columns of the query's result; runs nothing."""
+        from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
+
+        empty = {name: schema.empty_table() for name, schema in tables.items()}
+        return as_views_have_it(self._run("plan a view", lambda: frame_schema(self._frame(sql, empty))))
+
+    def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """The query's result over these tables."""
+        result = self._run("recompute a view", lambda: self._frame(sql, tables).toArrow())
+        return result.cast(as_views_have_it(result.schema))
+
+    def _frame(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
+        from weirflow.spark.frames.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
+
+        if self._native is None:
+            self._native = self._open_session()
+        for name, table in tables.items():
+            arrow_frame(self._native, table).createOrReplaceTempView(f"`{name}`")
+        return self._native.sql(sql)
+
+
+def as_views_have_it(schema: pa.Schema) -> pa.Schema:
+    """The schema with everything nullable: views do not track what is never NULL."""
+    return spark_schema(pa.schema([(field.name, nullable(field.type)) for field in schema]))

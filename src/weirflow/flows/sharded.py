@@ -1,0 +1,113 @@
+"""``PartitionedIncrementalFlow``: a flow whose shards run on the executors of a Session's Spark."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weirflow.arguments import Lifetime, Name, Seconds, Shards, Uri, checked
+from weirflow.errors import ConfigError
+from weirflow.flows.feeds.feeds import check_name
+from weirflow.flows.kept import KeptFlows
+from weirflow.flows.leadership import Leadership
+from weirflow.flows.spark_flow import SparkFlow
+from weirflow.flows.stages import SparkStages
+from weirflow.ivm.sharded.flow import PartitionedFlow
+from weirflow.types import Placement, Profile
+
+if TYPE_CHECKING:
+    from weirflow.flows.host import FlowSession
+
+LEASE_SECONDS = 10.0
+
+
+@checked
+class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
+    """A flow in shards; ``session.flow(name, partitions=N)`` opens one. See docs/partitioned-flows.md for what differs.
+
+    Each tick is one Spark job. Deltas may be Spark frames of any size: their rows go from executor to executor. Views
+    come back as frames, too. The process that has the flow open coordinates it, under a lease where the Session's
+    profile has a metadata store: if it dies, the next one goes on where it was, with the tick it had begun.
+
+    Args:
+        session: whose Spark runs the shards.
+        partitions: how many shards a new flow has; one that is there keeps its own, see ``rescale``.
+        name: what the flow is called.
+        path: the folder or URI that keeps it, which all executors and this process reach. None takes the Session's: its
+            ``path`` or ``checkpoint_uri``, or for ``dev-local`` a temporary folder that goes with the flow.
+        metadata: the metadata store of the lease; None takes the Session's.
+        lease_seconds: after how long another process may take over from one that is silent.
+        wait: for how many seconds to wait for the lease if another process has it; None does not wait.
+        options: those of ``PartitionedFlow``.
+    """
+
+    def __init__(
+        self,
+        session: FlowSession,
+        *,
+        partitions: Shards | None = None,
+        name: Name = "flow",
+        path: Uri | None = None,
+        metadata: Uri | None = None,
+        lease_seconds: Lifetime = LEASE_SECONDS,
+        wait: Seconds | None = None,
+        **options: Any,
+    ) -> None:
+        with ExitStack() as held:
+            stages = SparkStages(session)
+            held.callback(stages.close)
+            temporary = path is None and _is_temporary(session, name)
+            if temporary:
+                path = tempfile.mkdtemp(prefix="weirflow-flow-")
+                held.callback(shutil.rmtree, path, ignore_errors=True)
+            uri = _place(session, name, path)
+            store = _metadata(session, None if metadata is None else str(metadata))
+            leadership = None if store is None else Leadership(store, uri, name, lease_seconds, wait)
+            if leadership is not None:
+                held.callback(leadership.end)
+            super().__init__(
+                uri,
+                stages.parallelism if partitions is None else partitions,
+                stages,
+                name=name,
+                lease=None if leadership is None else leadership.lease,
+                temporary=temporary,
+                **options,
+            )
+            # Spark need not reach a URI unless the Session is durable.
+            elsewhere = "://" in uri and session.describe().profile is Profile.DEV_LOCAL
+            self._wire(session, None if elsewhere else uri, held=held.pop_all(), leadership=leadership)
+
+
+def _is_temporary(session: FlowSession, name: str) -> bool:
+    """Whether a flow without a path has no place but one that goes with it."""
+    check_name(name)
+    if KeptFlows(session).root is not None:
+        return False
+    if session.settings.placement is Placement.DISTRIBUTED:
+        raise ConfigError(
+            "A partitioned flow needs a place that this process and all executors reach.",
+            hint="pass path= with a shared folder or an object store, or use the profile distributed-durable",
+        )
+    return True
+
+
+def _place(session: FlowSession, name: str, path: str | Path | None) -> str:
+    if path is None:
+        return f"{KeptFlows(session).root}/{name}"
+    return str(path if "://" in str(path) else Path(path).expanduser().absolute())
+
+
+def _metadata(session: FlowSession, given: str | None) -> str | None:
+    """Where leases are kept: as given, or as the Session's profile has it."""
+    settings, profile = session.settings, session.describe().profile
+    if given is not None:
+        return given
+    if profile is Profile.SINGLE_NODE_DURABLE and settings.path is not None:
+        return str(settings.path / "metadata.db")
+    if profile is Profile.DISTRIBUTED_DURABLE and settings.metadata_url is not None:
+        return settings.metadata_url.get_secret_value()
+    return None

@@ -1,0 +1,1 @@
+"""Tables that the deltas of views are written to."""

@@ -1,0 +1,188 @@
+"""A view's deltas in a table of Spark: appended as a changelog, or merged so that the table equals the view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from weirflow.errors import ConfigError, DataError, SinkConflict, UnsupportedError, did_you_mean
+from weirflow.flows.own_session import own_session, provider
+from weirflow.flows.sinks.table_positions import POSITIONS, PropertyPosition
+from weirflow.ivm.flow.sinks.parquet import changelog, changelog_schema, require_distinct
+from weirflow.ivm.flow.sinks.sink import Guarantee
+from weirflow.ivm.zset.rows import group_rows
+from weirflow.types import SinkMode, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from weirflow.flows.host import FlowSession
+    from weirflow.flows.sinks.table_positions import TablePosition
+    from weirflow.ivm.flow.sinks.sink import Deltas
+    from weirflow.ivm.zset.delta import DeltaBatch
+
+_DELETED = "_deleted"
+_SOURCE = "weirflow_sink"
+
+
+class TableTarget:
+    """A table that exists. Delta and Iceberg tables get their rows and the sink's position in one commit.
+
+    Args:
+        session: whose Spark writes.
+        table: its name, as SQL has it.
+        mode: append a changelog, or merge by key.
+        key: the columns that identify the view's rows, to merge by.
+    """
+
+    def __init__(self, session: FlowSession, table: str, mode: str, key: str | Sequence[str] | None) -> None:
+        self._session = session
+        self._table = table
+        self._mode = _mode(mode)
+        self._key = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+        if (self._mode is SinkMode.UPSERT) != bool(self._key):
+            raise ConfigError(
+                "A key is what an upsert merges by.", hint="pass mode='upsert' and key= together, or neither of them"
+            )
+        self._schema = pa.schema([])
+        self._columns: list[str] = []
+        self._native: Any = None
+        self._position: TablePosition = PropertyPosition(None, table, "")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """See ``Target``."""
+        return self._position.guarantee
+
+    def describe(self) -> str:
+        """See ``Target``."""
+        return f"the {self._position.kind} table {self._table}, {self._mode}"
+
+    def open(self, owner: str, schema: pa.Schema) -> None:
+        """See ``Target``."""
+        for column in self._key:
+            if column not in schema.names:
+                raise ConfigError(
+                    f"The view has no column {column!r} to merge by.", hint=did_you_mean(column, schema.names)
+                )
+        require_distinct(schema)
+        self._schema = schema if self._mode is SinkMode.UPSERT else changelog_schema(schema)
+        main = self._session.spark
+
+        def look() -> tuple[Any, list[str], str]:
+            native = own_session(main)
+            return native, native.table(self._table).columns, provider(native, self._table)
+
+        self._native, self._columns, kind = self._run("look at", look)
+        self._position = POSITIONS.get(kind, PropertyPosition)(self._native, self._table, owner)
+        if self._mode is SinkMode.UPSERT and self._position.guarantee is not Guarantee.EXACTLY_ONCE:
+            raise UnsupportedError(
+                f"The {kind} table {self._table} cannot be merged into.",
+                hint="use a Delta or Iceberg table, or mode='changelog'",
+            )
+        if sorted(self._columns) != sorted(self._schema.names):
+            raise ConfigError(
+                f"The table {self._table} has the columns {', '.join(self._columns)}; "
+                f"the sink writes {', '.join(self._schema.names)}.",
+                hint="make a table with the columns that the sink writes",
+            )
+
+    def position(self) -> int | None:
+        """See ``Target``."""
+        found: int | None = self._run("find the position in", self._position.read)
+        if found is None and self._run("look into", lambda: self._native.table(self._table).take(1)):
+            raise SinkConflict(
+                f"The table {self._table} has rows that this view of this flow has not written.",
+                hint="write to an empty table, or pass resync=True to replace its rows by the view's of now",
+            )
+        return found
+
+    def write(self, after: int, upto: int, deltas: Deltas) -> None:  # noqa: ARG002 - the table needs only the end
+        """See ``Target``."""
+        if self._mode is SinkMode.UPSERT and deltas:
+            whole = deltas[0][1]
+            for _, delta in deltas[1:]:
+                whole += delta
+            rows = merge_rows(whole, self._key)
+            self._commit(upto, "merge into", lambda: self._merge(rows))
+            return
+        rows = changelog(self._schema, deltas) if self._mode is SinkMode.CHANGELOG else self._schema.empty_table()
+        self._commit(upto, "append to", lambda: self._insert(rows, overwrite=False))
+
+    def replace(self, epoch: int, rows: DeltaBatch) -> None:
+        """See ``Target``."""
+        held = rows.inserts() if self._mode is SinkMode.UPSERT else changelog(self._schema, [(epoch, rows)])
+        if self._mode is SinkMode.UPSERT:
+            merge_rows(rows, self._key)  # refuses rows that share a key
+        self._commit(epoch, "replace", lambda: self._insert(held, overwrite=True))
+
+    # Inner workings
+
+    def _commit(self, epoch: int, what: str, write: Callable[[], None]) -> None:
+        def commit() -> None:
+            with self._position.recorded(epoch):
+                write()
+            self._session.spark.catalog.refreshTable(self._table)  # which may hold on to what was there before
+
+        self._run(what, commit)
+
+    def _insert(self, rows: pa.Table, *, overwrite: bool) -> None:
+        self._frame(rows).select(*(_quoted(name) for name in self._columns)).write.insertInto(
+            self._table, overwrite=overwrite
+        )
+
+    def _merge(self, rows: pa.Table) -> None:
+        self._frame(rows).createOrReplaceTempView(_SOURCE)
+        names = [_quoted(name) for name in self._columns]
+        same = " AND ".join(f"t.{_quoted(name)} <=> s.{_quoted(name)}" for name in self._key)
+        self._native.sql(
+            f"MERGE INTO {self._table} t USING {_SOURCE} s ON {same} "  # noqa: S608 - names, quoted
+            f"WHEN MATCHED AND s.{_DELETED} THEN DELETE "
+            f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{name} = s.{name}' for name in names)} "
+            f"WHEN NOT MATCHED AND NOT s.{_DELETED} THEN "
+            f"INSERT ({', '.join(names)}) VALUES ({', '.join(f's.{name}' for name in names)})"
+        ).collect()
+
+    def _frame(self, rows: pa.Table) -> Any:
+        from weirflow.spark.frames.arrow import spark_table  # noqa: PLC0415 - imports pyspark
+
+        return self._native.createDataFrame(spark_table(rows)).coalesce(1)
+
+    def _run(self, what: str, call: Callable[[], Any]) -> Any:
+        return self._session.operations.run(f"{what} {self._table}", call)
+
+
+def merge_rows(delta: DeltaBatch, key: Sequence[str]) -> pa.Table:
+    """For each key that a change touches its row after it, or a row marked as deleted where none is left.
+
+    Raises:
+        DataError: a key has several rows after the change.
+    """
+    whole = delta.consolidate()
+    batch, schema = whole.batch, whole.schema
+    keys = tuple(batch.columns[schema.names.index(column)] for column in key)
+    order, starts, _ = group_rows(keys, len(batch))
+    marked = schema.append(pa.field(_DELETED, pa.bool_()))
+    if len(starts) == 0:
+        return marked.empty_table()
+    present = np.add.reduceat(np.maximum(batch.weights, 0)[order], starts)
+    if present.max() > 1:
+        at = int(order[starts[int(present.argmax())]])
+        found = {name: column[at].as_py() for name, column in zip(key, keys, strict=True)}
+        raise DataError(
+            f"The view has several rows for the key {found}.", hint="merge by a key that identifies its rows"
+        )
+    places = np.where(batch.weights > 0, np.arange(len(batch)) + 1, 0)[order]
+    last = np.maximum.reduceat(places, starts)
+    chosen = batch.take(np.where(last > 0, last - 1, order[starts]))
+    return pa.Table.from_arrays([*chosen.columns, pa.array(last == 0)], schema=marked)
+
+
+def _mode(mode: str) -> SinkMode:
+    return one_of(SinkMode, mode, "No mode of a sink is called")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,116 @@
+"""How far a sink is, as the table that it writes to says it; one class for each kind of table."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weirflow.ivm.flow.sinks.sink import Guarantee
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+_OWNER = "weirflow.owner"
+_EPOCH = "weirflow.epoch"
+_DELTA_APP = "spark.databricks.delta.write.txnAppId"
+_DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
+_ICEBERG = "spark.sql.iceberg.snapshot-property."
+
+
+class TablePosition(Protocol):
+    """Reads and records the epoch that ``owner`` has written to a table."""
+
+    kind: str
+    guarantee: Guarantee
+
+    def read(self) -> int | None:
+        """The epoch; None if the owner has written nothing."""
+
+    def recorded(self, epoch: int) -> AbstractContextManager[None]:
+        """Commits inside the block bring the table to the epoch."""
+
+
+class _OwnedTable:
+    """What all positions know, and how they set Spark's configuration for a while."""
+
+    def __init__(self, native: Any, table: str, owner: str) -> None:
+        self._native = native
+        self._table = table
+        self._owner = owner
+
+    @contextmanager
+    def _configured(self, settings: Mapping[str, str]) -> Iterator[None]:
+        for name, value in settings.items():
+            self._native.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in settings:
+                self._native.conf.unset(name)
+
+
+class DeltaPosition(_OwnedTable):
+    """A transaction of the Delta table: application and version are part of the commit."""
+
+    kind = "Delta"
+    guarantee = Guarantee.EXACTLY_ONCE
+
+    def read(self) -> int | None:
+        """See ``TablePosition``."""
+        self._native.table(self._table)  # brings Delta's view of the table up to date
+        tables = self._native._jvm.io.delta.tables.DeltaTable  # noqa: SLF001 - Delta has no Python or SQL way to it
+        log = tables.forName(self._native._jsparkSession, self._table).deltaLog()  # noqa: SLF001 - as above
+        found = log.unsafeVolatileSnapshot().transactions().get(self._owner)
+        return int(found.get()) if found.isDefined() else None
+
+    def recorded(self, epoch: int) -> AbstractContextManager[None]:
+        """See ``TablePosition``."""
+        return self._configured({_DELTA_APP: self._owner, _DELTA_VERSION: str(epoch)})
+
+
+class IcebergPosition(_OwnedTable):
+    """Properties of the snapshots of an Iceberg table, which Spark's catalog remembers for a while: it is refreshed."""
+
+    kind = "Iceberg"
+    guarantee = Guarantee.EXACTLY_ONCE
+
+    def read(self) -> int | None:
+        """See ``TablePosition``."""
+        self._native.catalog.refreshTable(self._table)
+        query = (
+            f"SELECT max(CAST(s.summary['{_EPOCH}'] AS BIGINT)) "  # noqa: S608 - the table's name, as SQL has it
+            f"FROM {self._table}.snapshots s JOIN {self._table}.history h ON s.snapshot_id = h.snapshot_id "
+            f"WHERE h.is_current_ancestor AND s.summary['{_OWNER}'] = '{self._owner}'"
+        )
+        found: int | None = self._native.sql(query).first()[0]
+        return found
+
+    def recorded(self, epoch: int) -> AbstractContextManager[None]:
+        """See ``TablePosition``."""
+        self._native.catalog.refreshTable(self._table)
+        return self._configured({f"{_ICEBERG}{_OWNER}": self._owner, f"{_ICEBERG}{_EPOCH}": str(epoch)})
+
+
+class PropertyPosition(_OwnedTable):
+    """Properties of any other table, set after the commit: what came in between is written again."""
+
+    kind = "catalog"
+    guarantee = Guarantee.AT_LEAST_ONCE
+
+    def read(self) -> int | None:
+        """See ``TablePosition``."""
+        properties = dict(self._native.sql(f"SHOW TBLPROPERTIES {self._table}").collect())
+        return int(properties[_EPOCH]) if properties.get(_OWNER) == self._owner else None
+
+    @contextmanager
+    def recorded(self, epoch: int) -> Iterator[None]:
+        """See ``TablePosition``."""
+        yield
+        self._native.sql(
+            f"ALTER TABLE {self._table} SET TBLPROPERTIES ('{_OWNER}' = '{self._owner}', '{_EPOCH}' = '{epoch}')"
+        )
+
+
+POSITIONS: dict[str, Callable[[Any, str, str], TablePosition]] = {"delta": DeltaPosition, "iceberg": IcebergPosition}
+"""By the provider that Spark names."""

@@ -1,0 +1,167 @@
+"""``SparkFlow``: what a flow of a Session has beyond any flow: frames, what feeds it, and tables it writes to."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from weirflow.arguments import Count, Name, Uri, checked
+from weirflow.flows.feeds.feeds import Feeds, as_stream, as_trigger, check_name
+from weirflow.flows.feeds.table import TableFeed
+from weirflow.flows.sinks.table import TableTarget
+from weirflow.ivm.flow.flow import Flow
+from weirflow.sql.typing.literals import duration_micros
+from weirflow.streaming.query.checkpoints import OPTION, spark_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from weirflow.flows.host import FlowSession
+    from weirflow.flows.leadership import Leadership
+    from weirflow.ivm.flow.sinks.sink import Target
+    from weirflow.metadata import Node
+    from weirflow.spark.frames.frame import DataFrame
+    from weirflow.streaming.query.handle import StreamingQuery
+    from weirflow.streaming.query.restart import RestartPolicy
+
+STREAMS = "streams"
+"""The folder of a flow that has the checkpoints of its streams."""
+
+
+@checked
+class SparkFlow(Flow):
+    """A flow whose rows come and go as frames of its Session, and that streams and tables can be attached to."""
+
+    def _wire(
+        self,
+        session: FlowSession,
+        place: str | Path | None,
+        *,
+        held: ExitStack | None = None,
+        leadership: Leadership | None = None,
+    ) -> None:
+        """Called once, by a constructor whose backend runs.
+
+        Args:
+            session: whose flow it is.
+            place: where it can keep the checkpoints of streams; None if nowhere.
+            held: what is let go of when the flow is closed.
+            leadership: of a flow that processes take over from each other.
+        """
+        self._session = session
+        self._place = place
+        self._held = held or ExitStack()
+        self._leadership = leadership
+        self._feeds = Feeds()
+        self._owner = os.getpid()
+
+    def frame(self, view: Name, *, epoch: Count | None = None) -> DataFrame:
+        """All rows of a view or source as a Spark frame; see ``snapshot``.
+
+        If the flow is in shards, they stay on the executors; those of an earlier epoch come by this process.
+        """
+        if not self.takes_frames or epoch not in (None, self.epoch):
+            return self._session.from_arrow(self.snapshot(view, epoch=epoch))
+        return self.frames([view])[1][view]
+
+    def frames(self, names: Sequence[Name]) -> tuple[int, dict[str, DataFrame]]:
+        """All rows of several views or sources, at the same epoch, as Spark frames."""
+        if not self.takes_frames:
+            epoch, rows = self.snapshots(names)
+            return epoch, {name: self._session.from_arrow(table) for name, table in rows.items()}
+        epoch, found = self._backend.frames(names)
+        wrapped = self._session._wrapped  # noqa: SLF001 - frames of this Session
+        return epoch, {name: wrapped(native) for name, native in found.items()}
+
+    def attach(
+        self,
+        stream: Any,
+        source: Name,
+        *,
+        name: Name | None = None,
+        checkpoint: Uri | None = None,
+        trigger: str | None = None,
+        changes: Name | None = None,
+        restart: RestartPolicy | None = None,
+    ) -> StreamingQuery:
+        """Tick a source with every batch of a Structured Streaming frame, each exactly once.
+
+        The flow remembers the stream's last batch in one step with its rows. A durable flow and the stream so go on
+        together when the process is killed. A tick that fails ends the stream; restarted, it brings the batch again. If
+        the flow is in shards, rows stay on the executors. The query is one of ``session.streams``, called
+        ``<flow>/<name>``; it runs until it or the flow is stopped.
+
+        Args:
+            stream: a streaming frame, PySpark's or ours. A column ``_weight`` holds weights: -1 retracts a row.
+            source: a source of the flow with the stream's columns.
+            name: under which the flow remembers the stream; the source's name if None.
+            checkpoint: the folder of Spark's checkpoint. None keeps it in the flow's folder, or for a flow without one
+                in a temporary folder that goes with the query.
+            trigger: the pause between batches, such as ``"1 second"``, or ``"available now"`` to end when all is read;
+                None runs a batch as soon as there are rows.
+            changes: a column with the kind of each change (insert, delete, ...); see ``DeltaBatch.from_changes``.
+            restart: whether and when the query is started again after an error; None ends it.
+        """
+        chosen = check_name(name or source)
+        writer = as_stream(stream, self._session).write_stream().flow(self, source, chosen, changes)
+        writer.query_name(f"{self.name}/{chosen}")
+        own = None if self._place is None else spark_uri(f"{self._place}/{STREAMS}/{chosen}")
+        place = own if checkpoint is None else checkpoint
+        if place is not None:
+            writer.option(OPTION, str(place))
+        if trigger is not None:
+            writer.trigger(as_trigger(trigger))
+        if restart is not None:
+            writer.restart(restart)
+        return self._feeds.begin(chosen, writer.start)
+
+    def attach_table(
+        self,
+        table: Name,
+        source: Name | None = None,
+        *,
+        name: Name | None = None,
+        start: Count | str | None = None,
+        every: str | None = None,
+    ) -> TableFeed:
+        """Tick a source with every version of a Delta or Iceberg table: first all rows of one, then what changes.
+
+        Args:
+            table: its name in SQL. A Delta table needs its change data feed (``delta.enableChangeDataFeed``).
+            source: the source; made with the table's columns if there is none. None gives it the table's name.
+            name: under which the flow remembers the table's version; the table's name if None.
+            start: the version (for Iceberg the snapshot's id) to begin with; None for that of now.
+            every: poll in the background with pauses such as ``"10 seconds"``; None leaves it to ``poll()``.
+        """
+        seconds = None if every is None else duration_micros(every) / 1e6
+        called, chosen = name or table, source or table.rpartition(".")[2].strip("`")
+        feed = self._feeds.begin(called, lambda: TableFeed(self, self._session, table, chosen, called, start=start))
+        if seconds is not None:
+            feed.start(seconds)
+        return feed
+
+    def alive_nodes(self) -> tuple[Node, ...]:
+        """The processes that coordinate flows of the metadata store and were heard of lately; none without a store."""
+        return () if self._leadership is None else self._leadership.store.alive_nodes()
+
+    def close(self) -> None:
+        """Stop what is attached, and end the flow as any other; a temporary one is gone then.
+
+        Raises:
+            SinkFailed: a sink could not write what it still had; the flow is closed all the same.
+            StorageError: what was not synced yet could not be; the flow is closed all the same.
+        """
+        if os.getpid() != self._owner:  # Spark, too, belongs to the process that this one was forked from
+            super().close()
+            return
+        self._backend.require_outside("close the flow")  # before anything is stopped
+        with self._held:
+            try:
+                self._feeds.close()
+            finally:
+                super().close()
+
+    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:
+        return TableTarget(self._session, table, mode, key)

@@ -1,0 +1,1 @@
+"""Statements about flows: sources and views made, described and changed by SQL."""

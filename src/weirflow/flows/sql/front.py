@@ -1,0 +1,55 @@
+"""``FlowSql``: all that a Session's SQL has to do with flows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from weirflow.errors import QueryError, TableNotFound
+from weirflow.flows.registry import Flows
+from weirflow.flows.sql.shown_relations import ShownRelations, words
+from weirflow.flows.sql.statements import FlowStatements
+from weirflow.sql.statements.parameters import with_literals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from weirflow.flows.host import FlowSession, Params
+
+T = TypeVar("T")
+
+
+class FlowSql:
+    """The flows of a Session, and what SQL reads of them and says about them."""
+
+    def __init__(self, session: FlowSession) -> None:
+        self.flows = Flows(session)
+        self._shown = ShownRelations(session, self.flows)
+        self._statements = FlowStatements(session, self.flows, self._shown)
+
+    def run(self, statement: str, params: Params | None) -> pa.Table | None:
+        """What a statement about flows returns; None if it is Spark's to run."""
+        if not self._statements.has(statement):
+            return None
+        if params is None:
+            return self._statements.run(statement)
+        filled = with_literals(statement, params)
+        try:
+            return self._statements.run(filled.text)
+        except QueryError as error:
+            error.position = filled.position_in(statement, error.position)
+            raise
+
+    def reading(self, query: str, run: Callable[[str], T]) -> T:
+        """Run what may read sources and views of flows, after they are made tables; it is given the text to run.
+
+        Flows that a durable Session keeps are opened if a table is not found, and it is run again.
+        """
+        try:
+            return run(self._shown.show(query))
+        except TableNotFound as error:
+            if not self.flows.open_kept(words(query)):
+                error.hint = error.hint or self.flows.unopened
+                raise
+        return run(self._shown.show(query))

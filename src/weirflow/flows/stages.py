@@ -1,0 +1,109 @@
+"""``SparkStages``: the stages of a partitioned flow as jobs of a Session's Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weirflow.flows.recompute import SparkRecompute, as_views_have_it
+from weirflow.ivm.sharded.worker.reports import decode_parcel, decode_task, encode_parcel, encode_task
+from weirflow.ivm.sharded.worker.stage import run_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from weirflow.flows.host import FlowSession
+    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.sharded.worker.moving import ReadRows
+    from weirflow.ivm.sharded.worker.reports import ShardReport, StageTask
+    from weirflow.spark.jobs.shards import ShardJobs
+
+
+class SparkStages:
+    """Runs stages on Spark's executors; rows stay there."""
+
+    def __init__(self, session: FlowSession) -> None:
+        from weirflow.spark.jobs.shards import ShardJobs  # noqa: PLC0415 - imports pyspark
+
+        self._session = session
+        self._own: list[Any] = []
+        self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run_for_tick)
+        self._recompute = SparkRecompute(self._open, session.operations.run_for_tick)
+
+    @property
+    def runs(self) -> str:
+        """Where, for people."""
+        return f"on Spark {self._session.describe().spark}"
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks Spark runs at a time."""
+        return self._jobs.parallelism
+
+    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
+        """See ``StageExecutor``. The job ends when the reports of all tasks are here."""
+        work = [StageOnShard(encode_task(task)) for task in stages]
+        parcels = [decode_parcel(data) for data in self._jobs.stages(stages[0].shards, work)]
+        return [parcel.report for parcel in parcels if parcel.report is not None]
+
+    def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
+        """See ``StageExecutor``: tasks that write files say here where these are."""
+        return self._jobs.over(frame, work)
+
+    def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
+        """See ``StageExecutor``."""
+        return self._jobs.each(shards, work)
+
+    @property
+    def engine(self) -> Engine:
+        """See ``StageExecutor``."""
+        return self._recompute
+
+    def rows(self, work: ReadRows, shards: int) -> Any:
+        """See ``StageExecutor``: a native frame of the Session's."""
+        from weirflow.spark.jobs.shards import rows_of_shards  # noqa: PLC0415 - imports pyspark
+
+        return rows_of_shards(self._session.spark, work.schema, shards, work)
+
+    def query(
+        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+    ) -> Any:
+        """See ``StageExecutor``: executors read the rows where the query needs them."""
+        works = {name: (work.schema, work) for name, work in tables.items()}
+        return self._jobs.query(sql, works, shards, given or {})
+
+    def table(self, frame: Any) -> pa.Table:
+        """See ``StageExecutor``."""
+        result = self._session.operations.run_for_tick("run a query", frame.toArrow)
+        return result.cast(as_views_have_it(result.schema))
+
+    def close(self) -> None:
+        """Let go of the native sessions that were opened for this."""
+        while self._own:
+            from weirflow.spark.launch.connect import close_connect  # noqa: PLC0415 - needs the extra connect
+
+            close_connect(self._own.pop())
+
+    def _open(self) -> Any:
+        """A native session beside the Session's own, whose settings can be changed."""
+        native = self._session.spark
+        if hasattr(native, "newSession"):
+            return native.newSession()
+        from weirflow.spark.launch.connect import clone_connect  # noqa: PLC0415 - needs the extra connect
+
+        self._own.append(clone_connect(native))
+        return self._own[-1]
+
+
+@dataclass(frozen=True)
+class StageOnShard:
+    """What a task of Spark runs."""
+
+    task: bytes
+
+    def __call__(self, shard: int, parcels: Iterable[bytes], where: str) -> Iterator[tuple[int, bytes]]:
+        """Parcels in, parcels out."""
+        sent = run_stage(decode_task(self.task), shard, (decode_parcel(data) for data in parcels), where)
+        return ((target, encode_parcel(parcel)) for target, parcel in sent)

@@ -1,0 +1,1 @@
+"""Who is told what a tick changed, and what is remembered of it."""

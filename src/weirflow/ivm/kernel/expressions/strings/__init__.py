@@ -1,0 +1,1 @@
+"""Functions of texts, patterns and regular expressions."""

@@ -1,0 +1,401 @@
+"""``ShardedBackend``: a flow whose circuit runs in shards, one job of all of them for each tick."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+import weakref
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from weirflow.errors import ConfigError, DataError, FlowError
+from weirflow.ivm.compiler.program import no_engine
+from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_readers
+from weirflow.ivm.compiler.reads import tables as read_tables
+from weirflow.ivm.flow.backend import Capability
+from weirflow.ivm.flow.describe import FlowInfo, relation_infos
+from weirflow.ivm.flow.evolution.plan import EvolutionPlan
+from weirflow.ivm.flow.explain import mode_of
+from weirflow.ivm.flow.folder.entries import view_entry
+from weirflow.ivm.flow.host import FlowHost
+from weirflow.ivm.flow.position import Position
+from weirflow.ivm.flow.refusals import no_source, not_kept, require_unread, require_unsunk
+from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.kernel.deadline import Deadline
+from weirflow.ivm.sharded.coordinator import Coordinator
+from weirflow.ivm.sharded.declared import Declared
+from weirflow.ivm.sharded.explain import explain_stages
+from weirflow.ivm.sharded.incoming import Incoming, is_frame
+from weirflow.ivm.sharded.published import PublishedChanges
+from weirflow.ivm.sharded.worker.moving import CountLate, CountRows, ReadRows
+from weirflow.ivm.zset.ingest import read_table
+from weirflow.observability.metrics import FlowGauges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+    from prometheus_client import CollectorRegistry
+
+    from weirflow.ivm.compiler.program import Engine, View
+    from weirflow.ivm.flow.source import Source
+    from weirflow.ivm.sharded.executor import StageExecutor
+    from weirflow.ivm.sharded.ledger import Ticked
+    from weirflow.ivm.zset.batch import Batch
+    from weirflow.metadata import Lease
+    from weirflow.types import SourceSpread
+
+_log = logging.getLogger(__name__)
+
+
+class ShardedBackend(FlowHost):
+    """Runs a flow in shards; see ``PartitionedFlow`` for the arguments."""
+
+    capabilities = frozenset({Capability.FRAMES, Capability.SHARDS})
+    _changes: PublishedChanges
+
+    def __init__(
+        self,
+        uri: str,
+        partitions: int,
+        executor: StageExecutor,
+        name: str,
+        lease: Lease | None,
+        *,
+        history: int,
+        temporary: bool,
+        registry: CollectorRegistry | None,
+    ) -> None:
+        super().__init__(name, history=history, registry=registry)
+        self._owner = os.getpid()
+        self._executor = executor
+        self._coordinator = Coordinator(uri, partitions, executor, lease)
+        self.path = None if "://" in uri else Path(uri)
+        self.identity = self._coordinator.commit.identity
+        self.storage = None if temporary else self._coordinator.files.storage
+        self._declared = Declared(self._coordinator, executor)
+        self._changes = PublishedChanges(name, self._coordinator, self._declared, self._outputs, self._sinks)
+        self._dropped = 0
+        self._remember_recent()
+        self._metrics.show_gauges(self)
+        if self.pending:
+            self._run_begun()
+
+    @property
+    def partitions(self) -> int:
+        """See ``FlowBackend``."""
+        return self._coordinator.commit.shards
+
+    def gauges(self) -> FlowGauges | None:
+        """See ``FlowBackend``."""
+        if self.closed:
+            return None
+        return FlowGauges(
+            epoch=self._epoch,
+            state_bytes=self._nbytes,
+            waiting=self._outputs.waiting(),
+            shards={
+                (report.stage, report.shard): (report.rows, (report.load_ms + report.step_ms + report.save_ms) / 1000)
+                for report in self._coordinator.reports
+            },
+        )
+
+    # What the flow is made of
+
+    @property
+    def sources(self) -> Mapping[str, Source]:
+        """See ``FlowBackend``."""
+        return self._declared.sources
+
+    @property
+    def views(self) -> Mapping[str, View]:
+        """See ``FlowBackend``."""
+        return self._declared.views
+
+    @property
+    def waiting(self) -> dict[str, str]:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            return {name: error.message for name, error in self._declared.waiting.items()}
+
+    def _add_source(self, source: Source, spread: SourceSpread | None) -> None:
+        self._declared.add_source(source, spread)
+
+    def _require_spread(self, name: str, spread: SourceSpread) -> None:
+        now = self._declared.spread_of(name)
+        if spread is not now:
+            raise ConfigError(
+                f"The rows of {name!r} are spread {str(now)!r}, not {str(spread)!r}.",
+                hint=f'use flow.rescale({self.partitions}, spread={{"{name}": "{spread}"}})',
+            )
+
+    def _add_view(self, name: str, view: View) -> None:
+        self._declared.add_view(name, view)
+
+    def force_diff(self, view: str | None) -> None:
+        """See ``FlowBackend``."""
+        with self._ticks, self._lock:
+            self._require_idle()
+            if self._engine is None:
+                raise no_engine()
+            if view is not None:
+                self._view(view)
+            self._ready()
+            definition = self._coordinator.definition
+            wanted = definition.views if view is None else (view,)
+            new = [name for name in wanted if name not in definition.recomputed]
+            if new or (view is None and not definition.forced):
+                self._declared.require_all_rows()
+                self._changes.make(lambda: self._coordinator.force(new, later=view is None))
+
+    def drop(self, name: str) -> None:
+        """See ``FlowBackend``."""
+        with self._ticks, self._lock:
+            self._require_idle()
+            require_unread(name, readers_of(name, self.views))
+            if not self._declared.forget(name):
+                self._relation(name)
+                self._sinks.close(lambda view: view == name)
+                self._changes.make(lambda: self._coordinator.drop(name))
+
+    def rescale(self, partitions: int, spread: Mapping[str, SourceSpread]) -> None:
+        """See ``FlowBackend``."""
+        with self._ticks, self._lock:
+            self._require_idle()
+            self._ready()
+            wanted = {self.source(name).name: how for name, how in spread.items()}
+            moved = {name: how for name, how in wanted.items() if how is not self._declared.spread_of(name)}
+            if moved or partitions != self.partitions:
+                self._declared.require_all_rows()
+                self._coordinator.rescale(partitions, moved)
+
+    def _rebuild(self, name: str, view: View) -> EvolutionPlan:
+        with self._lock:
+            self._require_idle()
+            views = dict(self.views)
+            rebuilt = with_readers(name, views)
+            if views[name] == view:
+                rebuilt |= with_read(name, views)
+            else:
+                require_unsunk(self._sinks.views & rebuilt)
+            self._sinks.before_tick()
+        self._outputs.await_room(dict.fromkeys(self._outputs.watched & rebuilt))
+        with self._lock:
+            self._require_open()
+            views[name] = view
+            order = [one for one in in_order({key: value.sql for key, value in views.items()}) if one in rebuilt]
+            self._changes.make(lambda: self._coordinator.replace(view_entry(name, view), order))
+            return EvolutionPlan(kept=tuple(one for one in views if one not in rebuilt), rebuilt=tuple(order))
+
+    def _ready(self) -> None:
+        self._require_open()
+        self._declared.define()
+
+    # Ticks
+
+    @property
+    def _engine(self) -> Engine | None:
+        return self._executor.engine
+
+    @property
+    def _epoch(self) -> int:
+        return self._coordinator.commit.epoch
+
+    @property
+    def _has_pending(self) -> bool:
+        return self._coordinator.pending is not None
+
+    @property
+    def _tokens(self) -> Mapping[str, int]:
+        return self._coordinator.commit.tokens
+
+    def _reached(self, stream: str) -> tuple[Position, int] | None:
+        found = self._coordinator.commit.positions.get(stream)
+        return None if found is None else (Position(stream, found[0], found[1]), found[2])
+
+    def too_late(self, source: str, rows: Any) -> int:
+        """See ``FlowBackend``: rows of a frame are counted where they are."""
+        with self._lock:
+            work = CountLate(self.source(source), self._coordinator.commit.watermarks.get(source))
+            return sum(map(int, self._executor.over(rows, work) if is_frame(rows) else work([rows])))
+
+    def _begin(self, deltas: Mapping[str, Any], token: str | None, position: Position | None) -> None:
+        self._ready()
+        incoming = Incoming()
+        for name, data in deltas.items():
+            if name not in self._coordinator.definition.sources:
+                raise no_source(name, self.views, self.sources)
+            incoming.add(name, data, self._coordinator, self._executor)
+        place = None if position is None else (position.stream, position.origin, position.at)
+        self._dropped = incoming.dropped
+        self._coordinator.begin(incoming.rows, token=token, position=place, digests=incoming.digests)
+
+    def _forget_pending(self) -> None:
+        self._coordinator.discard()
+
+    def _run(self, started: float, deadline: Deadline) -> StepSummary:
+        done: list[Ticked] = []
+        # What changes is known when the job is done; then it is too late to wait for readers.
+        with deadline:
+            self._outputs.await_room(dict.fromkeys(self._outputs.watched))
+        with self._lock:
+            self._require_open()
+            self._changes.make(lambda: done.append(self._coordinator.tick(deadline)))
+        (ticked,) = done
+        counts = {name: sum(ref.count for ref in refs) for name, refs in ticked.outputs.items()}
+        views = {name: count for name, count in counts.items() if not name.endswith(LATE)}
+        return StepSummary(
+            ticked.epoch,
+            self._dropped + sum(report.rows_in for report in ticked.reports),
+            sum(views.values()),
+            (time.perf_counter() - started) * 1000,
+            views,
+            sum(counts.values()) - sum(views.values()),
+            self._dropped,
+        )
+
+    def _run_begun(self) -> None:
+        """Run the tick that a coordinator before this one began; what the data is to blame for stays pending."""
+        try:
+            self.retry(Deadline(None))
+        except DataError as error:
+            _log.warning("the flow %s was opened with a tick that fails: %s", self.name, error.message)
+
+    def _remember_recent(self) -> None:
+        """Have what the last ticks changed at hand for watches, but for what is so large that it is in files."""
+        recent, history = self._coordinator.recent, self._outputs.history
+        history.forget(recent.after)
+        for epoch, outputs in recent.outputs:
+            small = {name for name, refs in outputs.items() if all(ref.data is not None for ref in refs)}
+            rows = {name: self._coordinator.changed(refs) if name in small else None for name, refs in outputs.items()}
+            history.append(epoch, rows)
+
+    # What comes out
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """See ``FlowBackend``."""
+        with self._lock:
+            spread = self._coordinator.blueprint.spread
+            filled = [name for name in (*self.sources, *self.views) if name in spread.relations]
+            return tuple(name for name in filled if spread.store(name) is not None)
+
+    def _rows_at(self, name: str, epoch: int | None) -> pa.Table:
+        if epoch not in (None, self._epoch):
+            self._require_output(name)  # what sources were given is not kept
+        return super()._rows_at(name, epoch)
+
+    def query(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
+        """See ``FlowBackend``: computed by Spark."""
+        given = {name: read_table(data) for name, data in tables.items()}
+        with self._lock:
+            self._ready()
+            known = {name.casefold(): name for name in (*self.sources, *self.views)}
+            own = read_tables(sql) - {name.casefold() for name in given}
+            works = {known[one]: self._read_task(known[one]) for one in sorted(own) if one in known}
+            frame = self._executor.query(sql, works, self.partitions, given)
+            number = self._coordinator.commit.number
+            self._coordinator.pin(number)  # later ticks do not take its files away
+        try:
+            return self._executor.table(frame)
+        finally:
+            with self._lock:
+                self._coordinator.unpin(number)
+
+    def frames(self, names: Sequence[str]) -> tuple[int, dict[str, Any]]:
+        """See ``FlowBackend``: their rows stay on the executors."""
+        with self._lock:
+            self._ready()
+            found = {name: self._executor.rows(self._read_task(name), self.partitions) for name in names}
+            for native in found.values():
+                # Its files stay as long as it is in use.
+                self._coordinator.pin(self._coordinator.commit.number)
+                weakref.finalize(native, self._coordinator.unpin, self._coordinator.commit.number)
+            return self._epoch, found
+
+    def describe(self) -> FlowInfo:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            return FlowInfo(
+                name=self.name,
+                runs=f"{self._executor.runs}, on {self.partitions} shards",
+                kept=f"in {self._coordinator.uri}",
+                epoch=self._epoch,
+                nbytes=self._nbytes,
+                relations=relation_infos(self.sources, self.views, self._kind, self._counts().get),
+            )
+
+    def explain(self, view: str | None) -> str:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            name = None if view is None else self._relation(view)
+            heading = "" if name is None else f"{name}: {mode_of(self._kind(name))}\n"
+            recomputed, reports = self._coordinator.definition.recomputed, self._coordinator.reports
+            return heading + explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name)
+
+    def _relation(self, name: str) -> str:
+        return self._declared.relation(name)
+
+    def _schema(self, name: str) -> pa.Schema:
+        return self._coordinator.blueprint.schema(self._relation(name))
+
+    def _kept(self, name: str) -> Iterable[Batch]:
+        self._require_stored(name)
+        shards = [self._coordinator.rows(name, shard) for shard in range(self.partitions)]
+        return itertools.chain.from_iterable(shards)
+
+    def _read_task(self, name: str) -> ReadRows:
+        """What reads a source or view, shard by shard, in any process, as it is now."""
+        self._require_stored(name)
+        coordinator = self._coordinator
+        commit = coordinator.part_of_commit(name)
+        return ReadRows(coordinator.uri, coordinator.definition.encoded, msgspec.json.encode(commit), name)
+
+    def _require_stored(self, name: str) -> None:
+        if self._coordinator.blueprint.spread.store(self._relation(name)) is None:
+            raise not_kept(name)
+
+    def _counts(self) -> dict[str, int]:
+        """How many rows those sources and views have whose rows are kept; counted where they are."""
+        work = CountRows(tuple(self._read_task(name) for name in self.readable))
+        counts: Counter[str] = Counter()
+        for data in self._executor.each(self.partitions, work):
+            counts.update(msgspec.msgpack.decode(data, type=dict[str, int]))
+        return {one.name: counts[one.name] for one in work.relations}
+
+    def _kind(self, name: str) -> str:
+        """See ``RelationInfo``."""
+        if name in self.sources:
+            return "source"
+        definition = self._coordinator.definition
+        return "waiting" if name not in definition.views else "diff" if name in definition.recomputed else "incremental"
+
+    @property
+    def _nbytes(self) -> int:
+        return sum(pack.size for pack in self._coordinator.commit.packs.values())
+
+    # How it ends
+
+    @property
+    def _is_own(self) -> bool:
+        """All of it belongs to the process that this one was forked from, if it was."""
+        return os.getpid() == self._owner
+
+    def _require_own(self) -> None:
+        if not self._is_own:
+            raise FlowError(
+                f"The flow {self.name!r} belongs to the process {self._owner}, which this one was forked from.",
+                hint="tick it there, or open the flow anew when it is closed there",
+            )
+
+    def _release(self) -> None:
+        self._coordinator.close()

@@ -1,0 +1,188 @@
+"""``Definition``: what a partitioned flow is made of, in the order in which it was filled; the same on every shard."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property, lru_cache, reduce
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from weirflow.ivm.compiler.program import Program
+from weirflow.ivm.durability.records import DefineSource, DefineView  # noqa: TC001 - msgspec reads the annotations
+from weirflow.ivm.flow.folder.entries import entry_source, entry_view
+from weirflow.ivm.sharded.plan.source_columns import source_columns
+from weirflow.ivm.sharded.plan.spread import Spread
+from weirflow.types import SourceSpread
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.ivm.flow.source import Source
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Sources and views that were filled together, views behind those they read.
+
+    Attributes:
+        recomputed: what the circuit sees of those views that are recomputed: rows come in as they do for a source.
+        spread: how the rows of sources are spread over the shards, where that is not by their use.
+    """
+
+    sources: tuple[DefineSource, ...]
+    views: tuple[DefineView, ...]
+    recomputed: tuple[DefineSource, ...] = ()
+    spread: dict[str, SourceSpread] = {}
+
+    def with_others(self, other: Group) -> Group:
+        """This group and another one, which may read it, as one."""
+        return Group(
+            (*self.sources, *other.sources),
+            (*self.views, *other.views),
+            (*self.recomputed, *other.recomputed),
+            {**self.spread, **other.spread},
+        )
+
+
+class Definition(msgspec.Struct, frozen=True, dict=True):
+    """All groups, and the columns by which what comes into the circuit is partitioned.
+
+    Attributes:
+        forced: whether every view is recomputed, later ones too.
+    """
+
+    groups: tuple[Group, ...] = ()
+    columns: dict[str, tuple[int, ...]] = {}
+    forced: bool = False
+
+    @cached_property
+    def digest(self) -> str:
+        """Equal for equal definitions."""
+        return hashlib.sha256(self.encoded).hexdigest()[:32]
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The definition as bytes."""
+        return msgspec.json.encode(self)
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """The sources by name."""
+        return {entry.name: entry_source(entry) for group in self.groups for entry in group.sources}
+
+    @cached_property
+    def recomputed(self) -> dict[str, Source]:
+        """The views that are recomputed, as the circuit sees them, each behind those it reads."""
+        order = [entry.name for group in self.groups for entry in group.views]
+        found = {entry.name: entry_source(entry) for group in self.groups for entry in group.recomputed}
+        return {name: found[name] for name in order if name in found}
+
+    @cached_property
+    def inputs(self) -> dict[str, Source]:
+        """All whose rows come into the circuit: sources and views that are recomputed."""
+        return {**self.sources, **self.recomputed}
+
+    @cached_property
+    def spread(self) -> dict[str, SourceSpread]:
+        """How the rows of sources are spread over the shards, where that is not by their use."""
+        return {name: how for group in self.groups for name, how in group.spread.items()}
+
+    def is_everywhere(self, name: str) -> bool:
+        """Whether every shard gets all rows of what comes into the circuit."""
+        return self.spread.get(name) is SourceSpread.EVERYWHERE
+
+    @property
+    def views(self) -> dict[str, DefineView]:
+        """The views by name."""
+        return {entry.name: entry for group in self.groups for entry in group.views}
+
+    def with_group(self, group: Group) -> Definition:
+        """The definition with a new group at the end; it is decided by which columns new sources are partitioned."""
+        wider = Definition((*self.groups, group), self.columns, self.forced)
+        program = Program()
+        for one in wider.groups:
+            wider.add(one, program)
+            program.settle()
+        columns = dict(self.columns)
+        for entry in (*group.sources, *group.recomputed):
+            source = wider.inputs[entry.name]
+            key = [source.schema.names.index(column) for column in source.key]
+            if entry.name in group.spread:
+                columns[entry.name] = tuple(key or range(len(source.schema)))
+            else:
+                columns[entry.name] = source_columns(program.circuit, entry.name, key)
+        return Definition(wider.groups, columns, self.forced)
+
+    def without(self, name: str) -> Definition:
+        """The definition without a source or view, which nothing reads."""
+        groups = [
+            Group(
+                tuple(one for one in group.sources if one.name != name),
+                tuple(one for one in group.views if one.name != name),
+                tuple(one for one in group.recomputed if one.name != name),
+                {source: how for source, how in group.spread.items() if source != name},
+            )
+            for group in self.groups
+        ]
+        columns = {source: places for source, places in self.columns.items() if source != name}
+        return Definition(tuple(group for group in groups if group.sources or group.views), columns, self.forced)
+
+    def together(self) -> Group:
+        """All that there is as one group."""
+        return reduce(Group.with_others, self.groups, Group((), ()))
+
+    def add(self, group: Group, program: Program) -> None:
+        """Compile a group."""
+        for entry in (*group.sources, *group.recomputed):
+            add_input(self.inputs[entry.name], program, everywhere=self.is_everywhere(entry.name))
+        recomputed = {entry.name for entry in group.recomputed}
+        program.add_views({entry.name: entry_view(entry) for entry in group.views if entry.name not in recomputed})
+
+
+def add_input(source: Source, program: Program, *, everywhere: bool = False) -> None:
+    """Compile what comes into the circuit."""
+    program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps, everywhere=everywhere)
+
+
+class Blueprint:
+    """A definition compiled and cut into stages.
+
+    Attributes:
+        begins: the number of the first node of each group, and of the one that would come next.
+        keys: what all state is stored under.
+        keys_of_stage: for each stage, what the state is stored under that it keeps or probes.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.program = Program()
+        self.spread = Spread(self.program, definition.columns)
+        self.begins = [0]
+        for group in definition.groups:
+            definition.add(group, self.program)
+            self.spread.extend()
+            self.program.settle()
+            self.begins.append(len(self.spread.nodes))
+        keys = {
+            number: self.spread.key(number) for number, node in enumerate(self.spread.nodes) if node.operator.states
+        }
+        self.keys = frozenset(keys.values())
+        self.keys_of_stage = [
+            frozenset(keys[number] for number in (*self.spread.kept(stage), *self.spread.probed(stage)))
+            for stage in range(self.spread.depth)
+        ]
+
+    def schema(self, name: str) -> pa.Schema:
+        """The columns of a source or view."""
+        return self.program.relations[name].schema
+
+
+@lru_cache(maxsize=8)
+def blueprint_of(data: bytes) -> Blueprint:
+    """The blueprint of an encoded definition, to look at: its operators are shared and hold nothing."""
+    return Blueprint(decode_definition(data))
+
+
+def decode_definition(data: bytes) -> Definition:
+    """The definition in bytes."""
+    return msgspec.json.decode(data, type=Definition)

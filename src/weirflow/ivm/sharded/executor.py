@@ -1,0 +1,112 @@
+"""What runs the stages of a tick; Spark does, and for tests and small flows this process can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from weirflow.ivm.compiler.program import no_engine
+from weirflow.ivm.sharded.worker.stage import run_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.sharded.worker.moving import ReadRows
+    from weirflow.ivm.sharded.worker.reports import Parcel, ShardReport, StageTask
+
+
+class StageExecutor(Protocol):
+    """Runs stages on shards, and moves parcels between them."""
+
+    @property
+    def runs(self) -> str:
+        """Where, for people."""
+
+    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
+        """Run all stages one behind the other, each on all shards; returns the reports of all.
+
+        A task that is lost is run again. What a task reports counts if this returns it, and only then.
+        """
+
+    def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
+        """Run ``work`` on the Arrow batches of a distributed frame, where they are; returns what it does."""
+
+    def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
+        """Run ``work`` for each shard; returns what it does, in any order."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """What plans queries that have no delta rule; without one ``query`` cannot be called."""
+
+    def rows(self, work: ReadRows, shards: int) -> Any:
+        """The rows that ``work`` reads on so many shards, as a distributed frame."""
+
+    def query(
+        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+    ) -> Any:
+        """The result of a query over tables in so many shards, as a distributed frame for ``over`` or ``table``.
+
+        It may also read tables that are ``given`` here.
+        """
+
+    def table(self, frame: Any) -> pa.Table:
+        """The rows of a distributed frame, here."""
+
+
+class InThisProcess:
+    """Runs the shards one after the other, here.
+
+    Args:
+        engine: what recomputes views; without one they cannot be.
+    """
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        self._engine = engine
+
+    @property
+    def runs(self) -> str:
+        """Where, for people."""
+        return "in this process, shard by shard"
+
+    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
+        """See ``StageExecutor``."""
+        waiting: dict[int, list[Parcel]] = {}
+        for task in stages:
+            sent: dict[int, list[Parcel]] = {}
+            for shard in range(task.shards):
+                for target, parcel in run_stage(task, shard, waiting.get(shard, []), "this process"):
+                    sent.setdefault(target, []).append(parcel)
+            waiting = sent
+        return [parcel.report for parcels in waiting.values() for parcel in parcels if parcel.report is not None]
+
+    def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
+        """See ``StageExecutor``: what has Arrow batches takes the place of the frame."""
+        return list(work(frame.to_batches()))
+
+    def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
+        """See ``StageExecutor``."""
+        return [work(shard) for shard in range(shards)]
+
+    @property
+    def engine(self) -> Engine | None:
+        """See ``StageExecutor``."""
+        return self._engine
+
+    def rows(self, work: ReadRows, shards: int) -> pa.Table:
+        """See ``StageExecutor``."""
+        return pa.Table.from_batches((batch for shard in range(shards) for batch in work(shard)), work.schema)
+
+    def query(
+        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+    ) -> pa.Table:
+        """See ``StageExecutor``."""
+        if self._engine is None:
+            raise no_engine()
+        read = {name: self.rows(work, shards) for name, work in tables.items()}
+        return self._engine.run(sql, {**read, **(given or {})})
+
+    def table(self, frame: pa.Table) -> pa.Table:
+        """See ``StageExecutor``."""
+        return frame

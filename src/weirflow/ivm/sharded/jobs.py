@@ -1,0 +1,259 @@
+"""``FlowJobs``: the jobs of a partitioned flow, from one state of it to the next; nothing is published here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from weirflow.failpoints import failpoint
+from weirflow.ivm.compiler.reads import tables
+from weirflow.ivm.sharded.plan.recomputing import AddRows, CompareRows, SubtractRows
+from weirflow.ivm.sharded.worker.moving import MoveRows, ReadRows, SplitRows, decode_moved
+from weirflow.ivm.sharded.worker.reports import StageTask
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from weirflow.ivm.sharded.commits import Commit
+    from weirflow.ivm.sharded.definition import Blueprint
+    from weirflow.ivm.sharded.executor import StageExecutor
+    from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
+
+Deltas = dict[str, dict[int, list["RowsRef"]]]
+"""For each source and shard, where its rows are."""
+
+
+@dataclass
+class Stepped:
+    """How far a change of the flow is: several jobs may follow each other.
+
+    Attributes:
+        commit: what the flow would be.
+        reports: of the tasks of the first job.
+        outputs: for each shard and view, what the jobs changed in it one after the other.
+    """
+
+    commit: Commit
+    reports: Sequence[ShardReport]
+    outputs: dict[int, dict[str, list[RowsRef]]] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> set[str]:
+        """The views that were changed."""
+        return {name for views in self.outputs.values() for name in views}
+
+    def add(self, blueprint: Blueprint, reports: Sequence[ShardReport]) -> None:
+        """Take in what the tasks of a job report."""
+        self.commit = after(blueprint, self.commit, reports)
+        for report in reports:
+            for name, ref in report.outputs.items():
+                self.outputs.setdefault(report.shard, {}).setdefault(name, []).append(ref)
+
+
+class FlowJobs:
+    """Runs the jobs of one flow.
+
+    Attributes:
+        reports: of the tasks of the last job.
+    """
+
+    def __init__(self, uri: str, executor: StageExecutor) -> None:
+        self.reports: Sequence[ShardReport] = ()
+        self._uri = uri
+        self._executor = executor
+
+    def tick(
+        self, blueprint: Blueprint, commit: Commit, epoch: int, deltas: Deltas, again: Collection[str] = ()
+    ) -> Stepped:
+        """Bring deltas to the circuit, and then recompute those views that have to be, each with what reads it.
+
+        Args:
+            blueprint: of the circuit.
+            commit: what the flow is.
+            epoch: of the tick.
+            deltas: of the sources.
+            again: views that are recomputed even if nothing changed that they read.
+        """
+        stepped = Stepped(commit, ())
+        if deltas or not again:
+            stepped.reports = self._run(blueprint, commit, epoch=epoch, deltas=deltas)
+            stepped.add(blueprint, stepped.reports)
+        for name in blueprint.definition.recomputed:
+            reads = tables(blueprint.definition.views[name].sql)
+            if name in again or any(one.casefold() in reads for one in (*deltas, *stepped.changed)):
+                self._recompute(blueprint, stepped, name, epoch)
+        self._add_up(stepped, epoch)
+        return stepped
+
+    def fill(self, blueprint: Blueprint, commit: Commit, group: int) -> Commit:
+        """Fill a new group from the rows that are there."""
+        filled = after(blueprint, commit, self._run(blueprint, commit, fill=group))
+        new = [entry.name for entry in blueprint.definition.groups[group].recomputed]
+        return self.tick(blueprint, filled, commit.epoch + 1, {}, new).commit if new else filled
+
+    def move(self, old: Blueprint, new: Blueprint, commit: Commit, shards: int) -> Commit:
+        """Bring the rows that come into a new circuit of one group to their new places, and fill it from them.
+
+        Of views that are recomputed, those that were not kept are computed now.
+        """
+        inputs, encoded = new.definition.inputs, new.definition.encoded
+        names = tuple(one for one in inputs if old.spread.store(one) is not None)
+        work = MoveRows(self._uri, old.definition.encoded, encoded, msgspec.json.encode(commit), shards, names)
+        deltas = _of_moved(self._executor.each(commit.shards, work))
+        # Without watermarks: no row that is there is late.
+        empty = msgspec.structs.replace(
+            commit, shards=shards, states={}, versions={}, packs={}, released={}, watermarks={}
+        )
+        filled = after(new, empty, self._run(new, empty, fill=0))
+        moved = after(new, filled, self._run(new, filled, epoch=commit.epoch + 1, deltas=deltas))
+        missing = [name for name in new.definition.recomputed if name not in names]
+        if missing:
+            moved = self.tick(new, moved, commit.epoch + 1, {}, missing).commit
+        return msgspec.structs.replace(moved, watermarks=commit.watermarks)
+
+    def difference(self, before: tuple[Blueprint, Commit], now: tuple[Blueprint, Commit], name: str) -> list[RowsRef]:
+        """How the rows of a view differ between two states of the flow; equal ones of several shards may cancel."""
+        (old, was), (new, commit) = before, now
+        work = SubtractRows(
+            self._uri,
+            (old.definition.encoded, _part(old, was, name)),
+            (new.definition.encoded, _part(new, commit, name)),
+            name,
+        )
+        moved = self._executor.each(commit.shards, work)
+        return [ref for shards in _of_moved(moved).values() for refs in shards.values() for ref in refs]
+
+    # Inner workings
+
+    def _recompute(self, blueprint: Blueprint, stepped: Stepped, name: str, epoch: int) -> None:
+        """Run a view's query over the flow as it would be, and let in what differs from the view's rows."""
+        definition, commit = blueprint.definition, stepped.commit
+        sql, encoded = definition.views[name].sql, definition.encoded
+        known = {one.casefold(): one for one in (*definition.sources, *definition.views)}
+        read = [known[one] for one in sorted(tables(sql)) if one in known and known[one] != name]
+        works = {one: ReadRows(self._uri, encoded, _part(blueprint, commit, one), one) for one in read}
+        frame = self._executor.query(sql, works, commit.shards)
+        split = SplitRows(self._uri, encoded, name, commit.shards, epoch)
+        rows = _of_moved(self._executor.over(frame, split)).get(name, {})
+        compare = CompareRows(self._uri, encoded, _part(blueprint, commit, name), name, rows)
+        deltas = _of_moved(self._executor.each(commit.shards, compare))
+        if deltas:
+            stepped.add(blueprint, self._run(blueprint, commit, epoch=epoch, deltas=deltas))
+
+    def _add_up(self, stepped: Stepped, epoch: int) -> None:
+        """What a view is told of one tick is one change, however many jobs there were."""
+        several = {
+            shard: {name: refs for name, refs in views.items() if len(refs) > 1}
+            for shard, views in stepped.outputs.items()
+        }
+        if not any(several.values()):
+            return
+        added = self._executor.each(stepped.commit.shards, AddRows(self._uri, epoch, several))
+        for shard, views in several.items():
+            for name in views:
+                del stepped.outputs[shard][name]
+        for data in added:
+            for name, shard, ref in decode_moved(data):
+                stepped.outputs[shard][name] = [ref]
+
+    def _run(
+        self,
+        blueprint: Blueprint,
+        commit: Commit,
+        *,
+        epoch: int | None = None,
+        fill: int | None = None,
+        deltas: Deltas | None = None,
+    ) -> Sequence[ShardReport]:
+        """Run all stages as one job, from the states of a commit; each shard of each stage has reported then."""
+        spread, definition = blueprint.spread, blueprint.definition.encoded
+        by_shard: dict[int, dict[str, list[RowsRef]]] = {}
+        for source, shards in (deltas or {}).items():
+            for shard, refs in shards.items():
+                by_shard.setdefault(shard, {})[source] = refs
+        stages = []
+        for stage in range(spread.depth):
+            keys = blueprint.keys_of_stage[stage]
+            states = {key: shards for key, shards in commit.states.items() if key in keys}
+            stages.append(
+                StageTask(
+                    uri=self._uri,
+                    definition=definition,
+                    shards=commit.shards,
+                    # Files of what is not committed yet are of a later epoch than the commit's.
+                    epoch=commit.epoch + 1 if epoch is None else epoch,
+                    stage=stage,
+                    fill=fill,
+                    versions=commit.versions.get(stage, {}),
+                    states=states,
+                    packs={name: commit.packs[name] for name in _packs(states)},
+                    released={key: shards for key, shards in commit.released.items() if key in keys},
+                    watermarks=commit.watermarks,
+                    deltas=by_shard if stage == 0 else {},
+                )
+            )
+        failpoint("partitioned.before_job")
+        reports = self._executor.run(stages)
+        failpoint("partitioned.after_job")
+        failed = [report for report in reports if report.failure is not None]
+        if failed:
+            first = min(failed, key=lambda report: (report.stage, report.shard))
+            assert first.failure is not None
+            raise first.failure.error()
+        told = sorted((report.stage, report.shard) for report in reports)
+        assert told == [(stage, shard) for stage in range(spread.depth) for shard in range(commit.shards)], told
+        self.reports = reports
+        return reports
+
+
+def after(blueprint: Blueprint, before: Commit, reports: Sequence[ShardReport]) -> Commit:
+    """What a flow is after what the tasks of a job report."""
+    states = {key: dict(shards) for key, shards in before.states.items() if key in blueprint.keys}
+    packs = dict(before.packs)
+    versions = {stage: dict(shards) for stage, shards in before.versions.items()}
+    released = {key: dict(shards) for key, shards in before.released.items() if key in blueprint.keys}
+    watermarks = dict(before.watermarks)
+    for report in reports:
+        packs |= report.packs
+        versions.setdefault(report.stage, {})[report.shard] = report.version
+        for key, refs in report.states.items():
+            states.setdefault(key, {})[report.shard] = refs
+        for key, counts in report.released.items():
+            released.setdefault(key, {})[report.shard] = counts
+        for name, mark in report.watermarks.items():  # the farthest that any shard has come
+            known = [one for one in (watermarks.get(name), mark) if one is not None]
+            watermarks[name] = max(known, default=None)
+    used = {name: packs[name] for name in _packs(states)}
+    return msgspec.structs.replace(
+        before, states=states, packs=used, versions=versions, released=released, watermarks=watermarks
+    )
+
+
+def part_of_commit(blueprint: Blueprint, commit: Commit, name: str) -> Commit:
+    """A commit, as far as it is about the rows of one source or view."""
+    node = blueprint.spread.store(name)
+    assert node is not None
+    key = blueprint.spread.key(node)
+    states = {key: commit.states[key]} if key in commit.states else {}
+    packs = {pack: commit.packs[pack] for pack in _packs(states)}
+    return msgspec.structs.replace(
+        commit, states=states, packs=packs, versions={}, released={}, outputs={}, tokens={}, digests={}
+    )
+
+
+def _part(blueprint: Blueprint, commit: Commit, name: str) -> bytes:
+    return msgspec.json.encode(part_of_commit(blueprint, commit, name))
+
+
+def _of_moved(found: Iterable[bytes]) -> Deltas:
+    deltas: Deltas = {}
+    for data in found:
+        for name, shard, ref in decode_moved(data):
+            deltas.setdefault(name, {}).setdefault(shard, []).append(ref)
+    return deltas
+
+
+def _packs(states: Mapping[str, Mapping[int, list[list[Any]]]]) -> set[str]:
+    return {ref.pack for shards in states.values() for one in shards.values() for part in one for ref in part}

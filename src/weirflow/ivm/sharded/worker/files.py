@@ -1,0 +1,87 @@
+"""The files of a partitioned flow as a task sees them: runs that are mapped once, rows on their way."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.checkpoint.sealed import refused
+from weirflow.ivm.durability.packs import Packs
+from weirflow.ivm.durability.records import decode_rows, encode_rows
+from weirflow.ivm.sharded.worker.reports import RowsRef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from weirflow.checkpoint import CheckpointStorage
+    from weirflow.ivm.durability.manifest import Pack, RunRef
+    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.sharded.worker.reports import StateRefs
+    from weirflow.ivm.zset.batch import Batch
+
+ROWS = "rows/"
+_REMEDY = "restore the flow's storage from a copy, or go back to its newest whole commit with 'weirflow flow repair'"
+
+
+class FlowFiles:
+    """The storage of one flow. Runs that are in use anywhere in this process are not opened again."""
+
+    def __init__(self, uri: str) -> None:
+        self.storage: CheckpointStorage = open_checkpoint_storage(uri)
+        self.packs = Packs(self.storage, _REMEDY)
+        self._runs: WeakValueDictionary[RunRef, Run] = WeakValueDictionary()
+
+    def load(self, states: Sequence[StateRefs], packs: Mapping[str, Pack]) -> list[list[list[Run]]]:
+        """The runs of several operators' states.
+
+        Raises:
+            StorageError: a file is missing or damaged.
+        """
+        wanted = {ref for state in states for part in state for ref in part}
+        found = {ref: run for ref in wanted if (run := self._runs.get(ref)) is not None}
+        missing = [ref for ref in wanted if ref not in found]
+        found |= zip(missing, self.packs.load(missing, packs), strict=True)
+        self._runs.update(found)
+        return [[[found[ref] for ref in part] for part in state] for state in states]
+
+    def save(self, states: Sequence[Sequence[Sequence[Run]]], epoch: int) -> tuple[list[StateRefs], dict[str, Pack]]:
+        """Write the runs that are in no file yet; returns where all are, and the files."""
+        runs = [run for state in states for part in state for run in part]
+        refs = self.packs.save(runs, epoch)
+        self._runs.update(zip(refs, runs, strict=True))
+        places = iter(refs)
+        return [[[next(places) for _ in part] for part in state] for state in states], self.packs.describe(refs)
+
+    def read_rows(self, ref: RowsRef) -> Batch:
+        """Rows on their way.
+
+        Raises:
+            StorageError: their file is missing or damaged.
+        """
+        if ref.data is not None:
+            return decode_rows(ref.data)
+        assert ref.file is not None
+        data = self.storage.get(ref.file)
+        if hashlib.sha256(data).hexdigest() != ref.sha256:
+            where = f"{self.storage.uri}/{ref.file}"
+            raise refused(where, "its bytes are not those that were written", _REMEDY)
+        return decode_rows(data)
+
+    def write_rows(self, rows: Batch, epoch: int, inline: int) -> RowsRef:
+        """Put rows into a reference, or a file if they are many."""
+        data = encode_rows(rows)
+        if len(data) <= inline:
+            return RowsRef(len(rows), data=data)
+        name = f"{ROWS}{epoch:020d}-{uuid.uuid4().hex}.arrow"
+        self.storage.put(name, data)
+        return RowsRef(len(rows), file=name, sha256=hashlib.sha256(data).hexdigest())
+
+
+@lru_cache(maxsize=32)
+def flow_files(uri: str) -> FlowFiles:
+    """The files of a flow, shared by all tasks of this process."""
+    return FlowFiles(uri)

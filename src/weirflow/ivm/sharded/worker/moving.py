@@ -1,0 +1,164 @@
+"""Rows to the shards they belong to: those of a frame, and those of all sources when the number of shards changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from weirflow.ivm.flow.source import SourceInput
+from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.sharded.commits import Commit
+from weirflow.ivm.sharded.definition import blueprint_of, decode_definition
+from weirflow.ivm.sharded.plan.routes import split_by
+from weirflow.ivm.sharded.worker.files import flow_files
+from weirflow.ivm.sharded.worker.relation_rows import relation_rows
+from weirflow.ivm.sharded.worker.reports import RowsRef
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.delta import DeltaBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from weirflow.ivm.flow.source import Source
+
+Moved = list[tuple[str, int, RowsRef]]
+"""Sources, shards, and where the rows are."""
+
+_ROWS_IN_FILE = 1 << 19
+
+_decoder = msgspec.msgpack.Decoder(list[tuple[str, int, RowsRef]])
+
+
+def reader(source: Source) -> SourceInput:
+    """What reads rows that are given for a source, wherever the source's own rows are."""
+    return SourceInput(source, Arrangement(source.schema.types, len(source.key)), range(len(source.schema)))
+
+
+def split(rows: Batch, columns: Iterable[int], shards: int) -> dict[int, Batch]:
+    """The rows of a source for each shard."""
+    return split_by([rows.columns[column] for column in columns], rows, shards)
+
+
+@dataclass(frozen=True)
+class SplitRows:
+    """Writes rows that come in for a source to files for the shards they go to; runs where the rows are."""
+
+    uri: str
+    definition: bytes
+    source: str
+    shards: int
+    epoch: int
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[bytes]:
+        """The files for the rows of some Arrow batches."""
+        definition = decode_definition(self.definition)
+        source, columns = reader(definition.inputs[self.source]), definition.columns[self.source]
+        files = flow_files(self.uri)
+        everywhere = definition.is_everywhere(self.source)
+        waiting: dict[int, list[Batch]] = {}
+
+        def written(shard: int) -> bytes:
+            rows = Batch.concat(waiting.pop(shard))
+            ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
+            targets = range(self.shards) if everywhere else [shard]
+            return msgspec.msgpack.encode([(self.source, target, ref) for target in targets])
+
+        for batch in batches:
+            for shard, rows in split(source.weighted(batch), columns, 1 if everywhere else self.shards).items():
+                parts = waiting.setdefault(shard, [])
+                parts.append(rows)
+                if sum(map(len, parts)) >= _ROWS_IN_FILE:
+                    yield written(shard)
+        for shard in list(waiting):
+            yield written(shard)
+
+
+@dataclass(frozen=True)
+class MoveRows:
+    """Writes rows that come into a new circuit, as an old shard keeps them, to files for new shards.
+
+    Attributes:
+        names: the sources, and the views that are recomputed, whose rows go on.
+    """
+
+    uri: str
+    old: bytes
+    new: bytes
+    commit: bytes
+    shards: int
+    names: tuple[str, ...]
+
+    def __call__(self, shard: int) -> bytes:
+        """The files of one old shard."""
+        blueprint = blueprint_of(self.old)
+        new = decode_definition(self.new)
+        commit = msgspec.json.decode(self.commit, type=Commit)
+        files = flow_files(self.uri)
+        moved: Moved = []
+        for name in self.names:
+            everywhere = new.is_everywhere(name)
+            for batch in relation_rows(blueprint, self.uri, commit, name, shard):
+                for target, rows in split(batch, new.columns[name], 1 if everywhere else self.shards).items():
+                    ref = files.write_rows(rows, commit.epoch + 1, 0)
+                    moved += [(name, one, ref) for one in (range(self.shards) if everywhere else [target])]
+        return msgspec.msgpack.encode(moved)
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Reads the rows of a source or view on a shard; runs where somebody wants them."""
+
+    uri: str
+    definition: bytes
+    commit: bytes
+    name: str
+
+    def __call__(self, shard: int) -> Iterator[pa.RecordBatch]:
+        """The rows, as often as each is there."""
+        for batch in self.weighted(shard):
+            yield from DeltaBatch.of_batch(self.schema, batch).inserts().to_batches()
+
+    def weighted(self, shard: int) -> Iterator[Batch]:
+        """The rows, each with its weight."""
+        commit = msgspec.json.decode(self.commit, type=Commit)
+        return relation_rows(blueprint_of(self.definition), self.uri, commit, self.name, shard)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        return blueprint_of(self.definition).schema(self.name)
+
+
+@dataclass(frozen=True)
+class CountRows:
+    """Counts the rows of sources and views on a shard; runs where somebody reads them."""
+
+    relations: tuple[ReadRows, ...]
+
+    def __call__(self, shard: int) -> bytes:
+        """How many rows each has."""
+        counts = {one.name: sum(int(rows.weights.sum()) for rows in one.weighted(shard)) for one in self.relations}
+        return msgspec.msgpack.encode(counts)
+
+
+@dataclass(frozen=True)
+class CountLate:
+    """Counts the rows of some Arrow batches that are older than a watermark; runs where they are."""
+
+    source: Source
+    watermark: int | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+        """The number, as text."""
+        source = reader(self.source)
+        source.watermark = self.watermark
+        yield str(sum(int(source.too_late(source.weighted(batch)).sum()) for batch in batches)).encode()
+
+
+def decode_moved(data: bytes) -> Moved:
+    """What ``SplitRows`` and ``MoveRows`` return."""
+    return _decoder.decode(data)

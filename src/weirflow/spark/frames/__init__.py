@@ -1,0 +1,1 @@
+"""Frames of Spark: Arrow in and out, plans, stages."""

@@ -1,0 +1,1 @@
+"""Jars of connectors: which they are, fetched once and kept."""

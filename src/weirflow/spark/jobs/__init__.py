@@ -1,0 +1,1 @@
+"""Work of ours as jobs of Spark: marked, watched, stopped, in shards."""

@@ -1,0 +1,127 @@
+"""Steering running Spark work: mark it, watch it, stop it, whether Spark is local or behind Connect."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Protocol
+
+from weirflow.errors import UnsupportedError
+from weirflow.spark.jobs.assignments import TaskAssignment, task_assignments
+from weirflow.spark.jobs.tagged import job_ids_for_tag, job_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark import SparkContext
+
+
+class JobControl(Protocol):
+    """What an operation needs from its Spark. A tag names the operation's jobs; it may cover many."""
+
+    def begin(self, tag: str) -> None:
+        """Mark all Spark work that this thread starts from now on."""
+
+    def end(self, tag: str) -> None:
+        """Stop marking. Called on the thread that called ``begin``."""
+
+    def cancel(self, tag: str) -> None:
+        """Stop the marked work that runs now; work that starts later is not touched. Any thread may call it."""
+
+    def progress(self, tag: str) -> tuple[int, int]:
+        """Tasks done and tasks known of the marked work. Any thread may call it."""
+
+    def assignments(self, tag: str) -> Sequence[TaskAssignment]:
+        """Which task ran on which executor. Also answers after ``end``."""
+
+
+class DriverControl:
+    """Control through the driver beside this process."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+
+    def begin(self, tag: str) -> None:
+        """See ``JobControl``."""
+        # A task that waits (for a lock, a socket, a Python worker) only stops when it is interrupted. Said every time:
+        # after Ctrl-C this thread speaks to another thread of the JVM, which has not heard it.
+        self._context.setInterruptOnCancel(True)
+        self._context.addJobTag(tag)
+
+    def end(self, tag: str) -> None:
+        """See ``JobControl``."""
+        self._context.removeJobTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        """See ``JobControl``."""
+        self._context.cancelJobsWithTag(tag)
+
+    def progress(self, tag: str) -> tuple[int, int]:
+        """See ``JobControl``."""
+        return job_progress(self._context, job_ids_for_tag(self._context, tag))
+
+    def assignments(self, tag: str) -> Sequence[TaskAssignment]:
+        """See ``JobControl``."""
+        return task_assignments(self._context, job_ids_for_tag(self._context, tag))
+
+
+class ConnectControl:
+    """Control through a Spark Connect client."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._current = threading.local()
+        self._progress: dict[str, tuple[int, int]] = {}
+        self._tags: dict[str, str] = {}  # by Spark's id of the query, while it runs
+        session.registerProgressHandler(self._on_progress)
+
+    def begin(self, tag: str) -> None:
+        """See ``JobControl``."""
+        self._session.addTag(tag)
+        self._current.tag, self._current.open = tag, True
+        self._progress[tag] = (0, 0)
+
+    def end(self, tag: str) -> None:
+        """See ``JobControl``."""
+        self._session.removeTag(tag)
+        self._current.open = False
+        if tag not in self._tags.values():
+            self._progress.pop(tag, None)
+
+    def cancel(self, tag: str) -> None:
+        """See ``JobControl``."""
+        self._session.interruptTag(tag)
+
+    def progress(self, tag: str) -> tuple[int, int]:
+        """See ``JobControl``."""
+        return self._progress.get(tag, (0, 0))
+
+    def assignments(self, tag: str) -> Sequence[TaskAssignment]:
+        """Spark Connect does not tell where tasks ran."""
+        raise UnsupportedError(
+            f"Spark Connect does not tell where the tasks of {tag} ran.",
+            hint="use an embedded, single-node or spark:// Session",
+        )
+
+    def _on_progress(
+        self, stages: Iterable[Any] | None, *, operation_id: str | None = None, done: bool = False, **_: Any
+    ) -> None:
+        """Called by the client on the thread that reads the result, as a rule the one that started the query.
+
+        That is how the tag is known, also after ``end``: a result may be read on for long.
+        """
+        current = getattr(self._current, "tag", None)
+        tag = self._tags.get(operation_id or "", current)
+        if tag is None:
+            return
+        if stages is not None:
+            known = list(stages)
+            self._progress[tag] = (
+                sum(stage.num_completed_tasks for stage in known),
+                sum(stage.num_tasks for stage in known),
+            )
+        if not done and operation_id:
+            self._tags[operation_id] = tag
+        elif done:
+            self._tags.pop(operation_id or "", None)
+            if tag != current or not self._current.open:
+                self._progress.pop(tag, None)

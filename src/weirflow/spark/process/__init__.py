@@ -1,0 +1,1 @@
+"""Process functions on Spark's ``transformWithState``."""

@@ -1,0 +1,217 @@
+"""Binding of calls by name: scalar functions, aggregates, and what only has a meaning in a SELECT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql.bind.naming import field_names
+from weirflow.sql.bind.strict import check_parts
+from weirflow.sql.bind.window import bind_over
+from weirflow.sql.expr import AggregateCall, Call, Expr, Literal, SortKey
+from weirflow.sql.functions.collections import named_struct
+from weirflow.sql.functions.dates import extract
+from weirflow.sql.functions.lookup import GENERATORS, aggregate, is_window_only, scalar, unknown
+from weirflow.sql.functions.operators import OPERATORS
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.types import BIGINT, DOUBLE, TINYINT
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
+    from weirflow.sql.bind.expression import ExpressionBinder
+
+CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
+"""The syntax of calls by name, with the clauses around them."""
+GROUPING = "grouping"
+"""The call ``grouping(key)`` until the query's grouping sets are known."""
+GROUPING_ID = "grouping_id"
+_OVER_PARTS = frozenset({"partition_by", "order", "spec", "alias", "over"})
+_PERCENTILES = {"percentile_cont": "percentile", "median": "percentile"}
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A call and the clauses around it."""
+
+    call: exp.Anonymous
+    condition: exp.Expr | None = None
+    within: tuple[exp.Expr, ...] = ()
+    ignore_nulls: bool = False
+
+    @property
+    def name(self) -> str:
+        """The function's name as written, in lower case."""
+        return self.call.name.casefold()
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether it is ``f(DISTINCT ...)``."""
+        return bool(self.call.expressions) and isinstance(self.call.expressions[0], exp.Distinct)
+
+    @property
+    def arguments(self) -> list[exp.Expr]:
+        """The arguments, without DISTINCT."""
+        inner = self.call.expressions
+        return list(inner[0].expressions) if self.is_distinct else list(inner)
+
+
+def unwrap(binder: ExpressionBinder, node: exp.Expr) -> Wrapped:
+    """The call inside FILTER, WITHIN GROUP and IGNORE NULLS."""
+    if isinstance(node, exp.Anonymous):
+        return Wrapped(node)
+    if isinstance(node, exp.Filter):
+        return replace(unwrap(binder, node.this), condition=node.expression.this)
+    if isinstance(node, exp.WithinGroup):
+        return replace(unwrap(binder, node.this), within=tuple(node.expression.expressions))
+    if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+        return replace(unwrap(binder, node.this), ignore_nulls=isinstance(node, exp.IgnoreNulls))
+    raise binder.refused(node)
+
+
+def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """A call by name, with its clauses."""
+    if isinstance(node, exp.Window):
+        check_parts(node, _OVER_PARTS, binder.context)
+        return bind_over(binder, node, unwrap(binder, node.this))
+    wrapped = unwrap(binder, node)
+    name, position = wrapped.name, binder.position(wrapped.call)
+    if name in _SPECIAL:
+        return _SPECIAL[name](binder, wrapped, position)
+    if aggregate(name) is not None or name in _PERCENTILES or name == "count_if":
+        if binder.slots is None:
+            raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
+        return binder.slots.aggregate(bind_aggregate(binder, wrapped))
+    rule = scalar(name)
+    if rule is not None:
+        if wrapped.condition or wrapped.within or wrapped.is_distinct:
+            raise SqlTypeError(f"{name}() is no aggregate; FILTER and DISTINCT do not apply.", position=position)
+        return rule(tuple(binder.bind(argument) for argument in wrapped.arguments), position)
+    if name in GENERATORS:
+        raise SqlTypeError(
+            f"{name}() makes rows, so it cannot be part of an expression.",
+            hint="use it alone in the SELECT list or in LATERAL VIEW",
+            position=position,
+        )
+    if is_window_only(name):
+        raise SqlTypeError(f"{name}() is a window function and needs OVER (...).", position=position)
+    raise unknown(wrapped.call.name, position)
+
+
+def bind_aggregate(binder: ExpressionBinder, wrapped: Wrapped) -> AggregateCall:
+    """An aggregate over a group, with sugar such as ``count_if`` and IGNORE NULLS gone."""
+    inside = binder.without_slots("an aggregate's argument or FILTER")
+    name, position = wrapped.name, binder.position(wrapped.call)
+    condition = None if wrapped.condition is None else _truth(inside.bind(wrapped.condition), position)
+    trees = wrapped.arguments
+    if name == "count" and _counts_rows(trees, wrapped):
+        return AggregateCall("count", (), BIGINT, filter=condition, position=position)
+    arguments = tuple(inside.bind(tree) for tree in trees)
+    if name == "count_if":
+        if wrapped.is_distinct or len(arguments) != 1:
+            raise SqlTypeError("count_if() takes one condition.", position=position)
+        return AggregateCall(
+            "count", (), BIGINT, filter=_both(condition, _truth(arguments[0], position)), position=position
+        )
+    if name in _PERCENTILES:
+        name, arguments = "percentile", _percentile_arguments(inside, wrapped, arguments, position)
+    elif wrapped.within:
+        raise SqlTypeError(f"{name}() has no WITHIN GROUP.", position=position)
+    function = aggregate(name)
+    assert function is not None, "the caller found it"
+    ignore_nulls = wrapped.ignore_nulls
+    if function.name in ("first", "last", "any_value") and len(arguments) == 2:  # noqa: PLR2004 - value, ignoreNulls
+        flag = arguments[1]
+        ignore_nulls = ignore_nulls or (isinstance(flag, Literal) and flag.value is True)
+        arguments = arguments[:1]
+    typed, kind = function.bind(arguments, position)
+    if ignore_nulls:
+        condition = _both(condition, OPERATORS["is_not_null"](typed[:1], position))
+    return AggregateCall(function.name, typed, kind, wrapped.is_distinct, condition, (), position)
+
+
+def _counts_rows(trees: list[exp.Expr], wrapped: Wrapped) -> bool:
+    """``count(*)`` and ``count(1)``: every row counts, whatever is in it."""
+    if len(trees) != 1 or wrapped.is_distinct:
+        return False
+    return isinstance(trees[0], exp.Star | exp.Literal | exp.Boolean)
+
+
+def _percentile_arguments(
+    inside: ExpressionBinder, wrapped: Wrapped, arguments: tuple[Expr, ...], position: SqlPosition | None
+) -> tuple[Expr, ...]:
+    if wrapped.name == "median":
+        return (*arguments, Literal(0.5, DOUBLE))
+    if len(wrapped.within) != 1 or len(arguments) != 1 or not isinstance(arguments[0], Literal):
+        raise SqlTypeError(
+            "percentile_cont() takes a literal fraction and WITHIN GROUP (ORDER BY one column).", position=position
+        )
+    key = sort_key(inside, wrapped.within[0])
+    fraction = float(arguments[0].value)
+    return (key.expr, Literal(1 - fraction if key.descending else fraction, DOUBLE))
+
+
+def sort_key(binder: ExpressionBinder, node: exp.Expr) -> SortKey:
+    """One item of an ORDER BY."""
+    if not isinstance(node, exp.Ordered):
+        return SortKey(binder.bind(node))
+    return SortKey(binder.bind(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+def _truth(expr: Expr, position: SqlPosition | None) -> Expr:
+    checked = OPERATORS["not"]((expr,), position)
+    assert isinstance(checked, Call)
+    return checked.arguments[0]
+
+
+def _both(first: Expr | None, second: Expr) -> Expr:
+    return second if first is None else OPERATORS["and"]((first, second), None)
+
+
+def _struct(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+    """``struct(a, b AS c)``: fields are named by their columns, or ``col1`` and so on."""
+    trees = wrapped.arguments
+    values = tuple(binder.bind(tree.this if isinstance(tree, exp.Alias) else tree) for tree in trees)
+    return named_struct(field_names(trees), values, position)
+
+
+def _date_part(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+    trees = wrapped.arguments
+    if len(trees) != 2 or not (isinstance(trees[0], exp.Literal) and trees[0].is_string):  # noqa: PLR2004
+        raise SqlTypeError("date_part() takes a literal field and a date or timestamp.", position=position)
+    return extract(trees[0].name, binder.bind(trees[1]), position)
+
+
+def _grouping(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+    kind = TINYINT if wrapped.name == GROUPING else BIGINT
+    if binder.slots is None or (wrapped.name == GROUPING and len(wrapped.arguments) != 1):
+        raise SqlTypeError(f"{wrapped.name}() tells grouping sets apart, so it cannot stand here.", position=position)
+    inside = binder.without_slots("grouping()")
+    return Call(wrapped.name, tuple(inside.bind(tree) for tree in wrapped.arguments), kind, position)
+
+
+def _time_window(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+    if binder.time_window is None:
+        raise SqlTypeError(f"{wrapped.name}() cannot be used in {binder.clause}.", position=position)
+    tree, column = binder.time_window
+    if tree != wrapped.call:
+        raise NotIncremental(
+            "A query can have one window() or session_window().",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            hint="compute the other one in a query around this one",
+            position=position,
+        )
+    return column
+
+
+_SPECIAL = {
+    "struct": _struct,
+    "date_part": _date_part,
+    "datepart": _date_part,
+    GROUPING: _grouping,
+    GROUPING_ID: _grouping,
+    "window": _time_window,
+    "session_window": _time_window,
+}

@@ -1,0 +1,51 @@
+"""What every part of the binder shares: the text, the catalogue, the session's time zone, the CTEs in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from weirflow.sql.limits import check_node
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from sqlglot import exp
+
+    from weirflow.errors import SqlPosition
+    from weirflow.sql.bind.scope import Scope
+    from weirflow.sql.plan import Field, Plan
+    from weirflow.sql.positions import Positions
+
+Catalog = Mapping[str, "tuple[Field, ...]"]
+"""The columns of each source and view by name; names are compared without regard to case."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """One query's surroundings; CTEs are added on the way down."""
+
+    positions: Positions
+    catalog: Catalog
+    zone: tzinfo
+    bind_query: Callable[[exp.Expr, Context, Scope | None], Plan]
+    """Binds a query inside this one; given here so that no module needs the one above it."""
+    ctes: Mapping[str, Plan] = field(default_factory=dict)
+
+    def position(self, node: exp.Expr | None) -> SqlPosition | None:
+        """Where ``node`` is in the text."""
+        return self.positions.of(node)
+
+    def with_cte(self, name: str, plan: Plan) -> Context:
+        """This context with one more CTE in reach; ``SqlTooComplex`` if it has grown too large to be used."""
+        check_node(plan)
+        return replace(self, ctes={**self.ctes, name.casefold(): plan})
+
+    def table(self, name: str) -> tuple[str, tuple[Field, ...]] | None:
+        """The catalogue's own spelling and columns of a source or view, or None."""
+        if name in self.catalog:
+            return name, self.catalog[name]
+        return next(
+            ((known, self.catalog[known]) for known in self.catalog if known.casefold() == name.casefold()), None
+        )

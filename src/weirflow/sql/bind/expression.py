@@ -1,0 +1,75 @@
+"""The binder of expressions: what a clause sees, and where its aggregates and window functions go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from weirflow.sql.bind.call import CALLS, bind_call
+from weirflow.sql.bind.syntax import bind_syntax
+from weirflow.sql.expr import Expr
+from weirflow.sql.limits import check_node, check_type
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.stack import grows
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from weirflow.errors import QueryError, SqlPosition
+    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.scope import Scope
+    from weirflow.sql.bind.slots import Slots
+
+Lookup = Callable[[tuple[str, ...], "SqlPosition | None"], Expr | None]
+"""What a dotted name stands for in one place, or None."""
+
+
+@dataclass(frozen=True)
+class ExpressionBinder:
+    """Binds expressions of one clause of one query."""
+
+    context: Context
+    scope: Scope
+    lookups: tuple[Lookup, ...] = ()
+    """Where to look for a name, in order; the scope itself when empty."""
+    slots: Slots | None = None
+    """Where aggregates and window functions go; None where they are not allowed."""
+    clause: str = "this clause"
+    windows: dict[str, exp.Window] = field(default_factory=dict)
+    """The query's named windows."""
+    time_window: tuple[exp.Expr, Expr] | None = None
+    """The query's ``window()`` or ``session_window()`` call, and the column it became."""
+
+    @grows
+    def bind(self, node: exp.Expr) -> Expr:
+        """The typed expression for a syntax tree."""
+        bound = bind_call(self, node) if isinstance(node, CALLS) else bind_syntax(self, node)
+        if not bound.is_leaf:
+            check_node(bound)
+        check_type(bound.type)
+        return bound
+
+    def position(self, node: exp.Expr) -> SqlPosition | None:
+        """Where ``node`` is in the text."""
+        return self.context.position(node)
+
+    def without_slots(self, clause: str) -> ExpressionBinder:
+        """The binder for a place that may hold no aggregates, seeing only the scope."""
+        return replace(self, slots=None, clause=clause, lookups=())
+
+    def name(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr:
+        """What a dotted name stands for; ``ColumnNotFound`` if nothing."""
+        for lookup in self.lookups or (self.scope.find,):
+            found = lookup(path, position)
+            if found is not None:
+                return found
+        raise self.scope.not_found(path, position)
+
+    def refused(self, node: exp.Expr) -> QueryError:
+        """The error for syntax that has no meaning in an incremental view."""
+        return NotIncremental(
+            f"{node.key.upper()} is not supported in an incremental view.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            position=self.position(node),
+        )

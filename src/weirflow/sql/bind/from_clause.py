@@ -1,0 +1,166 @@
+"""The FROM clause: tables, subqueries, VALUES, joins and lateral views become a plan and the names it offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import SqlTypeError, TableNotFound, did_you_mean
+from weirflow.sql.bind.expression import ExpressionBinder
+from weirflow.sql.bind.generator import bind_generator
+from weirflow.sql.bind.join import bind_join
+from weirflow.sql.bind.scope import Name, Scope, scope_of
+from weirflow.sql.bind.strict import check_parts
+from weirflow.sql.expr import Column, Expr
+from weirflow.sql.plan import Field, Generate, Plan, Scan, Values
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.types import nullable, type_name
+from weirflow.sql.typing.coercion import cast, common_type
+from weirflow.stack import grows
+
+if TYPE_CHECKING:
+    from weirflow.sql.bind.context import Context
+
+_PARTS = frozenset(
+    {"alias", "db", "catalog", "joins", "laterals", "with_", "order", "limit", "offset", "view", "outer", "hints"}
+)
+_JOIN_PARTS = frozenset({"side", "kind", "on", "using", "method", "hint"})
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A plan and the names by which its columns are seen."""
+
+    plan: Plan
+    scope: Scope
+
+
+def bind_from(query: exp.Select, context: Context, around: Scope | None) -> Relation:
+    """FROM, JOIN and LATERAL VIEW of a SELECT; one row without columns when there is no FROM."""
+    source = query.args.get("from_")
+    if source is None:
+        relation = Relation(Values(((),), ()), Scope((), around))
+    else:
+        relation = _relation(source.this, context, around)
+    for join in query.args.get("joins") or ():
+        relation = _join(relation, join, context, around)
+    for view in query.args.get("laterals") or ():
+        relation = _lateral_view(relation, view, context)
+    return relation
+
+
+def _join(left: Relation, join: exp.Join, context: Context, around: Scope | None) -> Relation:
+    check_parts(join, _JOIN_PARTS, context)
+    right = _relation(join.this, context, around)
+    binder = ExpressionBinder(context, left.scope, clause="a join condition")
+    return Relation(*bind_join(binder, join, left.plan, right.plan, right.scope))
+
+
+@grows
+def _relation(node: exp.Expr, context: Context, around: Scope | None) -> Relation:
+    check_parts(node, _PARTS, context)
+    if isinstance(node, exp.Table):
+        relation = _table(node, context, around)
+    elif isinstance(node, exp.Values):
+        relation = _renamed(bind_values(node, context, around), node, context, around)
+    elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+        relation = _relation(node.this, context, around)
+    elif isinstance(node, exp.Subquery):
+        relation = _renamed(context.bind_query(node, context, around), node, context, around)
+    elif isinstance(node, exp.Lateral):
+        raise _refused("LATERAL subqueries have no incremental form.", node, context)
+    else:
+        raise _refused(f"{node.key.upper()} in FROM has no incremental form.", node, context)
+    for join in node.args.get("joins") or ():
+        relation = _join(relation, join, context, around)
+    for view in node.args.get("laterals") or ():
+        relation = _lateral_view(relation, view, context)
+    return relation
+
+
+def _table(node: exp.Table, context: Context, around: Scope | None) -> Relation:
+    if not isinstance(node.this, exp.Identifier):
+        raise _refused("Table functions in FROM have no incremental form.", node, context)
+    name = ".".join(part.name for part in node.parts)
+    cte = context.ctes.get(name.casefold())
+    if cte is not None:
+        return _renamed(cte, node, context, around, node.name)
+    found = context.table(name)
+    if found is None:
+        known = [*context.catalog, *context.ctes]
+        hint = did_you_mean(name, known) or ("known are " + ", ".join(sorted(known)) if known else "none is defined")
+        raise TableNotFound(f"No source or view is named {name!r}.", hint=hint, position=context.position(node))
+    fields = tuple(Field(field.name, nullable(field.type)) for field in found[1])
+    return _renamed(Scan(found[0], fields, context.position(node)), node, context, around, node.name)
+
+
+def _renamed(
+    plan: Plan, node: exp.Expr, context: Context, around: Scope | None, default: str | None = None
+) -> Relation:
+    """The relation under its alias, with its columns under theirs."""
+    relation = node.alias or default
+    columns = node.alias_column_names
+    if not columns:
+        return Relation(plan, scope_of(plan.fields, relation, around))
+    if len(columns) != len(plan.fields):
+        raise SqlTypeError(
+            f"{len(columns)} column aliases for {len(plan.fields)} columns.", position=context.position(node)
+        )
+    named = tuple(Field(name, field.type) for name, field in zip(columns, plan.fields, strict=True))
+    return Relation(plan, scope_of(named, relation, around))
+
+
+def bind_values(node: exp.Values, context: Context, around: Scope | None) -> Plan:
+    """``VALUES (...), (...)``: columns ``col1`` and so on, each in the common type of its values."""
+    binder = ExpressionBinder(context, Scope((), around), clause="VALUES")
+    rows = [
+        [binder.bind(part) for part in (row.expressions if isinstance(row, exp.Tuple) else [row])]
+        for row in node.expressions
+    ]
+    width = len(rows[0])
+    if any(len(row) != width for row in rows):
+        raise SqlTypeError("The rows of VALUES differ in length.", position=context.position(node))
+    typed = [_column([row[index] for row in rows], node, context) for index in range(width)]
+    fields = tuple(Field(f"col{index + 1}", column[0].type) for index, column in enumerate(typed))
+    return Values(tuple(tuple(row) for row in zip(*typed, strict=True)), fields)
+
+
+def _column(values: list[Expr], node: exp.Expr, context: Context) -> list[Expr]:
+    kind = common_type(value.type for value in values)
+    if kind is None:
+        names = ", ".join(dict.fromkeys(type_name(value.type) for value in values))
+        raise SqlTypeError(f"A column of VALUES mixes {names}.", position=context.position(node))
+    return [cast(value, kind) for value in values]
+
+
+def _lateral_view(relation: Relation, view: exp.Lateral, context: Context) -> Relation:
+    if not view.args.get("view"):
+        raise _refused("LATERAL subqueries have no incremental form.", view, context)
+    binder = ExpressionBinder(context, relation.scope, clause="LATERAL VIEW")
+    generator = bind_generator(binder, view.this)
+    names = view.alias_column_names or [field.name for field in generator.fields]
+    if len(names) != len(generator.fields):
+        raise SqlTypeError(
+            f"{len(names)} names for the {len(generator.fields)} columns of {generator.call.function}().",
+            position=context.position(view),
+        )
+    made = tuple(Field(name, field.type) for name, field in zip(names, generator.fields, strict=True))
+    outer = generator.outer or bool(view.args.get("outer"))
+    width = len(relation.plan.fields)
+    plan = Generate(relation.plan, generator.call, outer, relation.plan.fields + made)
+    seen = tuple(
+        Name(field.name, Column(width + index, field.name, field.type), view.alias or None)
+        for index, field in enumerate(made)
+    )
+    return Relation(plan, Scope(relation.scope.names + seen, relation.scope.around))
+
+
+def _refused(message: str, node: exp.Expr, context: Context) -> NotIncremental:
+    return NotIncremental(
+        message,
+        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+        hint="rewrite it with joins and subqueries, or run the query on Spark",
+        position=context.position(node),
+    )

@@ -1,0 +1,139 @@
+"""Joins: kinds, ON, USING and NATURAL, and which part of a condition is equal keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from weirflow.errors import ColumnNotFound, SqlSyntaxError
+from weirflow.sql.bind.scope import Name, Scope, beside
+from weirflow.sql.functions.rules import Signature, alike
+from weirflow.sql.passes.conditions import conjunction, split_condition
+from weirflow.sql.plan import Join, JoinKind, Plan
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.traverse import shift
+from weirflow.sql.types import BOOLEAN
+from weirflow.sql.typing.coercion import comparable
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from weirflow.errors import SqlPosition
+    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.expr import Expr
+
+_KINDS = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT,
+    ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+    ("LEFT", "SEMI"): JoinKind.SEMI,
+    ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "ANTI"): JoinKind.ANTI,
+    ("", "ANTI"): JoinKind.ANTI,
+}
+_LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
+
+
+def bind_join(
+    binder: ExpressionBinder, join: exp.Join, left: Plan, right: Plan, right_scope: Scope
+) -> tuple[Plan, Scope]:
+    """The join of what is on its left with ``right``, and the names that are seen after it."""
+    kind = _kind(binder, join)
+    both = beside(binder.scope, right_scope, len(left.fields))
+    shared = _shared_names(binder, join, right_scope)
+    if shared:
+        return _join_using(binder, join, kind, left, right, right_scope, shared)
+    condition = join.args.get("on")
+    if condition is None:
+        result: Plan = Join(left, right, kind, (), ())
+    else:
+        predicate = _boolean(replace(binder, scope=both).bind(condition), binder.position(condition))
+        result = equi_join(left, right, kind, predicate)
+    return result, (Scope(binder.scope.names, binder.scope.around) if kind in _LEFT_ONLY else both)
+
+
+def equi_join(left: Plan, right: Plan, kind: JoinKind, predicate: Expr) -> Join:
+    """The join on a predicate over both sides' columns, its equalities between the sides taken as keys."""
+    keys, rest = split_condition(predicate, len(left.fields))
+    left_keys = tuple(key for key, _ in keys)
+    right_keys = tuple(shift(key, -len(left.fields)) for _, key in keys)
+    return Join(left, right, kind, left_keys, right_keys, conjunction(rest))
+
+
+def _kind(binder: ExpressionBinder, join: exp.Join) -> JoinKind:
+    kind = _KINDS.get((join.side.upper(), join.kind.upper()))
+    if kind is None:
+        raise NotIncremental(
+            f"{join.side} {join.kind} JOIN has no incremental form.".strip(),
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            position=binder.position(join),
+        )
+    return kind
+
+
+def _shared_names(binder: ExpressionBinder, join: exp.Join, right: Scope) -> list[str]:
+    """The columns of USING, or those a NATURAL join finds on both sides."""
+    using = join.args.get("using")
+    if using:
+        return [part.name for part in using]
+    if str(join.args.get("method") or "").upper() != "NATURAL":
+        return []
+    if join.args.get("on"):
+        raise SqlSyntaxError("A NATURAL join has no ON.", position=binder.position(join))
+    there = {name.name.casefold() for name in right.names if name.in_star}
+    return [name.name for name in binder.scope.names if name.in_star and name.name.casefold() in there]
+
+
+def _join_using(  # noqa: PLR0917 - both sides of a join and their names
+    binder: ExpressionBinder,
+    join: exp.Join,
+    kind: JoinKind,
+    left: Plan,
+    right: Plan,
+    right_scope: Scope,
+    shared: list[str],
+) -> tuple[Plan, Scope]:
+    width, position = len(left.fields), binder.position(join)
+    pairs = [
+        (_one_side(binder.scope, name, "left", position), shift(_one_side(right_scope, name, "right", position), width))
+        for name in shared
+    ]
+    typed = [comparable(one, other, "USING", position) for one, other in pairs]
+    plan = Join(left, right, kind, tuple(one for one, _ in typed), tuple(shift(other, -width) for _, other in typed))
+    if kind in _LEFT_ONLY:
+        return plan, binder.scope
+    both = beside(binder.scope, right_scope, width)
+    folded = {name.casefold() for name in shared}
+    merged = tuple(Name(name, _merged(kind, *pair, position)) for name, pair in zip(shared, pairs, strict=True))
+    rest = tuple(
+        replace(name, in_star=False, bare=False) if name.in_star and name.name.casefold() in folded else name
+        for name in both.names
+    )
+    return plan, Scope(merged + rest, both.around)
+
+
+def _merged(kind: JoinKind, left: Expr, right: Expr, position: SqlPosition | None) -> Expr:
+    """What a shared column is after the join: the side that has it for sure, or whichever is not NULL."""
+    if kind is JoinKind.RIGHT:
+        return right
+    return alike("coalesce")((left, right), position) if kind is JoinKind.FULL else left
+
+
+def _one_side(scope: Scope, name: str, side: str, position: SqlPosition | None) -> Expr:
+    found = scope.find_here((name,), position)
+    if found is None:
+        missing = scope.not_found((name,), position)
+        raise ColumnNotFound(
+            f"USING ({name}): the {side} side has no such column.", hint=missing.hint, position=position
+        )
+    return found
+
+
+def _boolean(expr: Expr, position: SqlPosition | None) -> Expr:
+    return Signature("ON", (BOOLEAN,), BOOLEAN).arguments((expr,), position)[0]

@@ -1,0 +1,85 @@
+"""Spark SQL text and a catalogue to a typed logical plan.
+
+The plan may hold subqueries in expressions; ``weirflow.sql.passes.decorrelate`` makes them joins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from sqlglot import exp
+
+from weirflow.sql.bind.context import Catalog, Context
+from weirflow.sql.bind.from_clause import bind_values
+from weirflow.sql.bind.recursive import bind_recursive, is_recursive
+from weirflow.sql.bind.select import bind_select
+from weirflow.sql.bind.set_operation import bind_set
+from weirflow.sql.limits import check_plan, out_of_room
+from weirflow.sql.parse import parse_query
+from weirflow.sql.passes.rename import rename
+from weirflow.sql.positions import Positions
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.stack import grows
+
+if TYPE_CHECKING:
+    from weirflow.sql.bind.scope import Scope
+    from weirflow.sql.plan import Plan
+
+
+def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
+    """The typed plan of the one query in ``sql``.
+
+    Args:
+        sql: a Spark SQL query.
+        catalog: the columns of each source and view that the query may name.
+        time_zone: the session's, in which timestamps without a zone are read.
+
+    Raises:
+        QueryError: the text is no query, names what is not there, or mixes types.
+        SqlTooComplex: it is longer, or nested more deeply, than ``weirflow.sql.limits`` allows.
+        NotIncremental: Spark would run it, but no incremental view can hold it.
+    """
+    tree = parse_query(sql)
+    try:
+        plan = _bind(tree, Context(Positions(sql, tree), catalog, ZoneInfo(time_zone), _bind), None)
+    except (RecursionError, MemoryError):
+        raise out_of_room() from None
+    check_plan(plan)
+    return plan
+
+
+@grows
+def _bind(node: exp.Expr, context: Context, around: Scope | None) -> Plan:
+    with_clause = node.args.get("with_")
+    if with_clause is not None:
+        context = _with_ctes(with_clause, context, around)
+    if isinstance(node, exp.Select):
+        return bind_select(node, context, around)
+    if isinstance(node, exp.SetOperation):
+        return bind_set(node, context, around)
+    if isinstance(node, exp.Subquery):
+        if node.args.get("order") or node.args.get("limit") or node.args.get("offset"):
+            outer = exp.select("*").from_(exp.Subquery(this=node.this))
+            for part in ("order", "limit", "offset"):
+                outer.set(part, node.args.get(part))
+            return bind_select(outer, context, around)
+        return _bind(node.this, context, around)
+    if isinstance(node, exp.Values):
+        return bind_values(node, context, around)
+    raise NotIncremental(
+        f"{node.key.upper()} is not supported in an incremental view.",
+        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+        position=context.position(node),
+    )
+
+
+def _with_ctes(with_clause: exp.With, context: Context, around: Scope | None) -> Context:
+    """Each CTE sees those before it; a recursive one also itself."""
+    for cte in with_clause.expressions:
+        if with_clause.args.get("recursive") and is_recursive(cte):
+            plan = bind_recursive(cte, context, around)
+        else:
+            plan = rename(_bind(cte.this, context, around), cte.alias_column_names, context.position(cte))
+        context = context.with_cte(cte.alias, plan)
+    return context

@@ -1,0 +1,240 @@
+"""A SELECT, clause by clause, in the order in which Spark gives the clauses their meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import SqlSyntaxError, SqlTypeError
+from weirflow.sql.bind.assemble import Block, assemble
+from weirflow.sql.bind.call import sort_key
+from weirflow.sql.bind.expression import ExpressionBinder
+from weirflow.sql.bind.from_clause import bind_from
+from weirflow.sql.bind.generator import bind_generator, is_generator
+from weirflow.sql.bind.grouping import Grouping, bind_group
+from weirflow.sql.bind.limit import bind_limit
+from weirflow.sql.bind.naming import output_name, spelled_out
+from weirflow.sql.bind.scope import AmbiguousColumn, Name, Scope
+from weirflow.sql.bind.slots import Slots, has_window
+from weirflow.sql.bind.star import expand_star, is_star
+from weirflow.sql.bind.strict import check_parts
+from weirflow.sql.bind.time_window import find_time_window
+from weirflow.sql.expr import Expr, Literal, SortKey
+from weirflow.sql.functions.rules import Signature
+from weirflow.sql.plan import Field, Filter, Plan
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.types import BOOLEAN
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
+    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.generator import Generator
+
+_REFUSED = {
+    "qualify": "QUALIFY is not in Spark SQL; filter on the window function's column in a query around this one.",
+    "sort": "SORT BY orders rows inside partitions, which a view does not have.",
+    "cluster": "CLUSTER BY distributes rows, which a view does not do.",
+    "distribute": "DISTRIBUTE BY distributes rows, which a view does not do.",
+    "match": "MATCH_RECOGNIZE has no incremental form.",
+    "connect": "CONNECT BY is not in Spark SQL; use WITH RECURSIVE.",
+    "pivots": "PIVOT has no incremental form.",
+    "kind": "SELECT AS STRUCT or VALUE is not in Spark SQL.",
+    "into": "SELECT INTO is not a query.",
+}
+
+
+_PARTS = frozenset(
+    {
+        "from_",
+        "joins",
+        "laterals",
+        "where",
+        "group",
+        "having",
+        "windows",
+        "order",
+        "limit",
+        "offset",
+        "distinct",
+        "with_",
+        "hint",
+        "operation_modifiers",
+    }
+)
+
+
+@dataclass
+class _Items:
+    """The SELECT list as far as it is bound; later items may refer to earlier ones by alias."""
+
+    fields: list[Field] = field(default_factory=list)
+    expressions: list[Expr] = field(default_factory=list)
+    positions: list[SqlPosition | None] = field(default_factory=list)
+    generator: Generator | None = None
+
+    def add(self, name: str, expr: Expr, position: SqlPosition | None) -> None:
+        self.fields.append(Field(name, expr.type))
+        self.expressions.append(expr)
+        self.positions.append(position)
+
+    def alias(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr | None:
+        """An output column by its name; ``AmbiguousColumn`` if several have it."""
+        names = zip(self.fields, self.expressions, strict=True)
+        found = [Name(part.name, expr) for part, expr in names if part.name.casefold() == path[0].casefold()]
+        if len({name.expr for name in found}) > 1:
+            raise AmbiguousColumn(f"{path[0]!r} could be any of {len(found)} output columns.", position=position)
+        return Scope(tuple(found[:1])).find_here(path, position) if found else None
+
+
+def bind_select(query: exp.Select, context: Context, around: Scope | None) -> Plan:
+    """The plan of one SELECT, its ORDER BY and LIMIT included."""
+    _refuse_clauses(query, context)
+    relation = bind_from(query, context, around)
+    plan, scope = relation.plan, relation.scope
+    where = query.args.get("where")
+    if where is not None:
+        binder = ExpressionBinder(context, scope, clause="WHERE")
+        plan = Filter(plan, condition(binder, where.this, "WHERE"))
+    named_windows = {window.name.casefold(): window for window in query.args.get("windows") or ()}
+    slots = Slots()
+    binder = ExpressionBinder(context, scope, slots=slots, clause="SELECT", windows=named_windows)
+    time_window = find_time_window(binder, query, plan)
+    if time_window is not None:
+        plan, scope = time_window.plan, time_window.scope
+        binder = replace(binder, scope=scope, time_window=(time_window.tree, time_window.column))
+    items = _bind_items(binder, query)
+    grouping = bind_group(replace(binder, clause="GROUP BY"), query.args.get("group"), items.fields, items.expressions)
+    if time_window is not None and time_window.session is not None:
+        plan = time_window.session(grouping.keys)
+    having = _bind_having(binder, query, items, grouping)
+    order = _bind_order(binder, query, items)
+    limit = bind_limit(query, context)
+    block = Block(
+        plan=plan,
+        items=tuple(items.expressions),
+        positions=tuple(items.positions),
+        fields=tuple(items.fields),
+        grouping=grouping if grouping.is_grouped or _aggregates(slots, having) else None,
+        having=having,
+        slots=slots,
+        generator=items.generator,
+        distinct=_is_distinct(query, context),
+        order=order if limit is not None else (),
+        limit=limit,
+    )
+    return assemble(block, context.position(query))
+
+
+def condition(binder: ExpressionBinder, node: exp.Expr, clause: str) -> Expr:
+    """A predicate, checked to be boolean."""
+    bound = binder.bind(node)
+    return Signature(clause, (BOOLEAN,), BOOLEAN).arguments((bound,), binder.position(node))[0]
+
+
+def _aggregates(slots: Slots, having: Expr | None) -> bool:
+    return bool(slots.aggregates) or having is not None
+
+
+def _refuse_clauses(query: exp.Select, context: Context) -> None:
+    for part, message in _REFUSED.items():
+        if query.args.get(part):
+            found = query.args[part]
+            node = found if isinstance(found, exp.Expr) else query
+            raise NotIncremental(message, reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE, position=context.position(node))
+    check_parts(query, _PARTS, context)
+
+
+def _is_distinct(query: exp.Select, context: Context) -> bool:
+    distinct = query.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise SqlSyntaxError("DISTINCT ON is not in Spark SQL.", position=context.position(distinct))
+    return distinct is not None
+
+
+def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
+    items = _Items()
+    if not query.expressions:
+        raise SqlSyntaxError("SELECT of nothing: a query has at least one column.")
+    local = replace(binder, lookups=(binder.scope.find_here, items.alias, binder.scope.find))
+    for node in query.expressions:
+        inner, names = _unaliased(node)
+        if is_star(inner):
+            for name in expand_star(binder, inner):
+                items.add(name.name, name.expr, binder.position(inner))
+        elif is_generator(inner):
+            _add_generator(local, items, inner, names)
+        else:
+            items.add(
+                names[0] if names else output_name(spelled_out(inner, binder.windows)),
+                local.bind(inner),
+                binder.position(inner),
+            )
+    return items
+
+
+def _unaliased(node: exp.Expr) -> tuple[exp.Expr, list[str]]:
+    if isinstance(node, exp.Alias):
+        return node.this, [node.alias]
+    if isinstance(node, exp.Aliases):
+        return node.this, [part.name for part in node.expressions]
+    return node, []
+
+
+def _add_generator(binder: ExpressionBinder, items: _Items, node: exp.Expr, names: list[str]) -> None:
+    if items.generator is not None:
+        raise SqlTypeError("A SELECT list can have one generator.", position=binder.position(node))
+    items.generator = bind_generator(binder, node)
+    made = items.generator.fields
+    if names and len(names) != len(made):
+        raise SqlTypeError(f"{len(names)} names for {len(made)} generated columns.", position=binder.position(node))
+    assert binder.slots is not None, "a SELECT list has slots"
+    for name, part in zip(names or [part.name for part in made], made, strict=True):
+        items.add(name, binder.slots.generate(name, part.type), binder.position(node))
+
+
+def _bind_having(binder: ExpressionBinder, query: exp.Select, items: _Items, grouping: Grouping) -> Expr | None:
+    """HAVING sees grouped columns first, then output names, then the other columns."""
+    having = query.args.get("having")
+    if having is None:
+        return None
+
+    def grouped(path: tuple[str, ...], position: SqlPosition | None) -> Expr | None:
+        found = binder.scope.find_here(path, position)
+        return found if found in grouping.keys else None
+
+    lookups = (grouped, items.alias, binder.scope.find)
+    bound = condition(replace(binder, lookups=lookups, clause="HAVING"), having.this, "HAVING")
+    if has_window(bound):
+        raise SqlTypeError("HAVING cannot use window functions.", position=binder.position(having))
+    return bound
+
+
+def _bind_order(binder: ExpressionBinder, query: exp.Select, items: _Items) -> tuple[SortKey, ...]:
+    """ORDER BY sees output names first, then the columns of FROM; an integer is the place of an output column."""
+    order = query.args.get("order")
+    if order is None:
+        return ()
+    if len(order.expressions) == 1 and _is_all(order.expressions[0]):
+        node = order.expressions[0]
+        descending, nulls_first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+        return tuple(SortKey(expr, descending, nulls_first) for expr in items.expressions)
+    local = replace(binder, lookups=(items.alias, binder.scope.find), clause="ORDER BY")
+    return tuple(_order_key(local, node, items) for node in order.expressions)
+
+
+def _is_all(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Ordered) and isinstance(node.this, exp.Var) and node.this.name.upper() == "ALL"
+
+
+def _order_key(binder: ExpressionBinder, node: exp.Expr, items: _Items) -> SortKey:
+    key = sort_key(binder, node)
+    if isinstance(key.expr, Literal) and isinstance(key.expr.value, int) and not isinstance(key.expr.value, bool):
+        place = key.expr.value
+        if not 1 <= place <= len(items.expressions):
+            raise SqlTypeError(
+                f"ORDER BY {place}: there are {len(items.expressions)} output columns.", position=binder.position(node)
+            )
+        return replace(key, expr=items.expressions[place - 1])
+    return key

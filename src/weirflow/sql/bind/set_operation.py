@@ -1,0 +1,96 @@
+"""UNION, INTERSECT and EXCEPT, with or without ALL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql.bind.call import sort_key
+from weirflow.sql.bind.expression import ExpressionBinder
+from weirflow.sql.bind.limit import bind_limit
+from weirflow.sql.bind.scope import scope_of
+from weirflow.sql.bind.strict import check_parts
+from weirflow.sql.expr import Column, Literal, SortKey
+from weirflow.sql.passes.rename import retype
+from weirflow.sql.plan import Distinct, Field, Plan, SetKind, SetOperation, TopK, Union
+from weirflow.sql.types import type_name
+from weirflow.sql.typing.coercion import common_type
+
+if TYPE_CHECKING:
+    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.scope import Scope
+
+
+_PARTS = frozenset({"distinct", "order", "limit", "offset", "with_"})
+
+
+def bind_set(node: exp.SetOperation, context: Context, around: Scope | None) -> Plan:
+    """A set operation of two queries; columns meet by position, types in their common type."""
+    left = context.bind_query(node.this, context, around)
+    right = context.bind_query(node.expression, context, around)
+    check_parts(node, _PARTS, context)
+    plan = combine(node, left, right, context)
+    limit = bind_limit(node, context)
+    order = _order(node, plan, context, around)
+    return plan if limit is None else TopK(plan, order, limit.count, limit.offset)
+
+
+def combine(node: exp.SetOperation, left: Plan, right: Plan, context: Context) -> Plan:
+    """The operation on two bound sides."""
+    position = context.position(node.expression)
+    if len(left.fields) != len(right.fields):
+        raise SqlTypeError(
+            f"{node.key.upper()} of {len(left.fields)} and {len(right.fields)} columns.",
+            hint="both sides need the same number of columns",
+            position=position,
+        )
+    fields = []
+    for one, other in zip(left.fields, right.fields, strict=True):
+        kind = common_type((one.type, other.type))
+        if kind is None:
+            raise SqlTypeError(
+                f"{node.key.upper()} mixes {type_name(one.type)} and {type_name(other.type)} in column {one.name!r}.",
+                position=position,
+            )
+        fields.append(Field(one.name, kind))
+    header = tuple(fields)
+    sides = (retype(left, header), retype(right, _with_types(right, header)))
+    if isinstance(node, exp.Union):
+        union = Union(_flat(sides), header)
+        return Distinct(union) if node.args.get("distinct") else union
+    kind = SetKind.INTERSECT if isinstance(node, exp.Intersect) else SetKind.EXCEPT
+    return SetOperation(kind, not node.args.get("distinct"), *sides, fields=header)
+
+
+def _with_types(plan: Plan, header: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The plan's own names with the header's types, so that a side that fits stays as it is."""
+    return tuple(replace(field, type=wanted.type) for field, wanted in zip(plan.fields, header, strict=True))
+
+
+def _flat(sides: tuple[Plan, Plan]) -> tuple[Plan, ...]:
+    """UNION ALL of UNION ALLs is one union."""
+    left, right = (side.inputs if isinstance(side, Union) else (side,) for side in sides)
+    return left + right
+
+
+def _order(node: exp.SetOperation, plan: Plan, context: Context, around: Scope | None) -> tuple[SortKey, ...]:
+    order = node.args.get("order")
+    if order is None:
+        return ()
+    binder = ExpressionBinder(context, scope_of(plan.fields, None, around), clause="ORDER BY")
+    keys = []
+    for tree in order.expressions:
+        key = sort_key(binder, tree)
+        if isinstance(key.expr, Literal) and isinstance(key.expr.value, int):
+            place = key.expr.value
+            if not 1 <= place <= len(plan.fields):
+                raise SqlTypeError(
+                    f"ORDER BY {place}: there are {len(plan.fields)} columns.", position=binder.position(tree)
+                )
+            field = plan.fields[place - 1]
+            key = replace(key, expr=Column(place - 1, field.name, field.type))
+        keys.append(key)
+    return tuple(keys)

@@ -1,0 +1,120 @@
+"""``window(time, size[, slide[, start]])`` and ``session_window(time, gap)`` in a SELECT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql.bind.scope import Name, Scope
+from weirflow.sql.expr import Call, Column, Expr, Literal
+from weirflow.sql.plan import Field, Filter, Generate, Plan, Project, SessionWindow
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.types import BIGINT, BOOLEAN, type_name
+from weirflow.sql.typing import literals
+from weirflow.sql.typing.coercion import ANY_TIMESTAMP, implicit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.errors import SqlPosition
+    from weirflow.sql.bind.expression import ExpressionBinder
+
+_NAMES = ("window", "session_window")
+_LEAST, _MOST = 2, 4
+
+
+@dataclass(frozen=True)
+class TimeWindow:
+    """A query's time window: the input with one more column that holds it."""
+
+    tree: exp.Expr
+    column: Column
+    plan: Plan
+    scope: Scope
+    session: Callable[[tuple[Expr, ...]], Plan] | None = None
+    """For sessions, the input once the query's group keys are known; ``plan`` lacks the column until then."""
+
+
+def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) -> TimeWindow | None:
+    """The one time window that the SELECT list or GROUP BY calls, or None. Rows without a time are dropped."""
+    clauses = [*query.expressions, query.args.get("group"), query.args.get("having"), query.args.get("order")]
+    calls = [call for clause in clauses if clause is not None for call in _calls(clause)]
+    if not calls:
+        return None
+    tree = calls[0]
+    position = binder.position(tree)
+    if not _LEAST <= len(tree.expressions) <= (_MOST if tree.name.casefold() == "window" else _LEAST):
+        raise SqlTypeError(f"{tree.name}() takes a time and a length of time.", position=position)
+    time = implicit(binder.without_slots(f"{tree.name}()").bind(tree.expressions[0]), ANY_TIMESTAMP, position)
+    if time is None:
+        raise SqlTypeError(f"{tree.name}() takes a timestamp.", position=position)
+    lengths = [_length(binder, part) for part in tree.expressions[1:]]
+    timed = Filter(plan, Call("is_not_null", (time,), BOOLEAN))
+    kind = pa.struct([pa.field("start", time.type), pa.field("end", time.type)])
+    name = tree.name.casefold()
+    column = Column(len(plan.fields), name, kind)
+    scope = Scope((*binder.scope.names, Name(name, column, in_star=False)), binder.scope.around)
+    fields = (*plan.fields, Field(name, kind))
+    if name == "session_window":
+        return TimeWindow(tree, column, timed, scope, _session(timed, column, time, lengths[0], fields))
+    return TimeWindow(tree, column, _bucketed(timed, time, kind, fields, lengths, position), scope)
+
+
+def _calls(clause: exp.Expr) -> list[exp.Anonymous]:
+    found = clause.find_all(exp.Anonymous)
+    return [call for call in found if call.name.casefold() in _NAMES and not _in_subquery(call, clause)]
+
+
+def _in_subquery(call: exp.Expr, clause: exp.Expr) -> bool:
+    inner = call.find_ancestor(exp.Query)
+    outer = clause.find_ancestor(exp.Query)
+    return inner is not outer
+
+
+def _session(
+    timed: Plan, column: Column, time: Expr, gap: int, fields: tuple[Field, ...]
+) -> Callable[[tuple[Expr, ...]], Plan]:
+    def build(keys: tuple[Expr, ...]) -> Plan:
+        others = tuple(key for key in keys if key != column)
+        return SessionWindow(timed, others, time, gap, fields)
+
+    return build
+
+
+def _bucketed(  # noqa: PLR0917 - private, called once
+    timed: Plan,
+    time: Expr,
+    kind: pa.DataType,
+    fields: tuple[Field, ...],
+    lengths: list[int],
+    position: SqlPosition | None,
+) -> Plan:
+    """Tumbling windows are one more column; sliding ones make a row for each window that holds the time."""
+    size, slide, start = lengths[0], (lengths[1] if len(lengths) > 1 else lengths[0]), (*lengths, 0, 0, 0)[2]
+    if size <= 0 or slide <= 0 or slide > size or abs(start) >= slide:
+        raise SqlTypeError(
+            "window() needs a positive size, a slide no longer than it, and a start shorter than the slide.",
+            position=position,
+        )
+    arguments = (time, *(Literal(length, BIGINT) for length in (size, slide, start)))
+    if slide == size:
+        kept = tuple(Column(index, field.name, field.type) for index, field in enumerate(timed.fields))
+        return Project(timed, (*kept, Call("tumble", arguments, kind, position)), fields)
+    generated = pa.struct([pa.field("window", kind)])
+    return Generate(timed, Call("hop", arguments, generated, position), outer=False, fields=fields)
+
+
+def _length(binder: ExpressionBinder, node: exp.Expr) -> int:
+    value = binder.bind(node)
+    position = binder.position(node)
+    if not isinstance(value, Literal) or value.type != pa.string():
+        raise NotIncremental(
+            f"The length of a time window is a literal such as '5 minutes', not {type_name(value.type)}.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            position=position,
+        )
+    return literals.duration_micros(value.value, position)

@@ -1,0 +1,167 @@
+"""Window functions: OVER (PARTITION BY ... ORDER BY ... ROWS BETWEEN ...)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from weirflow.errors import QueryError, SqlTypeError
+from weirflow.sql.expr import Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
+from weirflow.sql.functions.lookup import aggregate, unknown
+from weirflow.sql.functions.rules import result_type
+from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING, offset_arguments
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, is_integral, type_name
+from weirflow.sql.typing.coercion import cast
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
+    from weirflow.sql.bind.call import Wrapped
+    from weirflow.sql.bind.expression import ExpressionBinder
+
+_VALUE_FUNCTIONS = {
+    "first": "first_value",
+    "first_value": "first_value",
+    "last": "last_value",
+    "last_value": "last_value",
+}
+
+
+def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: Wrapped) -> Expr:
+    """The slot of a window function."""
+    position = binder.position(wrapped.call)
+    if binder.slots is None:
+        raise SqlTypeError(
+            f"The window function {wrapped.name}() cannot be used in {binder.clause}.",
+            hint="compute it in a subquery and use its column",
+            position=position,
+        )
+    if wrapped.is_distinct or wrapped.condition is not None:
+        raise SqlTypeError("A window function has neither DISTINCT nor FILTER.", position=position)
+    spec = _specification(binder, node)
+    partition = tuple(binder.bind(tree) for tree in spec.args.get("partition_by") or ())
+    order_tree = spec.args.get("order")
+    order = tuple(_sort_key(binder, tree) for tree in (order_tree.expressions if order_tree else ()))
+    name = wrapped.name
+    given = tuple(binder.bind(tree) for tree in wrapped.arguments if not isinstance(tree, exp.Star))
+    if name in RANKING or name in OFFSET:
+        if not order:
+            raise SqlTypeError(f"{name}() needs an ORDER BY in its OVER clause.", position=position)
+        if name in RANKING:
+            arguments = RANKING[name].arguments(given, position)
+            kind = result_type(RANKING[name].result, arguments)
+        else:
+            arguments = offset_arguments(name, given, position)
+            kind = arguments[0].type
+        return binder.slots.window(
+            WindowCall(name, arguments, kind, partition, order, None, wrapped.ignore_nulls, position)
+        )
+    frame = _frame(binder, spec.args.get("spec"), order, position)
+    ignore_nulls = wrapped.ignore_nulls
+    if name in FRAMED:
+        arguments = FRAMED[name].arguments(given, position)
+        kind = arguments[0].type
+    elif name in _VALUE_FUNCTIONS:
+        ignore_nulls = ignore_nulls or (len(given) > 1 and isinstance(given[1], Literal) and given[1].value is True)
+        name, arguments, kind = _VALUE_FUNCTIONS[name], given[:1], given[0].type
+    else:
+        name, arguments, kind = _aggregate(wrapped, given, position)
+    return binder.slots.window(WindowCall(name, arguments, kind, partition, order, frame, ignore_nulls, position))
+
+
+def _aggregate(
+    wrapped: Wrapped, given: tuple[Expr, ...], position: SqlPosition | None
+) -> tuple[str, tuple[Expr, ...], object]:
+    function = aggregate(wrapped.name)
+    if function is None:
+        raise unknown(wrapped.call.name, position)
+    if function.name == "count" and all(isinstance(expr, Literal) and expr.value is not None for expr in given):
+        return "count", (), BIGINT
+    arguments, kind = function.bind(given, position)
+    return function.name, arguments, kind
+
+
+def _specification(binder: ExpressionBinder, node: exp.Window) -> exp.Window:
+    """The window's clauses, its own or those of the named window it refers to."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return node
+    named = binder.windows.get(alias.name.casefold())
+    if named is None:
+        raise QueryError(
+            f"There is no window named {alias.name!r}.",
+            hint="define it in the query's WINDOW clause",
+            position=binder.position(alias),
+        )
+    if any(node.args.get(part) for part in ("partition_by", "order", "spec")):
+        raise binder.refused(node)
+    return named
+
+
+def _sort_key(binder: ExpressionBinder, node: exp.Expr) -> SortKey:
+    if not isinstance(node, exp.Ordered):
+        return SortKey(binder.bind(node))
+    return SortKey(binder.bind(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+def _frame(
+    binder: ExpressionBinder, spec: exp.Expr | None, order: tuple[SortKey, ...], position: SqlPosition | None
+) -> Frame:
+    if spec is None:
+        return Frame(FrameUnit.RANGE, None, 0) if order else Frame(FrameUnit.ROWS, None, None)
+    unit = FrameUnit(str(spec.args["kind"]).casefold())
+    start = _bound(binder, spec, "start", order, position)
+    end = 0 if spec.args.get("end") is None else _bound(binder, spec, "end", order, position)
+    if spec.args.get("exclude"):
+        raise binder.refused(spec)
+    if unit is FrameUnit.RANGE and not order and (start, end) != (None, None):
+        raise SqlTypeError("A RANGE frame needs an ORDER BY.", position=position)
+    if start is not None and end is not None and start > end:
+        raise SqlTypeError("The window frame ends before it starts.", position=position)
+    return Frame(unit, start, end)
+
+
+def _bound(
+    binder: ExpressionBinder,
+    spec: exp.Expr,
+    which: str,
+    order: tuple[SortKey, ...],
+    position: SqlPosition | None,
+) -> int | None:
+    tree, side = spec.args.get(which), spec.args.get(f"{which}_side")
+    unit = FrameUnit(str(spec.args["kind"]).casefold())
+    text = tree if isinstance(tree, str) else None
+    if text is not None and text.upper() == "CURRENT ROW":
+        return 0
+    if tree is None or (text is not None and text.upper() == "UNBOUNDED"):
+        return None
+    assert isinstance(tree, exp.Expr), "sqlglot gives text for the two keywords only"
+    offset = _offset(binder.bind(tree), unit, order, position)
+    return -offset if str(side).upper() == "PRECEDING" else offset
+
+
+def _offset(value: Expr, unit: FrameUnit, order: tuple[SortKey, ...], position: SqlPosition | None) -> int:
+    """The distance in rows, or in the unit of the order's values: days of a date, microseconds of a timestamp."""
+    if not isinstance(value, Literal) or value.value is None:
+        raise SqlTypeError("A window frame's bound is a constant.", position=position)
+    if unit is FrameUnit.ROWS:
+        counted = cast(value, INT)
+        if not isinstance(counted, Literal):
+            raise SqlTypeError("A ROWS frame counts rows: give an integer.", position=position)
+        return int(counted.value)
+    if len(order) != 1:
+        raise SqlTypeError("A RANGE frame with a distance needs exactly one ORDER BY key.", position=position)
+    kind = order[0].expr.type
+    if isinstance(value.value, timedelta) and kind in (TIMESTAMP, TIMESTAMP_NTZ):
+        return value.value // timedelta(microseconds=1)
+    if isinstance(value.value, timedelta) and kind == DATE and not value.value % timedelta(days=1):
+        return value.value // timedelta(days=1)
+    if is_integral(value.type) and (is_integral(kind) or kind == DATE):
+        return int(value.value)
+    raise NotIncremental(
+        f"A RANGE frame by {type_name(value.type)} over {type_name(kind)} is not supported.",
+        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+        position=position,
+    )

@@ -1,0 +1,1 @@
+"""What is done to a bound plan before it is compiled; ``optimize`` says in which order."""

@@ -1,0 +1,99 @@
+"""Which expressions can raise, and which can turn NULL into something else: what decides where a filter may go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.sql.expr import Call, Column, Expr, Literal
+from weirflow.sql.traverse import parts
+from weirflow.sql.typing.casts import never_fails
+from weirflow.stack import grows
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+_DIVISIONS = frozenset({"divide", "remainder", "pmod", "integral_divide"})
+_CAN_FAIL = frozenset(
+    {"element_at", "get_array_item", "to_date", "to_timestamp", "to_timestamp_ntz", "make_date", "date_trunc", "map"}
+)
+_NULL_IN_NULL_OUT = frozenset(
+    {
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "remainder",
+        "negate",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "like",
+        "ilike",
+        "rlike",
+        "cast",
+        "not",
+        "abs",
+        "upper",
+        "lower",
+        "length",
+        "substring",
+        "date_add",
+        "date_sub",
+    }
+)
+
+
+def can_fail(expr: Expr) -> bool:
+    """Whether evaluating ``expr`` may raise for some row, overflow apart.
+
+    A filter that can fail stays behind the filters and joins written before it, which may be there to guard it.
+    """
+    return any(isinstance(part, Call) and _call_can_fail(part) for part in parts(expr))
+
+
+def _call_can_fail(call: Call) -> bool:
+    if call.function in _DIVISIONS:
+        divisor = call.arguments[1]
+        return not (isinstance(divisor, Literal) and divisor.value)
+    if call.function == "cast":
+        return not never_fails(call.arguments[0].type, call.type)
+    return call.function in _CAN_FAIL
+
+
+@grows
+def is_null_if(expr: Expr, indexes: Container[int]) -> bool:
+    """Whether ``expr`` is NULL for sure when all columns of ``indexes`` are."""
+    if isinstance(expr, Column):
+        return expr.index in indexes
+    if isinstance(expr, Literal):
+        return expr.value is None
+    return (
+        isinstance(expr, Call)
+        and expr.function in _NULL_IN_NULL_OUT
+        and any(is_null_if(part, indexes) for part in expr.arguments)
+    )
+
+
+@grows
+def rejects_nulls(predicate: Expr, indexes: Container[int]) -> bool:
+    """Whether ``predicate`` cannot be true when all columns of ``indexes`` are NULL."""
+    if isinstance(predicate, Call):
+        if predicate.function == "and":
+            return any(rejects_nulls(part, indexes) for part in predicate.arguments)
+        if predicate.function == "or":
+            return all(rejects_nulls(part, indexes) for part in predicate.arguments)
+        if predicate.function == "is_not_null":
+            return is_null_if(predicate.arguments[0], indexes)
+        if predicate.function == "in":
+            return is_null_if(predicate.arguments[0], indexes)
+    return is_null_if(predicate, indexes)
+
+
+def null_folded(expr: Expr) -> Expr:
+    """``expr``, or NULL if it is a strict function of NULL."""
+    if isinstance(expr, Call) and is_null_if(expr, ()):
+        return Literal(None, expr.type)
+    return expr

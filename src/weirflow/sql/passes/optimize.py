@@ -1,0 +1,30 @@
+"""From SQL text to the plan that is compiled: the passes, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weirflow.sql.bind.query import bind_query
+from weirflow.sql.limits import check_plan, out_of_room
+from weirflow.sql.passes.decorrelate import decorrelate
+from weirflow.sql.passes.prune_columns import prune_columns
+from weirflow.sql.passes.push_filters import push_filters
+
+if TYPE_CHECKING:
+    from weirflow.sql.bind.context import Catalog
+    from weirflow.sql.plan import Plan
+
+PASSES = (decorrelate, push_filters, prune_columns)
+"""Each takes a plan and returns one with the same output; the first must run, the others only make it cheaper."""
+
+
+def logical_plan(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
+    """The optimized plan of the one query in ``sql``, free of subqueries; errors as ``bind_query``'s."""
+    plan = bind_query(sql, catalog, time_zone=time_zone)
+    try:
+        for run in PASSES:
+            plan = run(plan)
+            check_plan(plan)
+    except (RecursionError, MemoryError):
+        raise out_of_room() from None
+    return plan

@@ -1,0 +1,1 @@
+"""Statements beside queries, cut into their parts token by token."""

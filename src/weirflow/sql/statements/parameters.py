@@ -1,0 +1,75 @@
+"""Parameter markers, ``:name`` and ``?``, replaced by literals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sqlglot.tokenizer_core import TokenType
+
+from weirflow.errors import SqlSyntaxError, UnsupportedError
+from weirflow.sql.limits import check_depth
+from weirflow.sql.parse import tokenize
+from weirflow.sql.statements.composed import ComposedSql, Fragment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def with_literals(sql: str, params: Mapping[str, Any] | Sequence[Any]) -> ComposedSql:
+    """The statement with the values of a mapping for ``:name``, or of a sequence for ``?``, as literals.
+
+    A name that the mapping lacks stays as it is.
+
+    Raises:
+        SqlSyntaxError: there are more or fewer ``?`` than values.
+        UnsupportedError: a value has no literal.
+    """
+    tokens = tokenize(sql)
+    edits = []
+    if isinstance(params, Mapping):
+        for sign, name in pairwise(tokens):
+            joined = sign.token_type == TokenType.COLON and sign.end + 1 == name.start
+            if joined and name.text in params:
+                edits.append((sign.start, name.end + 1, _literal(params[name.text])))
+    else:
+        places = [token for token in tokens if token.token_type == TokenType.PLACEHOLDER]
+        if len(places) != len(params):
+            raise SqlSyntaxError(f"The statement has {len(places)} markers '?', and {len(params)} values are given.")
+        edits = [(place.start, place.end + 1, _literal(value)) for place, value in zip(places, params, strict=True)]
+    return ComposedSql([Fragment(sql, 0)]).replaced(edits)
+
+
+def _literal(value: Any, depth: int = 0) -> str:  # noqa: C901, PLR0911 - one for each type
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case int():
+            return f"({value})" if value < 0 else str(value)
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case str():
+            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        case Decimal() if value.is_finite():
+            _, digits, exponent = value.as_tuple()
+            scale = max(0, -int(exponent))
+            return f"CAST('{value:f}' AS DECIMAL({max(len(digits) + max(0, int(exponent)), scale)},{scale}))"
+        case datetime():  # without a zone it is a time of this machine's, as Spark has it
+            return f"TIMESTAMP '{value.astimezone(UTC).isoformat(sep=' ')}'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case list() | tuple():
+            check_depth(depth)
+            return f"array({', '.join(_literal(item, depth + 1) for item in value)})"
+        case _:
+            raise UnsupportedError(
+                f"A {type(value).__name__} cannot be a parameter of a statement about flows.",
+                hint="pass numbers, text, bytes, dates, times, or lists of them",
+            )

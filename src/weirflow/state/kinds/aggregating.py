@@ -1,0 +1,62 @@
+"""``AggregatingState``: one accumulator for each key, which takes in values and has a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weirflow.arguments import checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weirflow.state.kinds.slot import Slot
+
+
+@checked
+@dataclass(frozen=True)
+class Aggregate:
+    """How values are accumulated.
+
+    Attributes:
+        create: an accumulator of no values.
+        add: the accumulator with another value; it may change the one it is given.
+        result: of an accumulator.
+    """
+
+    create: Callable[[], Any]
+    add: Callable[[Any, Any], Any]
+    result: Callable[[Any], Any]
+
+
+class AggregatingState:
+    """All values that were added for a key, in an accumulator, which is what is stored."""
+
+    kind = "aggregating"
+
+    def __init__(self, slot: Slot, aggregate: Aggregate) -> None:
+        self._slot = slot
+        self._aggregate = aggregate
+
+    def get(self, default: Any = None) -> Any:
+        """The result of the current key's values, or the default if there were none."""
+        found = self._slot.read(self._slot.place(), _ABSENT)
+        return default if found is _ABSENT else self._aggregate.result(found)
+
+    def add(self, value: Any) -> None:
+        """Take in a value for the current key.
+
+        Raises:
+            StateTypeError: the accumulator is not of the slot's type any more.
+        """
+        place = self._slot.place()
+        found = self._slot.read(place, _ABSENT)
+        accumulator = self._aggregate.create() if found is _ABSENT else found
+        self._slot.write(place, self._aggregate.add(accumulator, value))
+
+    def clear(self) -> None:
+        """Forget the current key's values."""
+        self._slot.remove(self._slot.place())
+
+
+_ABSENT = object()

@@ -1,0 +1,148 @@
+"""Listeners of streaming queries: each has a thread of its own, so that none can slow a query or another listener."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weirflow.arguments import require_plain_methods
+
+if TYPE_CHECKING:
+    from weirflow.errors import WeirflowError
+    from weirflow.streaming.query.progress import QueryProgress
+
+_log = logging.getLogger(__name__)
+
+_WAITING = 1000
+_CLOSE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class QueryStarted:
+    """A query was started, or started again."""
+
+    query_id: str
+    run_id: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class QueryProgressed:
+    """A batch is done."""
+
+    query_id: str
+    run_id: str
+    name: str | None
+    progress: QueryProgress
+
+
+@dataclass(frozen=True)
+class QueryIdle:
+    """A query has had nothing to read for a while; Spark says so every ten seconds."""
+
+    query_id: str
+    run_id: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class QueryTerminated:
+    """A query has ended.
+
+    Attributes:
+        exception: what ended it; None if it was stopped or is done.
+        last_progress: its last batch; None if there was none.
+        restarting: whether its restart policy has it started again.
+    """
+
+    query_id: str
+    run_id: str
+    name: str | None
+    exception: WeirflowError | None
+    last_progress: QueryProgress | None
+    restarting: bool
+
+
+Event = QueryStarted | QueryProgressed | QueryIdle | QueryTerminated
+
+
+class StreamingQueryListener:
+    """What is told about queries; override what you need.
+
+    The methods of a listener are called one after the other, in the order of events, in a thread of its own. What
+    they raise is logged. While one blocks, batches go on; of what then waits, only starts and ends are kept
+    beyond a thousand events.
+    """
+
+    def __init_subclass__(cls) -> None:
+        """Refuse methods that do nothing when they are called."""
+        require_plain_methods(cls)
+
+    def on_started(self, event: QueryStarted) -> None:
+        """A query was started."""
+
+    def on_progress(self, event: QueryProgressed) -> None:
+        """A batch is done."""
+
+    def on_idle(self, event: QueryIdle) -> None:
+        """A query waits for rows."""
+
+    def on_terminated(self, event: QueryTerminated) -> None:
+        """A query has ended."""
+
+
+class ListenerThread:
+    """Calls one listener, event by event."""
+
+    def __init__(self, listener: StreamingQueryListener) -> None:
+        self.listener = listener
+        self.dropped = 0
+        self._events: deque[Event] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._deliver, name="weirflow-stream-listener", daemon=True)
+        self._thread.start()
+
+    def put(self, event: Event) -> None:
+        """Have the listener told; returns at once."""
+        with self._changed:
+            if len(self._events) >= _WAITING and isinstance(event, QueryProgressed | QueryIdle):
+                self.dropped += 1
+                return
+            self._events.append(event)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Deliver what waits, and end; a listener that blocks is left behind after a second."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(_CLOSE_SECONDS)
+
+    def _deliver(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._events or self._closed)
+                if not self._events:
+                    return
+                event = self._events.popleft()
+            try:
+                _tell(self.listener, event)
+            except Exception:  # noqa: BLE001 - a listener must not end its thread
+                _log.exception("a listener of streaming queries failed on %s", type(event).__name__)
+
+
+def _tell(listener: StreamingQueryListener, event: Event) -> None:
+    match event:
+        case QueryStarted():
+            listener.on_started(event)
+        case QueryProgressed():
+            listener.on_progress(event)
+        case QueryIdle():
+            listener.on_idle(event)
+        case QueryTerminated():
+            listener.on_terminated(event)

@@ -1,0 +1,1 @@
+"""States of streaming queries that somebody gave a name."""
