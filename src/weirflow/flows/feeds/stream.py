@@ -54,16 +54,14 @@ class StreamFeed:
             reached = int(last.at)
         else:
             reached, after = self._first(query_id, number, last)
-        if number == reached:
-            self._read(batch.write.format("noop").mode("append").save)  # or Spark misses the state of its operators
-            return
-        if number != reached + 1:
+        if number not in (reached, reached + 1):
             raise StreamConflict(
                 f"The stream {stream!r} brings batch {number}, and batch {reached + 1} is the next for the flow.",
                 hint="give it another checkpoint, and another name= if it has one, so that it begins anew",
             )
         position = Position(stream, query_id, str(number), after)
-        self._flow.feed(self._sink.source, self._delta(batch), position=position)
+        if number == reached or self._flow.feed(self._sink.source, self._delta(batch), position=position).replayed:
+            self._read(batch.write.format("noop").mode("append").save)  # or Spark misses the state of its operators
 
     def _first(self, query_id: str, number: int, last: Position | None) -> tuple[int, tuple[str, str] | None]:
         """The batch before the first one of a query that the flow is to take, and the place that it takes over from."""
