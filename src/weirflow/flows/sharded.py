@@ -20,6 +20,7 @@ from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
+    from weirflow.metadata import Node
 
 LEASE_SECONDS = 10.0
 
@@ -79,7 +80,12 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
             )
             # Spark need not reach a URI unless the Session is durable.
             elsewhere = "://" in uri and session.describe().profile is Profile.DEV_LOCAL
-            self._wire(session, None if elsewhere else uri, held=held.pop_all(), leadership=leadership)
+            self._wire(session, None if elsewhere else uri, held.pop_all())
+            self._leadership = leadership
+
+    def alive_nodes(self) -> tuple[Node, ...]:
+        """The processes that coordinate flows of the metadata store and were heard of lately; none without a store."""
+        return () if self._leadership is None else self._leadership.store.alive_nodes()
 
 
 def _is_temporary(session: FlowSession, name: str) -> bool:

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.flows.host import FlowSession
-    from weirflow.flows.leadership import Leadership
     from weirflow.ivm.flow.sinks.sink import Target
-    from weirflow.metadata import Node
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.restart import RestartPolicy
@@ -34,26 +32,17 @@ STREAMS = "streams"
 class SparkFlow(Flow):
     """A flow whose rows come and go as frames of its Session, and that streams and tables can be attached to."""
 
-    def _wire(
-        self,
-        session: FlowSession,
-        place: str | Path | None,
-        *,
-        held: ExitStack | None = None,
-        leadership: Leadership | None = None,
-    ) -> None:
+    def _wire(self, session: FlowSession, place: str | Path | None, held: ExitStack | None = None) -> None:
         """Called once, by a constructor whose backend runs.
 
         Args:
             session: whose flow it is.
             place: where it can keep the checkpoints of streams; None if nowhere.
             held: what is let go of when the flow is closed.
-            leadership: of a flow that processes take over from each other.
         """
         self._session = session
         self._place = place
         self._held = held or ExitStack()
-        self._leadership = leadership
         self._feeds = Feeds()
         self._owner = os.getpid()
 
@@ -141,10 +130,6 @@ class SparkFlow(Flow):
         if seconds is not None:
             feed.start(seconds)
         return feed
-
-    def alive_nodes(self) -> tuple[Node, ...]:
-        """The processes that coordinate flows of the metadata store and were heard of lately; none without a store."""
-        return () if self._leadership is None else self._leadership.store.alive_nodes()
 
     def close(self) -> None:
         """Stop what is attached, and end the flow as any other; a temporary one is gone then.

@@ -16,7 +16,6 @@ from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.backend import FlowBackend
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
 from weirflow.ivm.flow.outputs.publication import Outputs
-from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.refusals import (
     no_source,
     not_refreshed,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.checkpoint.storage.contract import CheckpointStorage
-    from weirflow.ivm.compiler.program import Engine, Mode, View
+    from weirflow.ivm.compiler.program import View
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTerms, Target
@@ -332,12 +331,6 @@ class FlowHost(FlowBackend, ABC):
             self._require_output(view)
             return self._sinks.open(view, to, terms)
 
-    def explain_query(self, sql: str, mode: Mode) -> str:
-        """See ``FlowBackend``."""
-        with self._lock:
-            self._ready()
-            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._engine)
-
     # For sinks, which hold the lock
 
     def delta(self, name: str, rows: Batch) -> DeltaBatch:
@@ -357,11 +350,6 @@ class FlowHost(FlowBackend, ABC):
         raise HistoryGone(f"The deltas after epoch {after} are not kept.", oldest=oldest, hint="keep more history")
 
     # What depends on where the rows are; whoever calls holds the lock
-
-    @property
-    @abstractmethod
-    def _engine(self) -> Engine | None:
-        """What runs views that are not incremental."""
 
     @property
     @abstractmethod

@@ -24,7 +24,7 @@ from weirflow.ivm.flow.folder.entries import manifest_of, replace_entry, source_
 from weirflow.ivm.flow.folder.store import FlowStore
 from weirflow.ivm.flow.gauges import measure
 from weirflow.ivm.flow.host import FlowHost
-from weirflow.ivm.flow.query import run_query
+from weirflow.ivm.flow.query import explain_query, run_query
 from weirflow.ivm.flow.refusals import require_unsunk
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.state import FlowState
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from weirflow.arguments import Folder
     from weirflow.ivm.circuit.circuit import Marks
-    from weirflow.ivm.compiler.program import Engine, View
+    from weirflow.ivm.compiler.program import Engine, Mode, View
     from weirflow.ivm.durability.records import Entry
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.evolution.rebuild import Rebuilt
@@ -82,6 +82,7 @@ class LocalBackend(FlowHost):
         registry: CollectorRegistry | None,
     ) -> None:
         super().__init__(name, history=history, registry=registry)
+        self._engine = engine
         self._pending: Pending | None = None
         self._saved_to: dict[str, Checkpoints] = {}
         self._checkpoint_every = checkpoint_every
@@ -217,10 +218,6 @@ class LocalBackend(FlowHost):
     # Ticks
 
     @property
-    def _engine(self) -> Engine | None:
-        return self._state.engine
-
-    @property
     def _epoch(self) -> int:
         return self._state.epoch
 
@@ -347,6 +344,12 @@ class LocalBackend(FlowHost):
             self._ready()
             wanted = self._state.program.relations if view is None else [self._relation(view)]
             return "\n".join(explain_view(self._state.program, name) for name in wanted)
+
+    def explain_query(self, sql: str, mode: Mode) -> str:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._engine)
 
     def _relation(self, name: str) -> str:
         return self._state.relation(name)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     import pyarrow as pa
 
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.kernel.spine import StateMark
-    from weirflow.ivm.zset.batch import Batch, Int64s, UInt64s
+    from weirflow.ivm.zset.batch import Batch, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,29 +58,3 @@ class State(Protocol):
 
     def release(self, column: int, bound: pa.Scalar) -> None:
         """Let go of rows whose ``column`` is below the bound, some time; they are not asked for any more."""
-
-
-class RowState(State, Protocol):
-    """Weighted rows by key. Keys compare as GROUP BY does, and NULL equals NULL."""
-
-    def insert(self, batch: Batch) -> None:
-        """Add the rows' weights to the stored ones."""
-
-    def probe(self, keys: Sequence[pa.Array], *, consolidated: bool = False) -> Matches:
-        """The stored rows whose key equals a probe row's."""
-
-    def weights_of(self, batch: Batch) -> Int64s:
-        """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""
-
-    def rows(self) -> Iterator[Batch]:
-        """All stored rows, each once, in batches of bounded size."""
-
-
-class SumState(State, Protocol):
-    """Integer accumulators by key."""
-
-    def add(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
-        """Add each row of ``values`` to the accumulators of its key; ``codes`` are the keys' hashes, if known."""
-
-    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None) -> Int64s:
-        """The accumulators of each key, zeros where it is absent."""

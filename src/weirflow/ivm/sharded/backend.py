@@ -24,6 +24,7 @@ from weirflow.ivm.flow.explain import mode_of
 from weirflow.ivm.flow.folder.entries import view_entry
 from weirflow.ivm.flow.host import FlowHost
 from weirflow.ivm.flow.position import Position
+from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.refusals import no_source, not_kept, require_unread, require_unsunk
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.summary import StepSummary
@@ -31,9 +32,8 @@ from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.sharded.coordinator import Coordinator
 from weirflow.ivm.sharded.declared import Declared
 from weirflow.ivm.sharded.explain import explain_stages
-from weirflow.ivm.sharded.incoming import Incoming, is_frame
 from weirflow.ivm.sharded.published import PublishedChanges
-from weirflow.ivm.sharded.worker.moving import CountLate, CountRows, ReadRows
+from weirflow.ivm.sharded.worker.moving import CountLate, CountRows, Incoming, ReadRows, is_frame
 from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
-    from weirflow.ivm.compiler.program import Engine, View
+    from weirflow.ivm.compiler.program import Mode, View
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.ledger import Ticked
@@ -143,7 +143,7 @@ class ShardedBackend(FlowHost):
         """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_idle()
-            if self._engine is None:
+            if self._executor.engine is None:
                 raise no_engine()
             if view is not None:
                 self._view(view)
@@ -199,10 +199,6 @@ class ShardedBackend(FlowHost):
         self._declared.define()
 
     # Ticks
-
-    @property
-    def _engine(self) -> Engine | None:
-        return self._executor.engine
 
     @property
     def _epoch(self) -> int:
@@ -341,6 +337,12 @@ class ShardedBackend(FlowHost):
             heading = "" if name is None else f"{name}: {mode_of(self._kind(name))}\n"
             recomputed, reports = self._coordinator.definition.recomputed, self._coordinator.reports
             return heading + explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name)
+
+    def explain_query(self, sql: str, mode: Mode) -> str:
+        """See ``FlowBackend``."""
+        with self._lock:
+            self._ready()
+            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._executor.engine)
 
     def _relation(self, name: str) -> str:
         return self._declared.relation(name)

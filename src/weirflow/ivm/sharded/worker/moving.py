@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from weirflow.ivm.flow.source import SourceInput
+from weirflow.errors import ConfigError
+from weirflow.ivm.flow.source import SourceInput, digest_of
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.sharded.commits import Commit
 from weirflow.ivm.sharded.definition import blueprint_of, decode_definition
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.flow.source import Source
+    from weirflow.ivm.sharded.coordinator import Coordinator
+    from weirflow.ivm.sharded.executor import StageExecutor
+    from weirflow.ivm.sharded.jobs import Deltas
 
 Moved = list[tuple[str, int, RowsRef]]
 """Sources, shards, and where the rows are."""
 
+_INLINE = 1 << 20
 _ROWS_IN_FILE = 1 << 19
 
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, int, RowsRef]])
@@ -162,3 +167,54 @@ class CountLate:
 def decode_moved(data: bytes) -> Moved:
     """What ``SplitRows`` and ``MoveRows`` return."""
     return _decoder.decode(data)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a Spark frame, of whichever kind."""
+    return hasattr(data, "mapInArrow")
+
+
+@dataclass
+class Incoming:
+    """The deltas of one tick.
+
+    Attributes:
+        rows: for each source and shard, where the rows are.
+        digests: of deltas of which repetitions are to be noticed, by their sources.
+        dropped: how many rows are not there because a delta repeats an earlier one.
+    """
+
+    rows: Deltas = field(default_factory=dict)
+    digests: dict[str, bytes] = field(default_factory=dict)
+    dropped: int = 0
+
+    def add(self, name: str, data: Any, coordinator: Coordinator, executor: StageExecutor) -> None:
+        """Put the rows of a delta where their shards find them; the source is defined."""
+        definition, shards = coordinator.definition, coordinator.commit.shards
+        source, epoch = definition.sources[name], coordinator.commit.epoch + 1
+        if is_frame(data):
+            if source.dedup:
+                raise ConfigError(
+                    f"The source {name!r} notices repeated deltas, which cannot be done for frames.",
+                    hint="give the tick a token=, or register the source without dedup=",
+                )
+            work = SplitRows(coordinator.uri, definition.encoded, name, shards, epoch)
+            for part in executor.over(data, work):
+                for _, shard, ref in decode_moved(part):
+                    self._put(name, shard, ref)
+            return
+        given = reader(source).weighted(data)
+        if source.dedup:
+            digest = digest_of(given)
+            if digest in coordinator.commit.digests.get(name, []):
+                self.dropped += len(given)
+                return
+            self.digests[name] = digest
+        everywhere = definition.is_everywhere(name)
+        for shard, own in split(given, definition.columns[name], 1 if everywhere else shards).items():
+            ref = coordinator.files.write_rows(own, epoch, _INLINE)
+            for target in range(shards) if everywhere else [shard]:
+                self._put(name, target, ref)
+
+    def _put(self, name: str, shard: int, ref: RowsRef) -> None:
+        self.rows.setdefault(name, {}).setdefault(shard, []).append(ref)
