@@ -24,3 +24,10 @@ def cluster() -> Iterator[StandaloneCluster]:
     """A standalone master with two workers and a secret; shared, so kill no worker of it."""
     with StandaloneCluster(workers=2, secret="a-secret-for-tests") as running:
         yield running.wait_ready()
+
+
+@pytest.fixture(scope="session")
+def mortal_cluster() -> Iterator[StandaloneCluster]:
+    """A standalone master with two workers that may be killed, and must be replaced."""
+    with StandaloneCluster(workers=2) as running:
+        yield running.wait_ready()

@@ -15,6 +15,7 @@ from support.connect import ConnectServer
 from support.hang import HangingEndpoint, dead_port
 from support.processes import wait_until
 
+from weirflow import Session
 from weirflow.errors import AuthenticationFailed, ConfigError, EndpointUnreachable
 from weirflow.spark.launch.connect import MODE_FLAG, close_connect, connect
 
@@ -220,12 +221,15 @@ def test_arguments_are_checked_before_anything_is_sent(endpoint, token, timeout,
         connect(endpoint, token, timeout)
 
 
-def test_closing_takes_seconds_when_the_server_is_gone():
+def test_a_server_that_is_killed_is_a_typed_error_and_closing_takes_seconds():
     threads = set(threading.enumerate())
-    with ConnectServer() as server:
+    with ConnectServer() as server, Session.distributed(server.url, token=server.token) as session:
         first, second = (connect(server.url, server.token) for _ in range(2))
         assert first.range(1).collect() == second.range(1).collect() == [Row(id=0)]
+        job = session.submit("SELECT count(*) FROM range(0, 1000000000000, 1, 8) WHERE id % 7 = 3")
+        wait_until(lambda: job.progress.total > 0, 30.0, "on the server")
         server.kill()
+        killed = time.monotonic()
         # Both are mid-retry, in their own threads, when they are closed.
         lost = [threading.Thread(target=_ignore_errors, args=(s.range(1).collect,)) for s in (first, second)]
         for thread in lost:
@@ -234,6 +238,10 @@ def test_closing_takes_seconds_when_the_server_is_gone():
         close_connect(first)
         close_connect(second)
         assert time.monotonic() - begin < 8.0
+        with pytest.raises(EndpointUnreachable, match="connection to the Spark Connect server failed"):
+            job.result(60.0)
+        assert time.monotonic() - killed < 45.0
+        assert list(session.operations) == []
     for thread in lost:
         thread.join(5.0)
     wait_until(lambda: set(threading.enumerate()) <= threads, 5.0, "free of new threads")

@@ -9,7 +9,6 @@ import psutil
 import pytest
 from support import partitioned_driver, partitioned_shop, shop_flow
 from support.processes import ChildProcess, alive, java_children, wait_until
-from support.standalone import StandaloneCluster
 
 from weirflow.ivm.flow import IncrementalFlow
 
@@ -65,17 +64,15 @@ class Shop:
         assert self.driver.wait(TICK_SECONDS) == 0, self.driver.log
 
 
-def check(folder, kinds, chance):
+def check(cluster, folder, kinds, chance):
     """Run the flow while one after the other is killed, and compare it with one that was left alone."""
-    with StandaloneCluster(workers=2) as cluster:
-        cluster.wait_ready()
-        shop = Shop(cluster, folder, chance)
-        try:
-            for kind in kinds:
-                shop.kill(kind)
-            shop.finish()
-        finally:
-            shop.driver.stop()
+    shop = Shop(cluster, folder, chance)
+    try:
+        for kind in kinds:
+            shop.kill(kind)
+        shop.finish()
+    finally:
+        shop.driver.stop()
     with partitioned_shop.open_shop(folder / "shop") as flow:
         ticks = flow.epoch
         found = shop_flow.contents(flow)
@@ -89,16 +86,16 @@ def check(folder, kinds, chance):
     return ticks
 
 
-def test_one_of_each_kind_is_killed(exclusive_spark, tmp_path):
-    check(tmp_path, ["executor", "worker", "driver"], random.Random(1))
+def test_one_of_each_kind_is_killed(exclusive_spark, mortal_cluster, tmp_path):
+    check(mortal_cluster, tmp_path, ["executor", "worker", "driver"], random.Random(1))
 
 
 @pytest.mark.campaign
-def test_twenty_of_each_kind_are_killed(exclusive_spark, tmp_path, capsys):
+def test_twenty_of_each_kind_are_killed(exclusive_spark, mortal_cluster, tmp_path, capsys):
     kinds = ["executor", "worker", "driver"] * 20
     chance = random.Random(2)
     chance.shuffle(kinds)
     begin = time.monotonic()
-    ticks = check(tmp_path, kinds, chance)
+    ticks = check(mortal_cluster, tmp_path, kinds, chance)
     with capsys.disabled():
         sys.stdout.write(f"{len(kinds)} kills, {ticks} ticks, {time.monotonic() - begin:.0f} s\n")
