@@ -33,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
     if os.environ.get("WEIRFLOW_COMPILED") != "off":
         compiled.load()
+    # No JVM of a test lives long enough for the optimising compiler to pay, and two cores are few.
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
