@@ -26,7 +26,7 @@ pytestmark = [
 
 DECIDING = tuple(
     f"ivm/sharded/{name}.py"
-    for name in ("backend", "commits", "coordinator", "declared", "incoming", "kept_commits", "ledger", "published")
+    for name in ("backend", "commits", "coordinator", "declared", "kept_commits", "ledger", "published")
 )
 """Where it is decided what the flow is."""
 TELLING = (
