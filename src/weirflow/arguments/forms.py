@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
+from typing_extensions import override
+
 _LONGEST_NAME = 255
 _LONGEST_PLACE = 4096
 _LONGEST_WAIT = 10**9
@@ -23,57 +25,57 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True)
-class AtLeast:
+class AtLeast(Form):
     """Not less than a bound."""
 
     bound: Any
 
+    @override
     def lacks(self, value: Any) -> str | None:
-        """See ``Form``."""
         return None if value >= self.bound else f"at least {self.bound}"
 
 
 @dataclass(frozen=True)
-class MoreThan:
+class MoreThan(Form):
     """Greater than a bound."""
 
     bound: Any
 
+    @override
     def lacks(self, value: Any) -> str | None:
-        """See ``Form``."""
         return None if value > self.bound else f"more than {self.bound}"
 
 
 @dataclass(frozen=True)
-class AtMost:
+class AtMost(Form):
     """Not greater than a bound."""
 
     bound: Any
 
+    @override
     def lacks(self, value: Any) -> str | None:
-        """See ``Form``."""
         return None if value <= self.bound else f"at most {self.bound}"
 
 
 @dataclass(frozen=True)
-class NotEmpty:
+class NotEmpty(Form):
     """Holds something: text other than blanks, or at least one element."""
 
+    @override
     def lacks(self, value: Any) -> str | None:
-        """See ``Form``."""
         held = value.strip() if isinstance(value, str) else value
         return None if len(held) else "something that is not empty"
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Form):
     """Text of some length, without NUL, which neither files nor Spark could hold."""
 
     what: str
     longest: int
 
+    @override
     def lacks(self, value: str) -> str | None:
-        """See ``Form``."""
         if value.isidentifier() and len(value) <= self.longest:  # most are
             return None
         if not value or value.isspace():
@@ -84,11 +86,11 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Location:
+class Location(Form):
     """A path or URI."""
 
+    @override
     def lacks(self, value: str | os.PathLike[str]) -> str | None:
-        """See ``Form``."""
         text = os.fspath(value)
         if not text or text.isspace():
             return "a path that is not empty"
@@ -100,11 +102,11 @@ class Location:
 
 
 @dataclass(frozen=True)
-class Local:
+class Local(Form):
     """A path on this machine, passed on as an absolute ``Path``: it stays the same when the process moves."""
 
+    @override
     def lacks(self, value: str | os.PathLike[str]) -> str | None:
-        """See ``Form``."""
         if _SCHEME.match(os.fspath(value)):
             return "a path on this machine, not a URI"
         try:
@@ -119,31 +121,31 @@ class Local:
 
 
 @dataclass(frozen=True)
-class Secret:
+class Secret(Form):
     """Never shown, not even when it is wrong."""
 
+    @override
     def lacks(self, _: Any) -> None:
-        """See ``Form``."""
         return
 
 
 @dataclass(frozen=True)
-class AnySize:
+class AnySize(Form):
     """An int that need not fit in 64 bits."""
 
+    @override
     def lacks(self, _: Any) -> None:
-        """See ``Form``."""
         return
 
 
 @dataclass(frozen=True)
-class Hint:
+class Hint(Form):
     """What to do about a value that is wrong, where what it must be does not say it."""
 
     text: str
 
+    @override
     def lacks(self, _: Any) -> None:
-        """See ``Form``."""
         return
 
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Protocol
 
+from typing_extensions import override
+
 from weirflow.cli.failures import OutputClosed
 
 if TYPE_CHECKING:
@@ -36,11 +38,11 @@ class Sink(Protocol):
         """Write the text."""
 
 
-class Stdout:
+class Stdout(Sink):
     """Standard output. Once nobody reads it, writing raises ``OutputClosed``."""
 
+    @override
     def write(self, text: str, /) -> None:
-        """See ``Sink``."""
         self._unless_closed(lambda: sys.stdout.write(text))
 
     def flush(self) -> None:

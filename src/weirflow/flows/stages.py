@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.flows.recompute import SparkRecompute, as_views_have_it
+from weirflow.ivm.sharded.executor import StageExecutor
 from weirflow.ivm.sharded.worker.reports import decode_parcel, decode_task, encode_parcel, encode_task
 from weirflow.ivm.sharded.worker.stage import run_stage
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from weirflow.spark.jobs.shards import ShardJobs
 
 
-class SparkStages:
+class SparkStages(StageExecutor):
     """Runs stages on Spark's executors; rows stay there."""
 
     def __init__(self, session: FlowSession) -> None:
@@ -52,13 +55,13 @@ class SparkStages:
         """See ``StageExecutor``: tasks that write files say here where these are."""
         return self._jobs.over(frame, work)
 
+    @override
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
-        """See ``StageExecutor``."""
         return self._jobs.each(shards, work)
 
     @property
+    @override
     def engine(self) -> Engine:
-        """See ``StageExecutor``."""
         return self._recompute
 
     def rows(self, work: ReadRows, shards: int) -> Any:
@@ -74,8 +77,8 @@ class SparkStages:
         works = {name: (work.schema, work) for name, work in tables.items()}
         return self._jobs.query(sql, works, shards, given or {})
 
+    @override
     def table(self, frame: Any) -> pa.Table:
-        """See ``StageExecutor``."""
         result = self._session.operations.run_for_tick("run a query", frame.toArrow)
         return result.cast(as_views_have_it(result.schema))
 

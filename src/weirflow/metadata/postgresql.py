@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from typing_extensions import override
 
 from weirflow.errors import ConfigError, MetadataError
-from weirflow.forks import keep_to_this_process, never_finalize
+from weirflow.forks import Owned, keep_to_this_process, never_finalize
 from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _DEFAULTS: Mapping[str, object] = {
 _SECRETS = ("password", "sslpassword")
 
 
-class PostgresDatabase:
+class PostgresDatabase(Owned):
     """One connection, made when it is needed and again after it was dropped. A forked child is refused."""
 
     def __init__(self, uri: str) -> None:
@@ -77,8 +78,8 @@ class PostgresDatabase:
             if self._connection is not None:
                 self._connection.close()
 
+    @override
     def left_behind(self) -> None:
-        """See ``Owned``."""
         self._is_foreign = True
         never_finalize(self._connection)
 

@@ -9,8 +9,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.errors import MetadataError, UnsupportedError
-from weirflow.forks import keep_to_this_process, never_finalize
+from weirflow.forks import Owned, keep_to_this_process, never_finalize
 from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ SQLite takes the parent's locks for its own here, so that another connection to 
 """
 
 
-class SqliteDatabase:
+class SqliteDatabase(Owned):
     """One connection and the lock that its users take turns by. A forked child is refused."""
 
     def __init__(
@@ -96,8 +98,8 @@ class SqliteDatabase:
             if not self._shared:
                 self._connection.close()
 
+    @override
     def left_behind(self) -> None:
-        """See ``Owned``."""
         self._is_foreign = True
         if not self._closed:
             never_finalize(self._connection)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from typing_extensions import override
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -67,7 +69,7 @@ class SilentDisplay:
         """Nothing to end."""
 
 
-class BarDisplay:
+class BarDisplay(ProgressDisplay):
     """One bar for each operation that runs longer than a second, drawn by a thread of its own."""
 
     def __init__(self, console: Console) -> None:
@@ -78,8 +80,8 @@ class BarDisplay:
         self._thread: threading.Thread | None = None
         self._closed = False
 
+    @override
     def begin(self, operation: Watched) -> None:
-        """See ``ProgressDisplay``."""
         with self._changed:
             self._running[operation.id] = operation
             if self._thread is None:
@@ -87,16 +89,16 @@ class BarDisplay:
                 self._thread.start()
             self._changed.notify()
 
+    @override
     def end(self, operation: Watched) -> None:
-        """See ``ProgressDisplay``."""
         with self._changed:
             self._running.pop(operation.id, None)
             # What the caller prints next must not be wiped out with the bar.
             self._changed.notify_all()
             self._changed.wait_for(lambda: operation.id not in self._drawn, timeout=1.0)
 
+    @override
     def close(self) -> None:
-        """See ``ProgressDisplay``."""
         with self._changed:
             self._closed = True
             self._changed.notify()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from typing_extensions import override
+
 from weirflow.errors import StateError
+from weirflow.process.context import OpenContext
 from weirflow.state.encoding.key_types import KeyCodec, key_codec
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 _Kind = TypeVar("_Kind")
 
 
-class Declaring:
+class Declaring(OpenContext):
     """Declares slots in a store; see ``OpenContext``.
 
     Attributes:
@@ -40,28 +43,28 @@ class Declaring:
         self.codec: KeyCodec | None = None
         self.broadcasts: list[GuardedBroadcast] = []
 
+    @override
     def value(self, descriptor: StateDescriptor) -> ValueState:
-        """See ``OpenContext``."""
         return self._keyed(self._store.value(descriptor), descriptor)
 
+    @override
     def list(self, descriptor: StateDescriptor) -> ListState:
-        """See ``OpenContext``."""
         return self._keyed(self._store.list(descriptor), descriptor)
 
+    @override
     def map(self, descriptor: StateDescriptor) -> MapState:
-        """See ``OpenContext``."""
         return self._keyed(self._store.map(descriptor), descriptor)
 
+    @override
     def reducing(self, descriptor: StateDescriptor, reduce: Callable[[Any, Any], Any]) -> ReducingState:
-        """See ``OpenContext``."""
         return self._keyed(self._store.reducing(descriptor, reduce), descriptor)
 
+    @override
     def aggregating(self, descriptor: StateDescriptor, aggregate: Aggregate) -> AggregatingState:
-        """See ``OpenContext``."""
         return self._keyed(self._store.aggregating(descriptor, aggregate), descriptor)
 
+    @override
     def broadcast(self, descriptor: StateDescriptor) -> GuardedBroadcast:
-        """See ``OpenContext``."""
         slot = GuardedBroadcast(self._store.broadcast(descriptor), descriptor.name)
         self.broadcasts.append(slot)
         return slot

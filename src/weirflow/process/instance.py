@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.errors import ConfigError
+from weirflow.process.context import BroadcastContext
 from weirflow.process.declaring import Declaring
 from weirflow.process.function import ProcessFunction
 from weirflow.process.progress import StoredProgress
@@ -32,7 +35,7 @@ class Moment:
         self.now = 0
 
 
-class Context:
+class Context(BroadcastContext):
     """What callbacks for a key are given; an ``ElementContext``."""
 
     def __init__(self, moment: Moment, outputs: Outputs, timers: InstanceTimers | NoTimers) -> None:
@@ -43,13 +46,13 @@ class Context:
         self.side = outputs.side
 
     @property
+    @override
     def watermark(self) -> int | None:
-        """See ``BroadcastContext``."""
         return self._moment.watermark
 
     @property
+    @override
     def now(self) -> int:
-        """See ``BroadcastContext``."""
         return self._moment.now
 
 

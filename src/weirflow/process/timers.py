@@ -5,9 +5,11 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from typing_extensions import override
+
 from weirflow.arguments import shown
 from weirflow.errors import ConfigError, StateError
-from weirflow.process.context import END_OF_TIME
+from weirflow.process.context import END_OF_TIME, Timers
 from weirflow.state import StateDescriptor
 from weirflow.state.descriptors import TimeKind
 
@@ -35,7 +37,7 @@ class Due(NamedTuple):
     key: bytes
 
 
-class InstanceTimers:
+class InstanceTimers(Timers):
     """All timers of one instance, in its store.
 
     Attributes:
@@ -50,8 +52,8 @@ class InstanceTimers:
         self._first: dict[str, int] = {}
         self.added: dict[str, list[Due]] = {kind: [] for kind in self._kinds}
 
+    @override
     def register(self, at: int, kind: TimeKind = "event") -> None:
-        """See ``Timers``."""
         at = as_time(at)
         state = self._of(kind)
         if kind in self._first:
@@ -60,8 +62,8 @@ class InstanceTimers:
         if key is not None:
             self.added[kind].append(Due(at, key))
 
+    @override
     def delete(self, at: int, kind: TimeKind = "event") -> None:
-        """See ``Timers``."""
         self._of(kind).remove(as_time(at))
 
     def due(self, kind: TimeKind, until: int) -> list[Due]:

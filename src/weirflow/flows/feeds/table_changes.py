@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from typing_extensions import override
+
 from weirflow.errors import ConfigError, StreamConflict
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class TableChanges(Protocol):
         """The column with the version of a change."""
 
 
-class DeltaChanges:
+class DeltaChanges(TableChanges):
     """The change data feed of a Delta table."""
 
     version = "_commit_version"
@@ -53,8 +55,8 @@ class DeltaChanges:
         self._native = native
         self._table = table
 
+    @override
     def origin(self) -> str:
-        """See ``TableChanges``."""
         detail = self._native.sql(f"DESCRIBE DETAIL {self._table}").first()
         if detail["properties"].get("delta.enableChangeDataFeed") != "true":
             raise ConfigError(
@@ -63,28 +65,28 @@ class DeltaChanges:
             )
         return str(detail["id"])
 
+    @override
     def latest(self) -> str | None:
-        """See ``TableChanges``."""
         return str(self._native.sql(f"DESCRIBE HISTORY {self._table} LIMIT 1").first()["version"])
 
+    @override
     def snapshot(self, version: str) -> Any:
-        """See ``TableChanges``."""
         return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}")  # noqa: S608
 
+    @override
     def versions(self, after: str, upto: str) -> list[str]:
-        """See ``TableChanges``."""
         if int(after) > int(upto):
             raise _gone_back(self._table, after)
         return [str(version) for version in range(int(after) + 1, int(upto) + 1)[:_TOGETHER]]
 
-    def read(self, after: str, versions: Sequence[str]) -> Any:  # noqa: ARG002 - versions say it all
-        """See ``TableChanges``."""
+    @override
+    def read(self, after: str, versions: Sequence[str]) -> Any:
         reader = self._native.read.option("readChangeFeed", "true")
         reader = reader.option("startingVersion", versions[0]).option("endingVersion", versions[-1])
         return reader.table(self._table).drop("_commit_timestamp")
 
 
-class IcebergChanges:
+class IcebergChanges(TableChanges):
     """The changelog that Iceberg works out from the files of its snapshots."""
 
     version = "_commit_snapshot_id"
@@ -93,30 +95,30 @@ class IcebergChanges:
         self._native = native
         self._table = table
 
+    @override
     def origin(self) -> str:
-        """See ``TableChanges``."""
         self._native.catalog.refreshTable(self._table)  # Spark's catalog remembers tables for a while
         loader = self._native._jvm.org.apache.iceberg.spark.Spark3Util  # noqa: SLF001 - SQL does not show a table's id
         return str(loader.loadIcebergTable(self._native._jsparkSession, self._table).uuid().toString())  # noqa: SLF001
 
+    @override
     def latest(self) -> str | None:
-        """See ``TableChanges``."""
         found = self._ancestors()
         return found[-1] if found else None
 
+    @override
     def snapshot(self, version: str) -> Any:
-        """See ``TableChanges``."""
         return self._native.sql(f"SELECT * FROM {self._table} VERSION AS OF {int(version)}")  # noqa: S608
 
+    @override
     def versions(self, after: str, upto: str) -> list[str]:
-        """See ``TableChanges``."""
         line = self._ancestors()
         if after not in line or upto not in line:
             raise _gone_back(self._table, after)
         return line[line.index(after) + 1 : line.index(upto) + 1][:_TOGETHER]
 
+    @override
     def read(self, after: str, versions: Sequence[str]) -> Any:
-        """See ``TableChanges``."""
         catalog = self._catalog()
         options = f"map('start-snapshot-id', '{int(after)}', 'end-snapshot-id', '{int(versions[-1])}')"
         self._native.sql(

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.errors import ConfigError, DataError, SinkConflict, UnsupportedError, did_you_mean
 from weirflow.flows.own_session import own_session, provider
 from weirflow.flows.sinks.table_positions import POSITIONS, PropertyPosition
 from weirflow.ivm.flow.sinks.parquet import changelog, changelog_schema, require_distinct
-from weirflow.ivm.flow.sinks.sink import Guarantee
+from weirflow.ivm.flow.sinks.sink import Guarantee, Target
 from weirflow.ivm.zset.rows import group_rows
 from weirflow.types import SinkMode, one_of
 
@@ -27,7 +28,7 @@ _DELETED = "_deleted"
 _SOURCE = "weirflow_sink"
 
 
-class TableTarget:
+class TableTarget(Target):
     """A table that exists. Delta and Iceberg tables get their rows and the sink's position in one commit.
 
     Args:
@@ -52,16 +53,16 @@ class TableTarget:
         self._position: TablePosition = PropertyPosition(None, table, "")
 
     @property
+    @override
     def guarantee(self) -> Guarantee:
-        """See ``Target``."""
         return self._position.guarantee
 
+    @override
     def describe(self) -> str:
-        """See ``Target``."""
         return f"the {self._position.kind} table {self._table}, {self._mode}"
 
+    @override
     def open(self, owner: str, schema: pa.Schema) -> None:
-        """See ``Target``."""
         for column in self._key:
             if column not in schema.names:
                 raise ConfigError(
@@ -89,8 +90,8 @@ class TableTarget:
                 hint="make a table with the columns that the sink writes",
             )
 
+    @override
     def position(self) -> int | None:
-        """See ``Target``."""
         found: int | None = self._run("find the position in", self._position.read)
         if found is None and self._run("look into", lambda: self._native.table(self._table).take(1)):
             raise SinkConflict(
@@ -99,8 +100,8 @@ class TableTarget:
             )
         return found
 
-    def write(self, after: int, upto: int, deltas: Deltas) -> None:  # noqa: ARG002 - the table needs only the end
-        """See ``Target``."""
+    @override
+    def write(self, after: int, upto: int, deltas: Deltas) -> None:
         if self._mode is SinkMode.UPSERT and deltas:
             whole = deltas[0][1]
             for _, delta in deltas[1:]:
@@ -111,8 +112,8 @@ class TableTarget:
         rows = changelog(self._schema, deltas) if self._mode is SinkMode.CHANGELOG else self._schema.empty_table()
         self._commit(upto, "append to", lambda: self._insert(rows, overwrite=False))
 
+    @override
     def replace(self, epoch: int, rows: DeltaBatch) -> None:
-        """See ``Target``."""
         held = rows.inserts() if self._mode is SinkMode.UPSERT else changelog(self._schema, [(epoch, rows)])
         if self._mode is SinkMode.UPSERT:
             merge_rows(rows, self._key)  # refuses rows that share a key

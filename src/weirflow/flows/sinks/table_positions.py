@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from typing_extensions import override
+
 from weirflow.ivm.flow.sinks.sink import Guarantee
 
 if TYPE_CHECKING:
@@ -50,33 +52,33 @@ class _OwnedTable:
                 self._native.conf.unset(name)
 
 
-class DeltaPosition(_OwnedTable):
+class DeltaPosition(_OwnedTable, TablePosition):
     """A transaction of the Delta table: application and version are part of the commit."""
 
     kind = "Delta"
     guarantee = Guarantee.EXACTLY_ONCE
 
+    @override
     def read(self) -> int | None:
-        """See ``TablePosition``."""
         self._native.table(self._table)  # brings Delta's view of the table up to date
         tables = self._native._jvm.io.delta.tables.DeltaTable  # noqa: SLF001 - Delta has no Python or SQL way to it
         log = tables.forName(self._native._jsparkSession, self._table).deltaLog()  # noqa: SLF001 - as above
         found = log.unsafeVolatileSnapshot().transactions().get(self._owner)
         return int(found.get()) if found.isDefined() else None
 
+    @override
     def recorded(self, epoch: int) -> AbstractContextManager[None]:
-        """See ``TablePosition``."""
         return self._configured({_DELTA_APP: self._owner, _DELTA_VERSION: str(epoch)})
 
 
-class IcebergPosition(_OwnedTable):
+class IcebergPosition(_OwnedTable, TablePosition):
     """Properties of the snapshots of an Iceberg table, which Spark's catalog remembers for a while: it is refreshed."""
 
     kind = "Iceberg"
     guarantee = Guarantee.EXACTLY_ONCE
 
+    @override
     def read(self) -> int | None:
-        """See ``TablePosition``."""
         self._native.catalog.refreshTable(self._table)
         query = (
             f"SELECT max(CAST(s.summary['{_EPOCH}'] AS BIGINT)) "  # noqa: S608 - the table's name, as SQL has it
@@ -86,26 +88,26 @@ class IcebergPosition(_OwnedTable):
         found: int | None = self._native.sql(query).first()[0]
         return found
 
+    @override
     def recorded(self, epoch: int) -> AbstractContextManager[None]:
-        """See ``TablePosition``."""
         self._native.catalog.refreshTable(self._table)
         return self._configured({f"{_ICEBERG}{_OWNER}": self._owner, f"{_ICEBERG}{_EPOCH}": str(epoch)})
 
 
-class PropertyPosition(_OwnedTable):
+class PropertyPosition(_OwnedTable, TablePosition):
     """Properties of any other table, set after the commit: what came in between is written again."""
 
     kind = "catalog"
     guarantee = Guarantee.AT_LEAST_ONCE
 
+    @override
     def read(self) -> int | None:
-        """See ``TablePosition``."""
         properties = dict(self._native.sql(f"SHOW TBLPROPERTIES {self._table}").collect())
         return int(properties[_EPOCH]) if properties.get(_OWNER) == self._owner else None
 
     @contextmanager
+    @override
     def recorded(self, epoch: int) -> Iterator[None]:
-        """See ``TablePosition``."""
         yield
         self._native.sql(
             f"ALTER TABLE {self._table} SET TBLPROPERTIES ('{_OWNER}' = '{self._owner}', '{_EPOCH}' = '{epoch}')"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from weirflow.flows.sql.change_plan import ROW
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
-from weirflow.flows.sql.changes import Incoming
+from weirflow.flows.sql.changes import Changed, Incoming
 from weirflow.flows.sql.merge import require_distinct
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _SOURCE = "_weirflow_source"
 
 
-class LocalChange:
+class LocalChange(Changed):
     """Reads and changes a source whose rows are here; see ``Changed``."""
 
     def __init__(self, flow: Flow, name: str, queries: FlowQueries) -> None:
@@ -35,8 +36,8 @@ class LocalChange:
         self._flow = flow
         self._queries = queries
 
+    @override
     def target(self, *, numbered: bool = False) -> pa.Table:
-        """See ``Changed``."""
         rows = self._flow.snapshot(self.source.name)
         return rows.append_column(ROW, pa.array(np.arange(rows.num_rows))) if numbered else rows
 
@@ -46,12 +47,12 @@ class LocalChange:
         require_distinct(rows.column_names)
         return Incoming(rows.column_names, [_SOURCE], {_SOURCE: rows})
 
+    @override
     def query(self, pieces: Sequence[str | Fragment], tables: Mapping[str, Rows]) -> pa.Table:
-        """See ``Changed``."""
         return self._queries.run(ComposedSql(pieces), tables)
 
+    @override
     def width(self, rows: Rows) -> int:
-        """See ``Changed``."""
         return int(rows.num_columns)
 
     def tick(self, plan: ChangePlan, found: Rows) -> StepSummary:

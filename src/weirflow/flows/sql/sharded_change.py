@@ -6,13 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.errors import UnsupportedError
 from weirflow.flows.recompute import as_views_have_it
 from weirflow.flows.sql.change_plan import ROW
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changed_rows import THERE, ChangedRows, OneForEachKey, delta_schema
-from weirflow.flows.sql.changes import Incoming, quoted
+from weirflow.flows.sql.changes import Changed, Incoming, quoted
 from weirflow.flows.sql.local_change import delta
 from weirflow.flows.sql.merge import require_distinct
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
@@ -32,7 +33,7 @@ _MOST_NOTICED = 100_000
 """How many rows a statement may bring to a source that notices repetitions, which takes all of them here."""
 
 
-class SpreadChange:
+class SpreadChange(Changed):
     """Reads and changes a source whose rows are on Spark's executors; see ``Changed``.
 
     Each query is run once: what it finds may be different the next time. Where a rule needs a second look at the rows,
@@ -45,8 +46,8 @@ class SpreadChange:
         self._queries = queries
         self._placed: AbstractContextManager[None] = nullcontext()
 
+    @override
     def target(self, *, numbered: bool = False) -> DataFrame:
-        """See ``Changed``."""
         rows = self._flow.frame(self.source.name)
         return rows.selectExpr("*", f"monotonically_increasing_id() AS {ROW}") if numbered else rows
 
@@ -66,8 +67,8 @@ class SpreadChange:
         self._placed = self._queries.placed(made)
         return frame
 
+    @override
     def width(self, rows: Rows) -> int:
-        """See ``Changed``."""
         return int(rows.num_columns) if isinstance(rows, pa.Table) else len(rows.columns)
 
     def tick(self, plan: ChangePlan, found: Rows) -> StepSummary:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.errors import DataError
 from weirflow.ivm.circuit.first_level import LEVEL, FirstLevels, at_level
@@ -92,8 +93,8 @@ class Recursion(Operator):
         self._circuit.start()
         return Batch.empty(self.types)
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         base, *others = deltas
         derived = {0: [base]} if len(base) else {}
         _spread(self._made(dict(zip(self._sources, others, strict=True))), derived)
@@ -109,8 +110,8 @@ class Recursion(Operator):
         self._stage(self._keep)
         return consolidate(Batch.concat(changes))
 
+    @override
     def discard(self) -> None:
-        """See ``Operator``."""
         super().discard()
         self._circuit.discard()
         for one in self._layered:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.failpoints import failpoint
@@ -95,25 +96,25 @@ class FlowHost(FlowBackend, ABC):
         self._metrics = FlowMetrics(name, registry)
 
     @property
+    @override
     def epoch(self) -> int:
-        """See ``FlowBackend``."""
         self._settle_if_needed()
         return self._epoch
 
     @contextmanager
+    @override
     def exclusive(self) -> Iterator[None]:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_open()
             yield
 
+    @override
     def require_outside(self, what: str) -> None:
-        """See ``FlowBackend``."""
         with self._lock:
             self._outputs.telling.require_over(what)
 
+    @override
     def close(self) -> None:
-        """See ``FlowBackend``."""
         with self._lock:
             if self._released:
                 return
@@ -129,22 +130,22 @@ class FlowHost(FlowBackend, ABC):
                     self._release()
             self._released = True
 
+    @override
     def metrics(self) -> str:
-        """See ``FlowBackend``."""
         return self._metrics.text()
 
     # What the flow is made of
 
+    @override
     def source(self, name: str) -> Source:
-        """See ``FlowBackend``."""
         with self._lock:
             self._require_open()
             if name not in self.sources:
                 raise no_source(name, self.views, self.sources)
             return self.sources[name]
 
+    @override
     def define_source(self, source: Source, spread: SourceSpread | None) -> None:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_open()
             known = self.sources
@@ -154,8 +155,8 @@ class FlowHost(FlowBackend, ABC):
             elif spread is not None:
                 self._require_spread(source.name, spread)
 
+    @override
     def define_view(self, name: str, view: View) -> None:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_open()
             known = self.views
@@ -163,15 +164,15 @@ class FlowHost(FlowBackend, ABC):
                 require_free_name(name, (*self.sources, *known))
                 self._add_view(name, view)
 
+    @override
     def replace_view(self, name: str, view: View) -> EvolutionPlan:
-        """See ``FlowBackend``."""
         with self._ticks:
             if self._view(name) == view:
                 return EvolutionPlan(kept=tuple(self.views))
             return self._rebuild(name, view)
 
+    @override
     def refresh_view(self, name: str) -> EvolutionPlan:
-        """See ``FlowBackend``."""
         with self._ticks:
             view = self._view(name)
             if not view.stored:
@@ -181,11 +182,12 @@ class FlowHost(FlowBackend, ABC):
     # Ticks
 
     @property
+    @override
     def pending(self) -> bool:
-        """See ``FlowBackend``."""
         self._settle_if_needed()
         return self._has_pending
 
+    @override
     def tick(
         self,
         deltas: Mapping[str, Any],
@@ -194,7 +196,6 @@ class FlowHost(FlowBackend, ABC):
         token: str | None = None,
         position: Position | None = None,
     ) -> StepSummary:
-        """See ``FlowBackend``."""
         started = time.perf_counter()
         with self._ticks:
             with self._lock:
@@ -204,8 +205,8 @@ class FlowHost(FlowBackend, ABC):
                     return self._replayed(done)
             return self._measured(lambda: self._begin(deltas, token, position), started, deadline)
 
+    @override
     def feed(self, deltas: Mapping[str, Any], deadline: Deadline, position: Position) -> StepSummary:
-        """See ``FlowBackend``."""
         with self._ticks:
             with self._lock:
                 self._require_open()
@@ -223,22 +224,22 @@ class FlowHost(FlowBackend, ABC):
             failpoint("feed.after_tick")
             return summary
 
+    @override
     def position(self, stream: str) -> Position | None:
-        """See ``FlowBackend``."""
         with self._lock:
             self._require_open()
             found = self._reached(stream)
             return found and found[0]
 
+    @override
     def epoch_of(self, token: str) -> int | None:
-        """See ``FlowBackend``."""
         with self._lock:
             self._require_open()
             require_token(token)
             return self._tokens.get(token)
 
+    @override
     def retry(self, deadline: Deadline) -> StepSummary:
-        """See ``FlowBackend``."""
         with self._ticks:
             with self._lock:
                 self._require_open()
@@ -246,8 +247,8 @@ class FlowHost(FlowBackend, ABC):
                     raise FlowError("No tick is pending.", hint="retry() is for a tick that failed")
             return self._measured(lambda: None, time.perf_counter(), deadline)
 
+    @override
     def discard(self) -> None:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_own()
             self._changes.settle()
@@ -274,8 +275,8 @@ class FlowHost(FlowBackend, ABC):
 
     # What comes out
 
+    @override
     def rows(self, names: Sequence[str], epoch: int | None) -> tuple[int, dict[str, pa.Table]]:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             return self._epoch, {name: self._rows_at(name, epoch) for name in names}
@@ -287,8 +288,8 @@ class FlowHost(FlowBackend, ABC):
         undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, name)]
         return self.delta(name, consolidate(Batch.concat([self._all_rows(name), *undone]))).inserts()
 
+    @override
     def stream(self, name: str) -> pa.RecordBatchReader:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             # All files are open before the lock is let go: later commits cannot take them away.
@@ -296,16 +297,16 @@ class FlowHost(FlowBackend, ABC):
         tables = (DeltaBatch.of_batch(schema, rows).inserts() for rows in kept)
         return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
 
+    @override
     def schema(self, name: str) -> pa.Schema:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             return self._schema(self._relation(name))
 
+    @override
     def watch(
         self, view: str, *, snapshot: bool, from_epoch: int | None, capacity: int, policy: OverflowPolicy
     ) -> Watch:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             self._require_output(view)
@@ -317,15 +318,15 @@ class FlowHost(FlowBackend, ABC):
                 first = self._outputs.history.since(from_epoch, view)
             return self._outputs.watch(view, self._epoch, first, capacity=capacity, policy=policy)
 
+    @override
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             self._require_output(view)
             self._outputs.call(view, callback)
 
+    @override
     def sink(self, view: str, to: str | Path | Callable[..., object] | Target, terms: SinkTerms) -> Sink:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             self._require_output(view)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ConfigError, FlowError, SinkFailed, StorageError, TickPending
 from weirflow.failpoints import failpoint
@@ -114,18 +116,18 @@ class LocalBackend(FlowHost):
     # What the flow is made of
 
     @property
+    @override
     def sources(self) -> Mapping[str, Source]:
-        """See ``FlowBackend``."""
         return self._state.sources
 
     @property
+    @override
     def views(self) -> Mapping[str, View]:
-        """See ``FlowBackend``."""
         return {**self._state.views, **self._state.waiting}
 
     @property
+    @override
     def waiting(self) -> dict[str, str]:
-        """See ``FlowBackend``."""
         with self._lock:
             self._changes.settle()
             return {name: self._state.reasons[name].message for name in self._state.waiting}
@@ -136,8 +138,8 @@ class LocalBackend(FlowHost):
     def _add_view(self, name: str, view: View) -> None:
         self._define(lambda: self._state.add_view(name, view), view_entry(name, view))
 
+    @override
     def force_diff(self, view: str | None) -> None:
-        """See ``FlowBackend``."""
         with self._ticks:
             with self._lock:
                 self._require_open()
@@ -145,8 +147,8 @@ class LocalBackend(FlowHost):
             if not done:
                 self._take_over(lambda: force_diff(self._state, view), lambda epoch: ForceDiff(epoch, view))
 
+    @override
     def drop(self, name: str) -> None:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_open()
             if self._pending is not None and name in self._pending.changes:
@@ -232,8 +234,8 @@ class LocalBackend(FlowHost):
     def _reached(self, stream: str) -> tuple[Position, int] | None:
         return self._state.positions.get(stream)
 
+    @override
     def too_late(self, source: str, rows: pa.Table) -> int:
-        """See ``FlowBackend``."""
         with self._lock:
             self._require_open()
             reader = self._state.input(source)
@@ -313,8 +315,8 @@ class LocalBackend(FlowHost):
     # What comes out
 
     @property
+    @override
     def readable(self) -> tuple[str, ...]:
-        """See ``FlowBackend``."""
         with self._lock:
             relations = self._state.program.relations
             return tuple(name for name, relation in relations.items() if relation.store is not None)
@@ -325,8 +327,8 @@ class LocalBackend(FlowHost):
             self._ready()
             return run_query(self._state, sql, tables)
 
+    @override
     def describe(self) -> FlowInfo:
-        """See ``FlowBackend``."""
         with self._lock:
             self._require_open()
             return FlowInfo(
@@ -338,15 +340,15 @@ class LocalBackend(FlowHost):
                 relations=self._state.relations(),
             )
 
+    @override
     def explain(self, view: str | None) -> str:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             wanted = self._state.program.relations if view is None else [self._relation(view)]
             return "\n".join(explain_view(self._state.program, name) for name in wanted)
 
+    @override
     def explain_query(self, sql: str, mode: Mode) -> str:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._engine)
@@ -362,8 +364,8 @@ class LocalBackend(FlowHost):
 
     # Checkpoints
 
+    @override
     def save(self, uri: str | Path | None, *, full: bool) -> str:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             if uri is None:
@@ -376,8 +378,8 @@ class LocalBackend(FlowHost):
             manifest = manifest_of(self._state, flow=self.name, identity="", record=number, fence=0)
             return checkpoints.save(self._state.program.states(), manifest, full=full).name
 
+    @override
     def restore(self, uri: str | Path, epoch: int | None) -> EvolutionPlan:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_open()
             self.require_outside("restore the flow")
@@ -409,20 +411,20 @@ class LocalBackend(FlowHost):
             self._afterwards([publication.raise_interrupt])
             return restored.plan
 
+    @override
     def plan(self, sources: Mapping[str, Source], views: Mapping[str, View]) -> EvolutionPlan:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             held = set(self._state.program.states())
             return plan_evolution((self.sources, self.views), (sources, views), held, self._engine)
 
+    @override
     def sync(self) -> None:
-        """See ``FlowHost``."""
         if self._store is not None:
             self._store.sync()
 
+    @override
     def replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
-        """See ``FlowHost``."""
         return super().replayed(after) if self._store is None else self._store.replayed(self._engine, after)
 
     def _checkpoints(self, uri: str | Path) -> Checkpoints:

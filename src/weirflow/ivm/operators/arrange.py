@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.operators.operator import Operator
 
@@ -64,8 +66,8 @@ class Arrange(Operator):
         """As the input. Nothing goes: rows are probed by others, and new views are filled from them."""
         return inputs[0]
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         if len(delta):
             self._stage(lambda: self.arrangement.insert(delta))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.rows import consolidate
 
@@ -18,6 +20,6 @@ class Consolidate(Operator):
 
     consolidated = True
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         return consolidate(deltas[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.operators.operator import Operator
@@ -34,14 +35,14 @@ class Distinct(Operator):
         """How often each row occurs."""
         return (self._counts,)
 
+    @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
-        """See ``Operator``."""
         for column, bound in inputs[0].items():
             self._counts.release(column, bound)
         return inputs[0]
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         changed = consolidate(deltas[0])
         if not len(changed):
             return self.nothing

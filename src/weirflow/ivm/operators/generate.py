@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.ivm.kernel.bounds import require_takeable
 from weirflow.ivm.kernel.expressions.monotone import monotone
@@ -32,8 +33,8 @@ class Generate(Operator):
         self._time = monotone(generator.arguments[0]) if generator.function == "hop" else None
         self._windows = _hop(generator) if generator.function == "hop" else None
 
+    @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
-        """See ``Operator``."""
         (frontier,) = inputs
         bound = None if self._time is None else self._time.bound(frontier)
         if bound is None or self._windows is None:
@@ -42,8 +43,8 @@ class Generate(Operator):
         first = min(range(len(windows)), key=lambda at: windows[at][0].value)
         return {**frontier, len(self.types) - 1: windows[first]}
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         owners, made = self._generate(delta.columns, len(delta))
         at = owners.to_numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_memory, require_takeable, row_bytes
@@ -60,8 +61,8 @@ class Join(Operator):
         columns = (*self.left_columns, *self.right_columns)
         return {at: bounds[column] for at, column in enumerate(columns) if column in bounds}
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         left, right = deltas
         keys = self.left.key_count
         parts: list[Batch] = []

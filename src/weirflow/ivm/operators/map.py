@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
 from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.floats import normalized
@@ -27,12 +29,12 @@ class Filter(Operator):
         super().__init__(types)
         self._predicate = compile_expression(predicate)
 
+    @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
-        """See ``Operator``."""
         return inputs[0]
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         keep = self._predicate(delta.columns, len(delta))
         return delta.filter(true_rows(keep))
@@ -47,12 +49,12 @@ class Project(Operator):
         self._evaluate = compile_expressions(expressions)
         self._monotone = [monotone(expression) for expression in expressions]
 
+    @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
-        """See ``Operator``."""
         return advanced(self._monotone, inputs[0])
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         return Batch(tuple(self._evaluate(delta.columns, len(delta))), delta.weights)
 
@@ -64,12 +66,12 @@ class Normalize(Operator):
         super().__init__(types)
         self._columns = frozenset(columns)
 
+    @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
-        """See ``Operator``."""
         return inputs[0]
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         columns = [normalized(column) if at in self._columns else column for at, column in enumerate(delta.columns)]
         return Batch(tuple(columns), delta.weights)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression
@@ -40,8 +41,8 @@ class Match(Operator):
         self._residual = compile_expression(residual) if residual is not None else None
         self._wanted = wanted
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         left, right = deltas
         parts = []
         if len(left):

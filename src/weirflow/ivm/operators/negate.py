@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.ivm.operators.operator import Operator
 
 if TYPE_CHECKING:
@@ -15,6 +17,6 @@ if TYPE_CHECKING:
 class Negate(Operator):
     """The same rows with opposite weights, to take them away from another collection."""
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         return deltas[0].negate()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate, group_rows
@@ -50,8 +52,8 @@ class Recompute(Operator):
         self._begun = self._run([Batch.empty(one.types) for one in self._inputs])
         return self._begun
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         rows = [
             consolidate(Batch.concat([*one.arrangement.rows(), delta]))
             for one, delta in zip(self._inputs, deltas, strict=True)
@@ -60,7 +62,7 @@ class Recompute(Operator):
         change = consolidate(Batch.concat([self._run(rows), last.negate()]))
         return change.take(group_rows(change.columns, len(change)).order)
 
+    @override
     def commit(self) -> None:
-        """See ``Operator``."""
         super().commit()
         self._begun = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
@@ -55,8 +56,8 @@ class SessionWindow(Operator):
         """All rows, by key and bucket of time."""
         return (self._rows,)
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         delta = consolidate(deltas[0])
         if not len(delta) or self._gap <= 0:
             return self.nothing

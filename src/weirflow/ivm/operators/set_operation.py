@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.frontier import least
@@ -38,15 +39,15 @@ class SetOperation(Operator):
         """How often each row occurs on the left and on the right."""
         return (self._counts,)
 
+    @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
-        """See ``Operator``."""
         frontier = least(inputs)
         for column, bound in frontier.items():
             self._counts.release(column, bound)
         return frontier
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         left, right = deltas
         both = Batch.concat([left, right])
         if not len(both):

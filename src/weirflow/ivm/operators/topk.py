@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import override
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.kernel.ordering import prefixes
@@ -46,22 +47,22 @@ class TopK(Operator):
         """The same for a part of the rows: what the first rows of all parts are among."""
         return TopK(self.types, self._order, self._offset + self._limit, 0)
 
+    @override
     def adopt(self, runs: Sequence[Sequence[Run]]) -> None:
-        """See ``Operator``."""
         super().adopt(runs)
         self._bar = None
 
+    @override
     def mark(self) -> Any:
-        """See ``Operator``."""
         return self._bar, super().mark()
 
+    @override
     def rewind(self, mark: Any) -> None:
-        """See ``Operator``."""
         self._bar, states = mark
         super().rewind(states)
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         if not len(delta):
             return self.nothing

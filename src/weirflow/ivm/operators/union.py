@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.ivm.kernel.frontier import least
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
@@ -17,12 +19,12 @@ if TYPE_CHECKING:
 class Union(Operator):
     """All rows of all inputs."""
 
+    @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
-        """See ``Operator``."""
         return least(inputs)
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         present = [delta for delta in deltas if len(delta)]
         if not present:
             return self.nothing

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from typing_extensions import override
 
 from weirflow.errors import ConfigError, DataError, FlowError
 from weirflow.ivm.compiler.program import no_engine
@@ -88,12 +89,12 @@ class ShardedBackend(FlowHost):
             self._run_begun()
 
     @property
+    @override
     def partitions(self) -> int:
-        """See ``FlowBackend``."""
         return self._coordinator.commit.shards
 
+    @override
     def gauges(self) -> FlowGauges | None:
-        """See ``FlowBackend``."""
         if self.closed:
             return None
         return FlowGauges(
@@ -109,18 +110,18 @@ class ShardedBackend(FlowHost):
     # What the flow is made of
 
     @property
+    @override
     def sources(self) -> Mapping[str, Source]:
-        """See ``FlowBackend``."""
         return self._declared.sources
 
     @property
+    @override
     def views(self) -> Mapping[str, View]:
-        """See ``FlowBackend``."""
         return self._declared.views
 
     @property
+    @override
     def waiting(self) -> dict[str, str]:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             return {name: error.message for name, error in self._declared.waiting.items()}
@@ -139,8 +140,8 @@ class ShardedBackend(FlowHost):
     def _add_view(self, name: str, view: View) -> None:
         self._declared.add_view(name, view)
 
+    @override
     def force_diff(self, view: str | None) -> None:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_idle()
             if self._executor.engine is None:
@@ -155,8 +156,8 @@ class ShardedBackend(FlowHost):
                 self._declared.require_all_rows()
                 self._changes.make(lambda: self._coordinator.force(new, later=view is None))
 
+    @override
     def drop(self, name: str) -> None:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_idle()
             require_unread(name, readers_of(name, self.views))
@@ -165,8 +166,8 @@ class ShardedBackend(FlowHost):
                 self._sinks.close(lambda view: view == name)
                 self._changes.make(lambda: self._coordinator.drop(name))
 
+    @override
     def rescale(self, partitions: int, spread: Mapping[str, SourceSpread]) -> None:
-        """See ``FlowBackend``."""
         with self._ticks, self._lock:
             self._require_idle()
             self._ready()
@@ -276,8 +277,8 @@ class ShardedBackend(FlowHost):
     # What comes out
 
     @property
+    @override
     def readable(self) -> tuple[str, ...]:
-        """See ``FlowBackend``."""
         with self._lock:
             spread = self._coordinator.blueprint.spread
             filled = [name for name in (*self.sources, *self.views) if name in spread.relations]
@@ -316,8 +317,8 @@ class ShardedBackend(FlowHost):
                 weakref.finalize(native, self._coordinator.unpin, self._coordinator.commit.number)
             return self._epoch, found
 
+    @override
     def describe(self) -> FlowInfo:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             return FlowInfo(
@@ -329,8 +330,8 @@ class ShardedBackend(FlowHost):
                 relations=relation_infos(self.sources, self.views, self._kind, self._counts().get),
             )
 
+    @override
     def explain(self, view: str | None) -> str:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             name = None if view is None else self._relation(view)
@@ -338,8 +339,8 @@ class ShardedBackend(FlowHost):
             recomputed, reports = self._coordinator.definition.recomputed, self._coordinator.reports
             return heading + explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name)
 
+    @override
     def explain_query(self, sql: str, mode: Mode) -> str:
-        """See ``FlowBackend``."""
         with self._lock:
             self._ready()
             return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._executor.engine)

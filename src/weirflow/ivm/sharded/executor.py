@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.ivm.compiler.program import no_engine
 from weirflow.ivm.sharded.worker.stage import run_stage
@@ -55,7 +56,7 @@ class StageExecutor(Protocol):
         """The rows of a distributed frame, here."""
 
 
-class InThisProcess:
+class InThisProcess(StageExecutor):
     """Runs the shards one after the other, here.
 
     Args:
@@ -70,8 +71,8 @@ class InThisProcess:
         """Where, for people."""
         return "in this process, shard by shard"
 
+    @override
     def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
-        """See ``StageExecutor``."""
         waiting: dict[int, list[Parcel]] = {}
         for task in stages:
             sent: dict[int, list[Parcel]] = {}
@@ -85,28 +86,28 @@ class InThisProcess:
         """See ``StageExecutor``: what has Arrow batches takes the place of the frame."""
         return list(work(frame.to_batches()))
 
+    @override
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
-        """See ``StageExecutor``."""
         return [work(shard) for shard in range(shards)]
 
     @property
+    @override
     def engine(self) -> Engine | None:
-        """See ``StageExecutor``."""
         return self._engine
 
+    @override
     def rows(self, work: ReadRows, shards: int) -> pa.Table:
-        """See ``StageExecutor``."""
         return pa.Table.from_batches((batch for shard in range(shards) for batch in work(shard)), work.schema)
 
+    @override
     def query(
         self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
     ) -> pa.Table:
-        """See ``StageExecutor``."""
         if self._engine is None:
             raise no_engine()
         read = {name: self.rows(work, shards) for name, work in tables.items()}
         return self._engine.run(sql, {**read, **(given or {})})
 
+    @override
     def table(self, frame: pa.Table) -> pa.Table:
-        """See ``StageExecutor``."""
         return frame

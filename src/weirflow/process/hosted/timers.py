@@ -5,7 +5,10 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.errors import UnsupportedError
+from weirflow.process.context import Timers
 from weirflow.process.timers import as_time
 
 if TYPE_CHECKING:
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from weirflow.state.descriptors import TimeKind
 
 
-class HostedTimers:
+class HostedTimers(Timers):
     """Timers of the one kind that the engine's query has; see ``Timers``.
 
     Attributes:
@@ -30,16 +33,16 @@ class HostedTimers:
         self._changes: dict[int, bool] = {}
         self.added: list[int] = []
 
+    @override
     def register(self, at: int, kind: TimeKind = "event") -> None:
-        """See ``Timers``."""
         if kind != self._time:
             raise self._other(kind)
         at = as_time(at)
         self._changes[at] = True
         self.added.append(at)
 
+    @override
     def delete(self, at: int, kind: TimeKind = "event") -> None:
-        """See ``Timers``."""
         if kind != self._time:
             raise self._other(kind)
         self._changes[as_time(at)] = False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
+from typing_extensions import override
+
 from weirflow.errors import UnsupportedError
 from weirflow.spark.jobs.assignments import TaskAssignment, task_assignments
 from weirflow.spark.jobs.tagged import job_ids_for_tag, job_progress
@@ -34,37 +36,37 @@ class JobControl(Protocol):
         """Which task ran on which executor. Also answers after ``end``."""
 
 
-class DriverControl:
+class DriverControl(JobControl):
     """Control through the driver beside this process."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
 
+    @override
     def begin(self, tag: str) -> None:
-        """See ``JobControl``."""
         # A task that waits (for a lock, a socket, a Python worker) only stops when it is interrupted. Said every time:
         # after Ctrl-C this thread speaks to another thread of the JVM, which has not heard it.
         self._context.setInterruptOnCancel(True)
         self._context.addJobTag(tag)
 
+    @override
     def end(self, tag: str) -> None:
-        """See ``JobControl``."""
         self._context.removeJobTag(tag)
 
+    @override
     def cancel(self, tag: str) -> None:
-        """See ``JobControl``."""
         self._context.cancelJobsWithTag(tag)
 
+    @override
     def progress(self, tag: str) -> tuple[int, int]:
-        """See ``JobControl``."""
         return job_progress(self._context, job_ids_for_tag(self._context, tag))
 
+    @override
     def assignments(self, tag: str) -> Sequence[TaskAssignment]:
-        """See ``JobControl``."""
         return task_assignments(self._context, job_ids_for_tag(self._context, tag))
 
 
-class ConnectControl:
+class ConnectControl(JobControl):
     """Control through a Spark Connect client."""
 
     def __init__(self, session: Any) -> None:
@@ -74,25 +76,25 @@ class ConnectControl:
         self._tags: dict[str, str] = {}  # by Spark's id of the query, while it runs
         session.registerProgressHandler(self._on_progress)
 
+    @override
     def begin(self, tag: str) -> None:
-        """See ``JobControl``."""
         self._session.addTag(tag)
         self._current.tag, self._current.open = tag, True
         self._progress[tag] = (0, 0)
 
+    @override
     def end(self, tag: str) -> None:
-        """See ``JobControl``."""
         self._session.removeTag(tag)
         self._current.open = False
         if tag not in self._tags.values():
             self._progress.pop(tag, None)
 
+    @override
     def cancel(self, tag: str) -> None:
-        """See ``JobControl``."""
         self._session.interruptTag(tag)
 
+    @override
     def progress(self, tag: str) -> tuple[int, int]:
-        """See ``JobControl``."""
         return self._progress.get(tag, (0, 0))
 
     def assignments(self, tag: str) -> Sequence[TaskAssignment]:

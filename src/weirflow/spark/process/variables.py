@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from typing_extensions import override
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -32,26 +34,26 @@ class Variable(Protocol):
         """Apply changes."""
 
 
-class ValueVariable:
+class ValueVariable(Variable):
     """One entry, behind which there is nothing."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
         self._data: Any = _ABSENT
 
+    @override
     def forget(self) -> None:
-        """See ``Variable``."""
         self._data = _ABSENT
 
-    def get(self, place: bytes) -> bytes | None:  # noqa: ARG002 - there is one place
-        """See ``Variable``."""
+    @override
+    def get(self, place: bytes) -> bytes | None:
         if self._data is _ABSENT:
             found = self._state.get()
             self._data = None if found is None else bytes(found[0])
         return self._data  # type: ignore[no-any-return]  # it is there or None
 
-    def entries(self, *, reverse: bool) -> Entries:  # noqa: ARG002 - there is one
-        """See ``Variable``."""
+    @override
+    def entries(self, *, reverse: bool) -> Entries:
         data = self.get(b"")
         return [] if data is None else [(b"", data)]
 
@@ -67,7 +69,7 @@ class ValueVariable:
         self._data = data
 
 
-class MapVariable:
+class MapVariable(Variable):
     """An entry for each key of a map; only all of them can be had in order."""
 
     def __init__(self, state: Any) -> None:
@@ -75,29 +77,29 @@ class MapVariable:
         self._known: dict[bytes, bytes | None] = {}
         self._whole = False
 
+    @override
     def forget(self) -> None:
-        """See ``Variable``."""
         if self._known or self._whole:
             self._known = {}
             self._whole = False
 
+    @override
     def get(self, place: bytes) -> bytes | None:
-        """See ``Variable``."""
         if place not in self._known and not self._whole:
             found = self._state.getValue((place,))
             self._known[place] = None if found is None else bytes(found[0])
         return self._known.get(place)
 
+    @override
     def entries(self, *, reverse: bool) -> Entries:
-        """See ``Variable``."""
         if not self._whole:
             self._known = {bytes(key[0]): bytes(value[0]) for key, value in self._state.iterator()}
             self._whole = True
         found = [(place, data) for place, data in self._known.items() if data is not None]
         return sorted(found, reverse=reverse)
 
+    @override
     def write(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """See ``Variable``."""
         for place, data in changes.items():
             if data is not None:
                 self._state.updateValue((place,), (data,))
@@ -106,19 +108,19 @@ class MapVariable:
         self._known.update(changes)
 
 
-class ListVariable:
+class ListVariable(Variable):
     """Elements by their number; adding to a list that was not read does not read it."""
 
     def __init__(self, state: Any) -> None:
         self._state = state
         self._elements: list[bytes] | None = None
 
+    @override
     def forget(self) -> None:
-        """See ``Variable``."""
         self._elements = None
 
+    @override
     def get(self, place: bytes) -> bytes | None:
-        """See ``Variable``."""
         return dict(self.entries(reverse=False)).get(place)
 
     def entries(self, *, reverse: bool) -> Entries:
@@ -128,8 +130,8 @@ class ListVariable:
         numbered = [(at.to_bytes(_INDEX, "big"), data) for at, data in enumerate(self._read())]
         return reversed(numbered) if reverse else numbered
 
+    @override
     def write(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """See ``Variable``."""
         end = _UNREAD if self._elements is None else len(self._elements).to_bytes(_INDEX, "big")
         added = [(data,) for _, data in sorted(changes.items()) if data is not None]
         if added and min(changes) >= end:

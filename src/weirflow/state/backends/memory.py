@@ -7,7 +7,10 @@ from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.errors import StateError
+from weirflow.state.backends.contract import StateBackend
 from weirflow.state.backends.sorted_keys import SortedKeys
 from weirflow.state.encoding.layout import NOBODY
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from weirflow.state.backends.contract import Changes
 
 
-class InMemoryStateBackend:
+class InMemoryStateBackend(StateBackend):
     """State in this process's memory; see ``StateBackend`` for the contract."""
 
     def __init__(self) -> None:
@@ -29,16 +32,16 @@ class InMemoryStateBackend:
     def __repr__(self) -> str:
         return f"<state in memory, {sum(map(len, self._data.values()))} entries>"
 
+    @override
     def get(self, operator: str, key: bytes) -> bytes | None:
-        """See ``StateReader``."""
         return self._of(operator).get(key)
 
+    @override
     def multi_get(self, operator: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        """See ``StateBackend``."""
         return list(map(self._of(operator).get, keys))
 
+    @override
     def write(self, changes: Changes) -> None:
-        """See ``StateBackend``."""
         self._require_open()
         with self._lock:
             self._apply(changes)
@@ -59,13 +62,13 @@ class InMemoryStateBackend:
         # One call that runs no Python code: no signal and no exception of another thread comes into it.
         deque(chain(map(dict.update, targets, changes.values()), map(dict.pop, holders, gone)), maxlen=0)
 
+    @override
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """See ``StateReader``."""
         data = self._of(operator)
         return self._scanned(data, self._index(operator), start, end, reverse=reverse) if data else iter(())
 
+    @override
     def operators(self) -> list[str]:
-        """See ``StateReader``."""
         self._require_open()
         return sorted(operator for operator, data in self._data.items() if operator != NOBODY and data)
 
@@ -78,8 +81,8 @@ class InMemoryStateBackend:
             copy._keys = {operator: keys.copy(copy._data[operator]) for operator, keys in self._keys.items()}
         return copy
 
+    @override
     def close(self) -> None:
-        """See ``StateReader``."""
         self._closed = True
         self._data = {}
         self._keys = {}

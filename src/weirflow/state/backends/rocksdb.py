@@ -9,9 +9,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from typing_extensions import override
+
 from weirflow.arguments import Count, Folder, checked
 from weirflow.errors import DependencyMissing, StateError
 from weirflow.forks import keep_to_this_process, never_finalize
+from weirflow.state.backends.contract import StateBackend
 from weirflow.state.backends.rocksdb_snapshot import RocksDbSnapshot
 from weirflow.state.encoding.layout import END, NOBODY
 from weirflow.state.recent import RecentEntries
@@ -32,7 +35,7 @@ _OPERATOR = "operator:"
 _WRITE_BUFFER = 8 << 20
 
 
-class RocksDbStateBackend:
+class RocksDbStateBackend(StateBackend):
     """State in RocksDB, a column family for each operator; see ``StateBackend`` for the contract.
 
     A batch that was written survives the death of the process in any case.
@@ -89,12 +92,12 @@ class RocksDbStateBackend:
         """The folder."""
         return self._path
 
+    @override
     def get(self, operator: str, key: bytes) -> bytes | None:
-        """See ``StateReader``."""
         return self.multi_get(operator, (key,))[0]
 
+    @override
     def multi_get(self, operator: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        """See ``StateBackend``."""
         family = self._families.get(operator)
         if family is None:
             self._require_open()
@@ -105,8 +108,8 @@ class RocksDbStateBackend:
         except Exception as error:
             raise self._failed("read", error) from error
 
+    @override
     def write(self, changes: Changes) -> None:
-        """See ``StateBackend``."""
         self._require_open()
         due = 0 < self._fsync <= self._unsynced + 1
         # Put back when they have what is written: after an exception, whenever it comes, they are read anew.
@@ -122,8 +125,8 @@ class RocksDbStateBackend:
                 known.update(changes[operator])
                 self._recent[operator] = known
 
+    @override
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """See ``StateReader``."""
         family = self._families.get(operator)
         if family is None:
             self._require_open()
@@ -133,14 +136,14 @@ class RocksDbStateBackend:
         self._live.add(scan)
         return scan
 
+    @override
     def operators(self) -> list[str]:
-        """See ``StateReader``."""
         self._require_open()
         found = [operator for operator in self._families if operator != NOBODY]
         return sorted(operator for operator in found if next(self.scan(operator, b"", END), None) is not None)
 
+    @override
     def snapshot(self) -> RocksDbSnapshot:
-        """See ``StateBackend``."""
         self._require_open()
         try:
             with self._lock:

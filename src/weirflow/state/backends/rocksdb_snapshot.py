@@ -6,8 +6,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from typing_extensions import override
+
 from weirflow.errors import StateError
 from weirflow.forks import never_finalize
+from weirflow.state.backends.contract import StateReader
 from weirflow.state.encoding.layout import END, NOBODY
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 _CHUNK = 256
 
 
-class RocksDbSnapshot:
+class RocksDbSnapshot(StateReader):
     """A ``RocksDbStateBackend`` as it was when this was made; see ``StateReader``. Any thread may read it.
 
     A cursor of RocksDB shows what was there when it was made, wherever it is moved; what rocksdict calls a snapshot
@@ -35,12 +38,12 @@ class RocksDbSnapshot:
         self._live: WeakSet[Generator[tuple[bytes, bytes]]] = WeakSet()
         self._closed = False
 
+    @override
     def get(self, operator: str, key: bytes) -> bytes | None:
-        """See ``StateReader``."""
         return next((value for _, value in self.scan(operator, key, key + b"\0")), None)
 
+    @override
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """See ``StateReader``."""
         if self._closed:
             raise StateError("The snapshot is closed.")
         cursor = self._cursors.get(operator)
@@ -50,13 +53,13 @@ class RocksDbSnapshot:
         self._live.add(scan)
         return scan
 
+    @override
     def operators(self) -> list[str]:
-        """See ``StateReader``."""
         found = [operator for operator in self._cursors if operator != NOBODY]
         return sorted(operator for operator in found if next(self.scan(operator, b"", END), None) is not None)
 
+    @override
     def close(self) -> None:
-        """See ``StateReader``."""
         for scan in list(self._live):
             scan.close()
         self._cursors = {}

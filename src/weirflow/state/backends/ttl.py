@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.arguments import checked
 from weirflow.errors import ConfigError, StateError
+from weirflow.state.backends.contract import StateBackend, StateReader
 from weirflow.state.catalogue import read_slots
 from weirflow.state.encoding.layout import BROADCAST, CATALOGUE, NOBODY, slot_bytes, slot_of, successor
 from weirflow.state.encoding.values import STAMP, expiry
@@ -14,7 +17,7 @@ from weirflow.state.encoding.values import STAMP, expiry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from weirflow.state.backends.contract import Changes, StateBackend, StateReader, StateSnapshot
+    from weirflow.state.backends.contract import Changes, StateSnapshot
     from weirflow.state.descriptors import TimeKind, Ttl
 
 _WATERMARK = CATALOGUE + b"watermark"
@@ -28,7 +31,7 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-class TtlStateBackend:
+class TtlStateBackend(StateBackend):
     """Wraps a backend so that slots declared with a ``Ttl`` expire; see ``StateBackend`` for the contract.
 
     Slots by processing time expire by the clock. Those by event time expire by the watermark, however far it lags
@@ -108,13 +111,13 @@ class TtlStateBackend:
         now = self._clock() if by == "processing" else self._watermark
         return now is not None and expiry(data) <= now
 
+    @override
     def get(self, operator: str, key: bytes) -> bytes | None:
-        """See ``StateReader``."""
         data = self._backend.get(operator, key)
         return data if data is None or self._lives(operator, key, data) else None
 
+    @override
     def multi_get(self, operator: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        """See ``StateBackend``."""
         found = self._backend.multi_get(operator, keys)
         if not self._expiring.get(operator):
             return found
@@ -123,15 +126,15 @@ class TtlStateBackend:
             for key, data in zip(keys, found, strict=True)
         ]
 
+    @override
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """See ``StateReader``."""
         found = self._backend.scan(operator, start, end, reverse=reverse)
         if not self._expiring.get(operator):
             return found
         return ((key, data) for key, data in found if self._lives(operator, key, data))
 
+    @override
     def operators(self) -> list[str]:
-        """See ``StateReader``."""
         return self._backend.operators()
 
     def write(self, changes: Changes) -> None:
@@ -174,8 +177,8 @@ class TtlStateBackend:
         """See ``StateBackend``. It shows what has not expired when it is read."""
         return _TtlSnapshot(self.backend.snapshot(), self._live)
 
+    @override
     def close(self) -> None:
-        """See ``StateReader``."""
         self._backend.close()
 
     def _from_cursor(self) -> Iterator[tuple[str, bytes, bytes]]:
@@ -199,27 +202,27 @@ class TtlStateBackend:
         return False
 
 
-class _TtlSnapshot:
+class _TtlSnapshot(StateReader):
     """A snapshot without what has expired."""
 
     def __init__(self, snapshot: StateReader, live: Callable[[str, bytes, bytes], bool]) -> None:
         self._snapshot = snapshot
         self._live = live
 
+    @override
     def get(self, operator: str, key: bytes) -> bytes | None:
-        """See ``StateReader``."""
         data = self._snapshot.get(operator, key)
         return data if data is None or self._live(operator, key, data) else None
 
+    @override
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """See ``StateReader``."""
         found = self._snapshot.scan(operator, start, end, reverse=reverse)
         return ((key, data) for key, data in found if self._live(operator, key, data))
 
+    @override
     def operators(self) -> list[str]:
-        """See ``StateReader``."""
         return self._snapshot.operators()
 
+    @override
     def close(self) -> None:
-        """See ``StateReader``."""
         self._snapshot.close()

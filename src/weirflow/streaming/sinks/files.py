@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.errors import ConfigError, StreamConflict, StreamRefused
 from weirflow.streaming.savepoints.files import begin_sink_log, last_sink_batch, storage_of_spark
 from weirflow.streaming.sinks.sink import StreamSink
@@ -27,8 +29,8 @@ class Files(StreamSink):
     why: str = "the folder's log names the files of each batch"
     has_folders: bool = True
 
+    @override
     def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
-        """See ``StreamSink``."""
         if spec.mode is OutputMode.UPDATE:
             yield (
                 f"Files are only ever added, so a {self.name} folder cannot take updates of rows it has.",
@@ -41,8 +43,8 @@ class Files(StreamSink):
             )
         yield from super().refusals(spec)
 
+    @override
     def check(self, spec: QuerySpec) -> None:
-        """See ``StreamSink``."""
         if "path" not in spec.options and spec.table is None:
             raise ConfigError(f"No folder is given for the {self.name} files.", hint='set option("path", ...)')
 

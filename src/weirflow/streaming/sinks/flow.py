@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from typing_extensions import override
+
 from weirflow.errors import ConfigError
 from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.savepoints.named import restored_at
@@ -69,12 +71,12 @@ class FlowSink(StreamSink):
     why: str = "the flow remembers the last batch in one step with its rows"
     own_checkpoint: bool = True
 
-    def target(self, spec: QuerySpec) -> str:  # noqa: ARG002 - the flow says it all
-        """See ``StreamSink``."""
+    @override
+    def target(self, spec: QuerySpec) -> str:
         return f"the source {self.source} of the flow {self.flow.name}"
 
+    @override
     def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
-        """See ``StreamSink``."""
         yield from super().refusals(spec)
         if spec.mode is OutputMode.COMPLETE:
             yield (
@@ -82,8 +84,8 @@ class FlowSink(StreamSink):
                 "use OutputMode.UPDATE and a source with a key, which is an upsert",
             )
 
+    @override
     def check(self, spec: QuerySpec) -> None:
-        """See ``StreamSink``."""
         super().check(spec)
         require_local(spec, "the flow")
         if spec.mode is OutputMode.UPDATE and not self.flow.source(self.source).key:
@@ -92,8 +94,8 @@ class FlowSink(StreamSink):
                 hint="register the source with key=..., or use OutputMode.APPEND",
             )
 
+    @override
     def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> BatchGate:
-        """See ``StreamSink``."""
         checkpoint = spec.checkpoint
         take = host.feed(self, query_id, lambda: None if checkpoint is None else restored_at(checkpoint))
         return BatchGate(take, f"A tick of {self.source}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.sinks.sink import StreamSink, Taker
 from weirflow.types import Delivery
@@ -26,8 +28,8 @@ class Foreach(StreamSink):
     why: str = "a repeated batch is given again"
     own_checkpoint: bool = True
 
-    def begin(self, writer: Any, spec: QuerySpec) -> Any:  # noqa: ARG002 - the function is all it takes
-        """See ``StreamSink``."""
+    @override
+    def begin(self, writer: Any, spec: QuerySpec) -> Any:
         return writer.foreach(self.function).start()
 
 
@@ -41,8 +43,8 @@ class ForeachBatch(StreamSink):
     why: str = "a repeated batch comes with the same number"
     own_checkpoint: bool = True
 
-    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker:  # noqa: ARG002 - of no use
-        """See ``StreamSink``."""
+    @override
+    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker:
         function = self.function
         if host.connect:
             return function

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from typing_extensions import override
+
 from weirflow.errors import ConfigError, DependencyMissing, StorageError, StreamConflict, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.streaming.query.batches import BatchGate
@@ -56,8 +58,8 @@ class KafkaTransactions(StreamSink):
         _check_options(spec.sink_options)
         _check_columns(dict(spec.frame.dtypes))
 
+    @override
     def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> BatchGate:
-        """See ``StreamSink``."""
         options = spec.sink_options
         written = TransactionWriter(options, query_id, lambda native: host.wrap(native).to_batches())
         return BatchGate(written, f"The transaction for {options['topic']}", written.close)

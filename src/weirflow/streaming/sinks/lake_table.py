@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.errors import ConfigError
 from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.sinks.sink import StreamSink, Taker
@@ -29,13 +31,13 @@ class LakeTable(StreamSink):
 
     has_folders: bool = True
 
+    @override
     def promise(self, mode: OutputMode) -> tuple[Delivery, str]:
-        """See ``StreamSink``."""
         merged = mode is OutputMode.UPDATE
         return Delivery.EXACTLY_ONCE, "a repeated batch merges to the same rows" if merged else FORMATS[self.name]
 
+    @override
     def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
-        """See ``StreamSink``."""
         if spec.mode is not OutputMode.UPDATE:
             yield from super().refusals(spec)
         elif not spec.keys:
@@ -44,8 +46,8 @@ class LakeTable(StreamSink):
                 "name the columns that identify a row with keys(...)",
             )
 
+    @override
     def check(self, spec: QuerySpec) -> None:
-        """See ``StreamSink``."""
         if "path" not in spec.options and spec.table is None:
             raise ConfigError(
                 f"No {self.name} table is given.", hint='name it with table(...), or set option("path", ...)'
@@ -53,8 +55,8 @@ class LakeTable(StreamSink):
         if spec.partition_by and spec.keys:
             raise ConfigError("A table that is merged into has its partitions already.", hint="leave partition_by out")
 
-    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker | None:  # noqa: ARG002 - merging twice is merging once
-        """See ``StreamSink``."""
+    @override
+    def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker | None:
         if spec.mode is not OutputMode.UPDATE:
             return None
         from weirflow.spark.streaming.upsert import merging, table_at  # noqa: PLC0415 - imports pyspark

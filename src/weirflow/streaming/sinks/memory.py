@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.errors import ConfigError, StreamRefused
 from weirflow.streaming.query.spec import INNER_NAME
 from weirflow.streaming.sinks.sink import StreamSink
@@ -30,8 +32,8 @@ class Memory(StreamSink):
     continuous: bool = True
     own_checkpoint: bool = True
 
+    @override
     def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
-        """See ``StreamSink``."""
         yield from super().refusals(spec)
         if spec.policy is not None and spec.mode is not OutputMode.COMPLETE:
             yield (
@@ -39,8 +41,8 @@ class Memory(StreamSink):
                 "leave restart() out, or write somewhere else",
             )
 
+    @override
     def check(self, spec: QuerySpec) -> None:
-        """See ``StreamSink``."""
         super().check(spec)
         if spec.name is not None and not re.fullmatch(r"\w+", spec.name):
             raise ConfigError(
@@ -48,8 +50,8 @@ class Memory(StreamSink):
                 hint="use letters, digits and _",
             )
 
-    def prepare(self, spec: QuerySpec, savepoint: QuerySavepoint) -> None:  # noqa: ARG002 - none will do
-        """See ``StreamSink``."""
+    @override
+    def prepare(self, spec: QuerySpec, savepoint: QuerySavepoint) -> None:
         if spec.mode is not OutputMode.COMPLETE:
             raise StreamRefused(
                 "A memory sink begins empty, so it would lack the rows from before the savepoint.",

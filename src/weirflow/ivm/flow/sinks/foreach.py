@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from weirflow.checkpoint.sealed import seal
 from weirflow.errors import ObjectNotFound, SinkConflict
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.sink_position import SinkPosition, decode_position, sink_file
-from weirflow.ivm.flow.sinks.sink import Guarantee
+from weirflow.ivm.flow.sinks.sink import Guarantee, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.delta import DeltaBatch
 
 
-class ForeachTarget:
+class ForeachTarget(Target):
     """Calls a function with ``(epoch, delta)``; after a crash, and after it raised, with the last deltas again.
 
     Args:
@@ -41,16 +43,16 @@ class ForeachTarget:
         self._known = storage is None
         self._owner = ""
 
+    @override
     def describe(self) -> str:
-        """See ``Target``."""
         return f"the function {getattr(self._function, '__qualname__', repr(self._function))}"
 
-    def open(self, owner: str, schema: pa.Schema) -> None:  # noqa: ARG002 - a function takes any columns
-        """See ``Target``."""
+    @override
+    def open(self, owner: str, schema: pa.Schema) -> None:
         self._owner = owner
 
+    @override
     def position(self) -> int | None:
-        """See ``Target``."""
         if not self._known:
             self._reached, self._known = self._read(), True
         if self._reached is None:
@@ -62,8 +64,8 @@ class ForeachTarget:
             )
         return self._reached.epoch
 
+    @override
     def write(self, after: int, upto: int, deltas: Deltas) -> None:
-        """See ``Target``."""
         reached = self._reached.epoch if self._reached is not None else after
         for epoch, delta in deltas:
             if epoch > reached:
@@ -71,8 +73,8 @@ class ForeachTarget:
                 self._reached = SinkPosition(self._owner, epoch)
         self._remember(upto)
 
+    @override
     def replace(self, epoch: int, rows: DeltaBatch) -> None:
-        """See ``Target``."""
         if len(rows):
             self._function(epoch, rows)
         self._remember(epoch)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from typing_extensions import override
 
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.sealed import refused
 from weirflow.errors import ConfigError, SinkConflict
 from weirflow.failpoints import failpoint
-from weirflow.ivm.flow.sinks.sink import Guarantee
+from weirflow.ivm.flow.sinks.sink import Guarantee, Target
 from weirflow.ivm.zset.delta import WEIGHT
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _OWNER = b"weirflow.owner"
 _HINT = "restore the file from a copy, or pass resync=True to replace what is there by the view's rows of now"
 
 
-class ParquetTarget:
+class ParquetTarget(Target):
     """Files ``<first epoch>-<last epoch>.parquet`` with the view's columns, ``_weight`` and ``_epoch``.
 
     A file is there whole or not at all, and the name of the last one says how far the sink is.
@@ -43,12 +44,12 @@ class ParquetTarget:
         self._owner = b""
         self._schema = pa.schema([])
 
+    @override
     def describe(self) -> str:
-        """See ``Target``."""
         return f"Parquet files in {self._storage.uri}"
 
+    @override
     def open(self, owner: str, schema: pa.Schema) -> None:
-        """See ``Target``."""
         self._owner = owner.encode()
         self._schema = changelog_schema(schema).with_metadata({_OWNER: self._owner})
         try:
@@ -56,8 +57,8 @@ class ParquetTarget:
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
             raise ConfigError(f"Parquet has no type for a column of the view: {error}.") from error
 
+    @override
     def position(self) -> int | None:
-        """See ``Target``."""
         files = self._files()
         if not files:
             return None
@@ -69,14 +70,14 @@ class ParquetTarget:
             )
         return files[last]
 
+    @override
     def write(self, after: int, upto: int, deltas: Deltas) -> None:
-        """See ``Target``."""
         table = changelog(self._schema, deltas)
         failpoint("sink.before_file")
         self._storage.put_if_absent(f"{after + 1:020d}-{upto:020d}.parquet", _encoded(table))
 
+    @override
     def replace(self, epoch: int, rows: DeltaBatch) -> None:
-        """See ``Target``."""
         files = self._files()
         # The newest first: what a crash leaves is a changelog up to an earlier epoch.
         for name in sorted(files, key=lambda name: files[name], reverse=True):

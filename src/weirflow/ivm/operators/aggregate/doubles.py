@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from weirflow.ivm.kernel import sums
 from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double
@@ -61,8 +62,8 @@ class DoubleSum(DoubleFunction):
     width = 1 + sums.VALUES.limbs
     summand = "double"
 
+    @override
     def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        """See ``LinearFunction``."""
         assert argument is not None
         into[:, 0] = weights
         return sums.encode_doubles(_doubles(argument), weights, into[:, 1:])
@@ -74,16 +75,16 @@ class DoubleSum(DoubleFunction):
             values[group] = _total(totals[group, 1:], slots)
         return values
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         return pa.array(values, pa.float64(), mask=totals[:, 0] == 0)
 
 
 class DoubleAverage(DoubleSum):
     """AVG of doubles: the exact total, divided once."""
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         counts = totals[:, 0]
         return super().decode(totals, values / np.where(counts == 0, 1, counts))
 
@@ -99,8 +100,8 @@ class Moment(DoubleFunction):
         self._sample = call.function.endswith("_samp")
         self._root = call.function.startswith("stddev")
 
+    @override
     def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        """See ``LinearFunction``."""
         assert argument is not None
         values = _doubles(argument)
         fits = self.fits(values)
@@ -119,13 +120,13 @@ class Moment(DoubleFunction):
         parts = (_escape(rows, values, power=1, base=0), _escape(rows, values, power=2, base=_SQUARES))
         return Escapes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
+    @override
     def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
-        """See ``LinearFunction``."""
         del totals
         return escaped
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         results = [
             self._moment(row, values.get(group, ())) if row[0] > self._sample else None
             for group, row in enumerate(totals)

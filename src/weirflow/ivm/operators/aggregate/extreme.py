@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.kernel.ordering import SortColumn
@@ -57,19 +58,19 @@ class ExtremeCall(TouchedCall):
         """The rows, in order within each group."""
         return (self._rows,)
 
+    @override
     def of_nothing(self) -> pa.Array:
-        """See ``TouchedCall``."""
         return pa.nulls(1, self._type)
 
     @property
+    @override
     def width(self) -> int:
-        """See ``TouchedCall``."""
         return self._running.width if self._running is not None else 0
 
+    @override
     def step(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
     ) -> Touched:
-        """See ``TouchedCall``."""
         own, numbers = self._own_rows(evaluated, weights, groups)
         if len(own):
             stage(lambda: self._rows.insert(own))

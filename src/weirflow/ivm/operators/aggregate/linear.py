@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel import sums
@@ -64,14 +65,14 @@ class Count(LinearFunction):
     width = 1
     summand = "row"
 
+    @override
     def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        """See ``LinearFunction``."""
         del argument
         into[:, 0] = weights
         return True
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         del values
         return pa.array(totals[:, 0], pa.int64())
 
@@ -82,15 +83,15 @@ class IntegerSum(LinearFunction):
     width = 1 + sums.INTEGER_LIMBS
     summand = "integer"
 
+    @override
     def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        """See ``LinearFunction``."""
         assert argument is not None
         into[:, 0] = weights
         np.multiply(sums.split_integers(_int64_values(argument)), weights[:, None], out=into[:, 1:])
         return True
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         del values
         sums_, overflow = sums.integer_totals(totals[:, 1:])
         empty = totals[:, 0] == 0
@@ -113,8 +114,8 @@ class DecimalSum(LinearFunction):
         self.width = 1 + (sums.INTEGER_LIMBS if self._narrow else sums.WIDE_LIMBS)
         self.summand = "narrow decimal" if self._narrow else "wide decimal"
 
+    @override
     def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        """See ``LinearFunction``."""
         assert argument is not None
         words = decimal_words(argument)
         limbs = sums.split_integers(words[:, 0]) if self._narrow else sums.split_wide(words)
@@ -122,8 +123,8 @@ class DecimalSum(LinearFunction):
         np.multiply(limbs, weights[:, None], out=into[:, 1:])
         return True
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         del values
         unscaled = sums.wide_totals(totals[:, 1:])
         counts = totals[:, 0].tolist()
@@ -137,8 +138,8 @@ class DecimalSum(LinearFunction):
 class IntegerAverage(IntegerSum):
     """AVG of integers: the exact total, divided once as doubles."""
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         del values
         empty = totals[:, 0] == 0
         exact = np.array([float(total) for total in sums.wide_totals(totals[:, 1:])])
@@ -152,8 +153,8 @@ class DecimalAverage(DecimalSum):
         super().__init__(call)
         self._scale = call.arguments[0].type.scale
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         del values
         shift = 10 ** (self.type.scale - self._scale)
         unscaled = [
@@ -173,16 +174,16 @@ class BooleanFold(LinearFunction):
         super().__init__(call)
         self._all = call.function == "bool_and"
 
+    @override
     def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        """See ``LinearFunction``."""
         assert argument is not None
         true = true_rows(argument)
         into[:, 0] = weights * true
         into[:, 1] = weights * ~true
         return True
 
+    @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        """See ``LinearFunction``."""
         del values
         true, false = totals[:, 0], totals[:, 1]
         folded = false == 0 if self._all else true > 0

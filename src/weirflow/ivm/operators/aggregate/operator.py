@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.additive import AdditiveArrangement
@@ -153,13 +154,13 @@ class Aggregate(Operator):
                 state.release(column, bound)
         return frontier
 
+    @override
     def discard(self) -> None:
-        """See ``Operator``."""
         super().discard()
         self._escapes.forget()
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         if not len(delta):
             return self.nothing

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.ivm.operators.aggregate.doubles import Escapes
 from weirflow.ivm.operators.aggregate.functions import is_linear
@@ -53,8 +54,8 @@ class PartialAggregate(Aggregate):
         """Nothing."""
         return self.nothing
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         (delta,) = deltas
         if not len(delta):
             return self.nothing

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.arrangement import Arrangement
@@ -51,14 +52,14 @@ class RecomputeCall(TouchedCall):
         """The rows, by group."""
         return (self._rows,)
 
+    @override
     def of_nothing(self) -> pa.Array:
-        """See ``TouchedCall``."""
         return pa.array([self._fold([])], self._type)
 
+    @override
     def step(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
     ) -> Touched:
-        """See ``TouchedCall``."""
         own, numbers = self._own_rows(evaluated, weights, groups)
         old = self._rows.probe(groups.keys, consolidated=True, count=groups.count)
         before = _numbered(old.probe_index, old.batch.columns[self._key_count :], old.batch.weights)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_copies, row_bytes
@@ -44,8 +45,8 @@ class Window(Operator):
         """All rows, by partition."""
         return (self._rows,)
 
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        """See ``Operator``."""
         delta = consolidate(deltas[0])
         if not len(delta):
             return self.nothing
