@@ -31,12 +31,12 @@ class SparkRecompute:
         from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
 
         empty = {name: schema.empty_table() for name, schema in tables.items()}
-        return as_views_have_it(self._run("plan a view", lambda: frame_schema(self._frame(sql, empty))))
+        return view_schema(self._run("plan a view", lambda: frame_schema(self._frame(sql, empty))))
 
     def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The query's result over these tables."""
         result = self._run("recompute a view", lambda: self._frame(sql, tables).toArrow())
-        return result.cast(as_views_have_it(result.schema))
+        return result.cast(view_schema(result.schema))
 
     def _frame(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
         from weirflow.spark.frames.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
@@ -48,6 +48,6 @@ class SparkRecompute:
         return self._native.sql(sql)
 
 
-def as_views_have_it(schema: pa.Schema) -> pa.Schema:
+def view_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with everything nullable: views do not track what is never NULL."""
     return spark_schema(pa.schema([(field.name, nullable(field.type)) for field in schema]))

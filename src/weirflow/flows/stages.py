@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from weirflow.flows.recompute import SparkRecompute, as_views_have_it
+from weirflow.flows.recompute import SparkRecompute, view_schema
 from weirflow.ivm.sharded.executor import StageExecutor
 from weirflow.ivm.sharded.worker.reports import decode_parcel, decode_task, encode_parcel, encode_task
 from weirflow.ivm.sharded.worker.stage import run_stage
@@ -80,7 +80,7 @@ class SparkStages(StageExecutor):
     @override
     def table(self, frame: Any) -> pa.Table:
         result = self._session.operations.run_for_tick("run a query", frame.toArrow)
-        return result.cast(as_views_have_it(result.schema))
+        return result.cast(view_schema(result.schema))
 
     def close(self) -> None:
         """Let go of the native sessions that were opened for this."""

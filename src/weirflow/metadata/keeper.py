@@ -20,7 +20,7 @@ RETRIES = 12
 """The same, after one has failed."""
 
 
-class Kept(Protocol):
+class Renewable(Protocol):
     """What a keeper keeps: a ``Lease`` or a ``Membership``."""
 
     @property
@@ -62,7 +62,7 @@ class LeaseKeeper:
             It may call ``stop()``.
     """
 
-    def __init__(self, kept: Kept, *, on_lost: Callable[[LeaseLost], None] | None = None) -> None:
+    def __init__(self, kept: Renewable, *, on_lost: Callable[[LeaseLost], None] | None = None) -> None:
         self._kept = kept
         self._on_lost = on_lost
         self._stopping = threading.Event()

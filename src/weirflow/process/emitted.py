@@ -76,11 +76,11 @@ class Emitted:
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as their columns hold them, each with all columns; fails like ``table``."""
-        if self._rows and not self._surely_fit():
+        if self._rows and not self._all_fit():
             return self.table().to_pylist()  # type: ignore[no-any-return]  # pyarrow ships no types
         return self._rows
 
-    def _surely_fit(self) -> bool:
+    def _all_fit(self) -> bool:
         """Whether all values are plain ones that fit without a doubt: then no table has to be made to see it."""
         return self._plain is not None and all(
             type(row[name]) is kind

@@ -65,7 +65,7 @@ def column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
     Raises:
         ConfigError: a value does not fit; it names the row, counted from 0.
     """
-    if _surely_fit(values, kind):
+    if _all_fit(values, kind):
         try:
             array = pa.array(values, kind)
         except _ARROW:
@@ -112,7 +112,7 @@ def _one_by_one(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array
         raise ConfigError(f"The values of column {name!r} do not fit its type {named(kind)}: {error}") from error
 
 
-def _surely_fit(values: Sequence[Any], kind: pa.DataType) -> bool:
+def _all_fit(values: Sequence[Any], kind: pa.DataType) -> bool:
     """Whether pyarrow stores all values unchanged or raises, to go by their types."""
     types = set(map(type, values))
     sure = _SURE.get(kind)
@@ -125,7 +125,7 @@ def _surely_fit(values: Sequence[Any], kind: pa.DataType) -> bool:
     if pt.is_map(kind):
         return types <= _DICT and _maps_fit([value for value in values if value is not None], kind)
     if pt.is_list(kind):
-        return types <= _LIST and _surely_fit(_flat(value for value in values if value is not None), kind.value_type)
+        return types <= _LIST and _all_fit(_flat(value for value in values if value is not None), kind.value_type)
     return pt.is_struct(kind) and types <= _DICT and _structs_fit([one for one in values if one is not None], kind)
 
 
@@ -141,7 +141,7 @@ def _zones_fit(values: Sequence[Any], zone: str | None) -> bool:
 
 
 def _maps_fit(values: list[Any], kind: pa.DataType) -> bool:
-    return _surely_fit(_flat(values), kind.key_type) and _surely_fit(
+    return _all_fit(_flat(values), kind.key_type) and _all_fit(
         _flat(value.values() for value in values), kind.item_type
     )
 
@@ -149,7 +149,7 @@ def _maps_fit(values: list[Any], kind: pa.DataType) -> bool:
 def _structs_fit(values: list[Any], kind: pa.DataType) -> bool:
     names = {field.name for field in kind}
     return set(_flat(values)) <= names and all(
-        _surely_fit([value.get(field.name) for value in values], field.type) for field in kind
+        _all_fit([value.get(field.name) for value in values], field.type) for field in kind
     )
 
 

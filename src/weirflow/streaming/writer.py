@@ -10,7 +10,7 @@ from weirflow.arguments import Hint, Name, Uri, checked
 from weirflow.errors import ConfigError
 from weirflow.streaming.query.restart import RestartPolicy
 from weirflow.streaming.query.spec import QuerySpec
-from weirflow.streaming.sinks.flow import Fed, FlowSink
+from weirflow.streaming.sinks.flow import FeedTarget, FlowSink
 from weirflow.streaming.sinks.foreach import Foreach, ForeachBatch
 from weirflow.streaming.sinks.formats import sink_of
 from weirflow.types import OutputMode, one_of
@@ -76,7 +76,7 @@ class DataStreamWriter:
         """Call a function with each row, in Spark's workers; or an object's ``open``, ``process`` and ``close``."""
         return self._told(sink=Foreach(function=function))
 
-    def flow(self, flow: Fed, source: Name, name: Name | None = None, changes: Name | None = None) -> Self:
+    def flow(self, flow: FeedTarget, source: Name, name: Name | None = None, changes: Name | None = None) -> Self:
         """Tick a source of an incremental flow with each batch, exactly once; with a key, rows are upserts.
 
         If the flow is in shards, rows stay on the executors.

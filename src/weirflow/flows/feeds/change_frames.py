@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weirflow.errors import ConfigError, DataError
-from weirflow.flows.recompute import as_views_have_it
+from weirflow.flows.recompute import view_schema
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def weighted_frame(native: Any, op: str) -> Any:
     from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
     from weirflow.spark.frames.mapped import mapped_frame  # noqa: PLC0415 - imports pyspark
 
-    schema = as_views_have_it(frame_schema(native))
+    schema = view_schema(frame_schema(native))
     if op not in schema.names:
         raise ConfigError(f"There is no column {op!r} with the kind of each change.")
     rest = [(field.name, field.type) for field in schema if field.name != op]
@@ -39,7 +39,7 @@ class _Weighted:
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             try:
-                delta = DeltaBatch.from_changes(rows.cast(as_views_have_it(rows.schema)), op=self.op)
+                delta = DeltaBatch.from_changes(rows.cast(view_schema(rows.schema)), op=self.op)
             except ConfigError as error:  # a kind that is not known is a matter of the rows
                 raise DataError(error.message, hint=error.hint) from error
             yield pa.Table.from_batches([delta.to_arrow()])

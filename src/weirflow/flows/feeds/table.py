@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from weirflow.flows.feeds.table_changes import TableChanges
     from weirflow.flows.host import FlowSession
-    from weirflow.streaming.sinks.flow import Fed
+    from weirflow.streaming.sinks.flow import FeedTarget
 
 
 class TableFeed:
@@ -36,7 +36,7 @@ class TableFeed:
 
     def __init__(
         self,
-        flow: Fed,
+        flow: FeedTarget,
         session: FlowSession,
         table: str,
         source: str,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.flows.recompute import as_views_have_it
+from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.change_rules import one_for_each_key
 from weirflow.ivm.zset.delta import WEIGHT
 
@@ -33,7 +33,7 @@ class ChangedRows:
         """The rows that go and the rows that come, with their weights."""
         for batch in batches:
             found = pa.Table.from_batches([batch])
-            removed, added = self.plan.apply(found.cast(as_views_have_it(found.schema)))
+            removed, added = self.plan.apply(found.cast(view_schema(found.schema)))
             yield _weighted(removed, added)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import pyarrow as pa
 
 from weirflow.errors import FunctionNotFound, QueryError, SqlSyntaxError, TableNotFound
-from weirflow.flows.recompute import as_views_have_it
+from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.shown_relations import words
 from weirflow.ivm.flow.query import run_query
 from weirflow.ivm.flow.state import FlowState
@@ -72,7 +72,7 @@ class FlowQueries:
         made, frame = self._on_spark(query, references, read)
         with placed(made, self._statement):
             result = frame.to_arrow()
-        return result.cast(as_views_have_it(result.schema))
+        return result.cast(view_schema(result.schema))
 
     def frame(self, query: ComposedSql, tables: Mapping[str, Rows]) -> tuple[ComposedSql, DataFrame]:
         """The rows of a query on Spark's executors, computed when they are asked for; and the text that Spark has.

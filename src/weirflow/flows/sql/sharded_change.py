@@ -9,7 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.errors import UnsupportedError
-from weirflow.flows.recompute import as_views_have_it
+from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.change_plan import ROW
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changed_rows import THERE, ChangedRows, OneForEachKey, delta_schema
@@ -109,7 +109,7 @@ class SpreadChange(Changed):
         """``SqlTypeError`` for types that the source's columns do not take, before anything runs."""
         from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
 
-        plan.apply(as_views_have_it(frame_schema(found.spark)).empty_table())
+        plan.apply(view_schema(frame_schema(found.spark)).empty_table())
 
     def _once(self, plan: ChangePlan, found: DataFrame) -> DataFrame:
         """What was found, with each row that goes in it once."""

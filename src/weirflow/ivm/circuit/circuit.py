@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.kernel.frontier import Frontier
 
-# Merging has to keep up with what arrives: each row is merged about twelve times on its way down the runs.
 _FUEL_PER_ROW = 12
+"""How many rows are merged for each row that arrives.
+
+Levels of runs grow by the factor FAN_IN = 3, so a row is merged once for each of log3(n / HEAD_ROWS) levels on its way
+down: nine for 40 million rows. When what is newer is half as large as the base, all of it is merged with the base,
+which is three rows for each new one. Twelve keeps up with both, so that merges never pile up.
+"""
 _LEAST_FUEL = 8192
 
 

@@ -10,7 +10,7 @@ from weirflow.errors import DataError
 from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import Spined
+from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.zset.batch import add_rows, magnitude
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 
@@ -28,7 +28,7 @@ _EXACT = np.uint64(0)
 _LIMIT = 2**62
 
 
-class AdditiveArrangement(Spined):
+class AdditiveArrangement(SpineState):
     """Keys with ``width`` int64 accumulators each; a key whose accumulators are all zero is absent.
 
     Keys compare as GROUP BY does; of keys that are equal but not identical (-0.0 and 0.0) any one is kept. Without

@@ -10,7 +10,7 @@ import pyarrow as pa
 from weirflow.ivm.kernel.codes import EVERYTHING, NOTHING, RowCodes
 from weirflow.ivm.kernel.merge import CodeOrder, Merge
 from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import Spined
+from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.kernel.state import Matches
 from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ROWS_PER_BATCH = 1 << 16
 
 
-class Arrangement(Spined):
+class Arrangement(SpineState):
     """Weighted rows by key; the key is the first ``key_count`` of the columns.
 
     Keys compare as GROUP BY does (-0.0 equals 0.0, NaN equals NaN, NULL equals NULL); rows add up when they are

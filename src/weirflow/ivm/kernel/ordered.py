@@ -12,7 +12,7 @@ from weirflow.ivm.kernel.merge import Merge
 from weirflow.ivm.kernel.ordering import SortColumn, prefixes, row_order
 from weirflow.ivm.kernel.run import Run
 from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import Spined
+from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.kernel.state import Matches
 from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_columns
 from weirflow.ivm.zset.buffers import raw_values
@@ -31,7 +31,7 @@ _READ_AHEAD = 3
 _GROWTH = 4
 
 
-class OrderedArrangement(Spined):
+class OrderedArrangement(SpineState):
     """Weighted rows by key (the first ``key_count`` columns), in a total order within each key.
 
     Rows are ordered by ``order``, then by all columns, ascending with NULLs first, so that ties are always broken the

@@ -214,7 +214,7 @@ StateMark = tuple[Spine, Content, int]
 """What a state held at a moment: runs are immutable, so that it costs nothing to remember."""
 
 
-class Spined:
+class SpineState:
     """What all states made of one spine have in common."""
 
     def __init__(self, order: RunOrder, runs: Iterable[Run], spill: Path | None, codes: Codes | None = None) -> None:

@@ -72,17 +72,19 @@ class ShardJobs:
                 frame = frame.mapInArrow(_StageFunction(work), _SENT)
             return list(frame.collect())
 
-        return [bytes(row.parcel) for row in self._surely("run a tick", job)]
+        return [bytes(row.parcel) for row in self._run_again_if_lost("run a tick", job)]
 
     def over(self, frame: Any, work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]) -> list[bytes]:
         """Run work on the rows of each partition of a frame, where they are; returns what it says."""
         native = unwrap(frame)
-        rows = self._surely("take a delta in", lambda: native.mapInArrow(_OverFunction(work), _DONE).collect())
+        rows = self._run_again_if_lost(
+            "take a delta in", lambda: native.mapInArrow(_OverFunction(work), _DONE).collect()
+        )
         return [bytes(row.done) for row in rows]
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """Run work for each shard; returns what it says, in any order."""
-        rows = self._surely(
+        rows = self._run_again_if_lost(
             "move shards", lambda: self._shards(shards).mapInArrow(_EachFunction(work), _DONE).collect()
         )
         return [bytes(row.done) for row in rows]
@@ -110,7 +112,7 @@ class ShardJobs:
             self._given.append(name)
         return self._run("plan a view", lambda: self._queries.sql(sql))
 
-    def _surely(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:
+    def _run_again_if_lost(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:
         """Run a job, and once more if what failed was Spark: what the tasks of a lost job wrote counts for nothing."""
         for _ in range(_ATTEMPTS - 1):
             try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.query.spec import QuerySpec
 
 
-class Fed(Protocol):
+class FeedTarget(Protocol):
     """A flow, as far as streams and tables feed it; positions are those of ``weirflow.ivm.flow.position``."""
 
     @property
@@ -63,7 +63,7 @@ class FlowSink(StreamSink):
     """
 
     name: str = "flow"
-    flow: Fed
+    flow: FeedTarget
     source: str
     stream: str | None = None
     changes: str | None = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.operators.aggregate.extreme import EXTREMES, ExtremeCall
-from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear
+from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, ExtremeCall
+from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear, linear_function
 from weirflow.ivm.operators.aggregate.recompute import FOLDS, RecomputeCall
 from weirflow.sql.expr import Call, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -40,6 +40,11 @@ def make_call(
         reason=Reason.FUNCTION_NOT_PROVEN,
         position=call.position,
     )
+
+
+def is_of_parts(call: AggregateCall) -> bool:
+    """Whether the function gives for all rows what it gives for what it gave for parts of them."""
+    return linear_function(call).of_parts if is_linear(call) else call.function in OF_PARTS
 
 
 def _guarded(call: AggregateCall) -> AggregateCall:

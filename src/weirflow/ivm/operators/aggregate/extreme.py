@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from weirflow.sql.expr import AggregateCall, Expr
 
 EXTREMES = frozenset({"min", "max", "min_by", "max_by"})
+OF_PARTS = frozenset({"min", "max"})
+"""Those that give for all rows what they give for what they gave for parts of them."""
 
 
 class ExtremeCall(TouchedCall):

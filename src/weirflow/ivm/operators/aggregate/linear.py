@@ -34,10 +34,12 @@ class LinearFunction(ABC):
     Attributes:
         width: how many integers it keeps for each group.
         summand: names what a row adds; functions with the same one can share their totals.
+        of_parts: whether it gives for all rows what it gives for what it gave for parts of them.
     """
 
     width: int
     summand: str
+    of_parts = False
 
     def __init__(self, call: AggregateCall) -> None:
         self.type = call.type
@@ -169,6 +171,7 @@ class BooleanFold(LinearFunction):
 
     width = 2
     summand = "boolean"
+    of_parts = True
 
     def __init__(self, call: AggregateCall) -> None:
         super().__init__(call)

@@ -82,7 +82,7 @@ class Spread:
         """The first stage in which a node's output can be read."""
         return self.stages[number] + isinstance(self.nodes[number].operator, Exchange)
 
-    def speaks(self, number: int, shard: int) -> bool:
+    def reports(self, number: int, shard: int) -> bool:
         """Whether a shard tells others of a node's rows: of rows that are everywhere the first shard does."""
         return shard == FIRST or not isinstance(self.partitionings[number], Everywhere)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from weirflow.ivm.operators.aggregate.dispatch import is_of_parts
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.aggregate.partial import FinalAggregate, PartialAggregate, has_parts
 from weirflow.ivm.operators.map import Project
@@ -24,8 +25,6 @@ _WIDE = pa.decimal128(20, 0)
 _SUMS = pa.decimal128(30, 0)
 """Sums of 64-bit integers on a shard may leave 64 bits where the sum of all does not."""
 _TOTAL = pa.decimal128(38, 0)
-_AGAIN = ("min", "max", "bool_and", "bool_or")
-"""Functions of what they give for parts."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def _parts(call: AggregateCall, partial: Column, total: Column) -> tuple[Aggrega
         wide = Call("cast", call.arguments, _WIDE)
         local = replace(call, arguments=(wide,), type=_SUMS)
         return local, AggregateCall("sum", (partial,), _TOTAL), Call("cast", (total,), call.type, call.position)
-    if call.function in _AGAIN:
+    if is_of_parts(call):
         return call, AggregateCall(call.function, (partial,), call.type), total
     return None
 

@@ -25,7 +25,7 @@ def relation_rows(blueprint: Blueprint, uri: str, commit: Commit, name: str, sha
     assert node is not None, f"{name} is not stored"
     assert arranged is not None
     refs = commit.states.get(spread.key(node), {}).get(shard)
-    if refs is None or not spread.speaks(node, shard):
+    if refs is None or not spread.reports(node, shard):
         return iter(())
     stored = blueprint.program.store(name)
     store = Arrange(stored.types, stored.key_count)

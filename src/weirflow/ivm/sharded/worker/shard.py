@@ -116,7 +116,7 @@ class Shard:
                 self._run(first, done, starting=True, shards=task.shards)
         for name, number in self._views.items():
             rows = consolidate(done.rows[number]) if number in done.rows else None
-            if rows is not None and len(rows) and task.fill is None and self._spread.speaks(number, self._shard):
+            if rows is not None and len(rows) and task.fill is None and self._spread.reports(number, self._shard):
                 done.outputs[name] = rows
         for number in self._kept:
             for state in self._operators[number].states:
@@ -162,7 +162,7 @@ class Shard:
             number = self._spread.relations[name]
             if len(change.rows):
                 done.rows[number] = change.rows
-            if self._spread.speaks(number, self._shard):
+            if self._spread.reports(number, self._shard):
                 done.rows_in += change.rows_in
                 if len(change.late):
                     done.outputs[f"{name}{LATE}"] = change.late
@@ -202,7 +202,7 @@ class Shard:
             node = self._spread.nodes[number]
             inputs = [done.rows[one] for one in node.inputs if one in done.rows]
             if isinstance(node.operator, Exchange):
-                tells = bool(inputs) and self._spread.speaks(node.inputs[0], self._shard)
+                tells = bool(inputs) and self._spread.reports(node.inputs[0], self._shard)
                 parts = node.operator.split(_fewer(inputs[0]), shards) if tells else {}
                 done.sent += [(shard, number, rows) for shard, rows in parts.items()]
                 continue
