@@ -10,9 +10,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/taken"
 
-"$python" -m pytest --part spark --beside "$folder/taken" "$@" </dev/null &
+"$python" -m pytest --part spark --beside="$folder/taken" "$@" </dev/null &
 spark=$!
-"$python" -m pytest --part rest --beside "$folder/taken" -p no:cacheprovider "$@" </dev/null >"$folder/log" 2>&1 &
+"$python" -m pytest --part rest --beside="$folder/taken" -p no:cacheprovider "$@" </dev/null >"$folder/log" 2>&1 &
 rest=$!
 trap 'kill -INT -- "-$spark" "-$rest" 2>/dev/null' INT TERM HUP
 
