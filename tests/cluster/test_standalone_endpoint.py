@@ -61,14 +61,13 @@ def test_the_same_process_can_use_the_cluster_after_a_refusal(cluster, refused):
         assert session.sql("SELECT 1 AS one").columns == ["one"]
 
 
-def test_a_dead_endpoint_is_reported_within_a_second(refused):
-    begin = time.monotonic()
+def test_a_dead_endpoint_is_reported_before_a_jvm_starts(refused, monkeypatch):
+    monkeypatch.setattr("weirflow.spark.engine.acquire_driver", None)
     with (
         Session.distributed(f"spark://127.0.0.1:{dead_port()}", token=WRONG) as session,
         refused(EndpointUnreachable, "connection refused"),
     ):
         session.sql("SELECT 1")
-    assert time.monotonic() - begin < 1.0
 
 
 @pytest.mark.parametrize(("token", "timeout"), [(WRONG, None), (None, 5.0)], ids=["secret", "open"])
