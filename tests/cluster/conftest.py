@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@pytest.fixture(autouse=True)
+def _alone(exclusive_spark: None) -> None:
+    """A process that has a Spark of its own cannot reach another one."""
+
+
 @pytest.fixture(scope="session")
 def connect_server() -> Iterator[ConnectServer]:
     """A Spark Connect server with a token; shared, so leave it running."""
