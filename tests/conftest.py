@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from support.postgres import PostgresServer, postgres_server
 from support.shared_session import SharedSession
-from support.two_processes import REST, SPARK, part_of, run_beside, spark_of
+from support.two_processes import NO_SPARK, REST, SPARK, part_of, run_beside, spark_of
 
 from weirflow.ivm import compiled
 
@@ -64,11 +64,20 @@ def either_kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(compiled, "kernels", None)
 
 
+_SHARED = SharedSession()
+
+
 @pytest.fixture(scope="session")
 def shared_session() -> Iterator[SharedSession]:
-    shared = SharedSession()
-    yield shared
-    shared.close()
+    yield _SHARED
+    _SHARED.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests without Spark find a process without its threads and children; they come after those with one."""
+    if spark_of(item) == NO_SPARK:
+        _SHARED.close()
 
 
 @pytest.fixture(scope="session")

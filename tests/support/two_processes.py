@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pytest
 
 SPARK, REST = "spark", "rest"
-SHARED, NONE = 0, 4
+SHARED, NO_SPARK = 0, 4
 OTHERS = {"own_spark": 1, "durable_spark": 2, "connector_spark": 3}
 Group = tuple[int, str]
 
@@ -25,7 +25,7 @@ def spark_of(item: pytest.Item) -> int:
     """Which Spark a test uses in its process: that of most tests, another by the fixture it asks for, or none."""
     fixtures = getattr(item, "fixturenames", ())
     other = max((OTHERS.get(name, SHARED) for name in fixtures), default=SHARED)
-    return other or (SHARED if "shared_session" in fixtures else NONE)
+    return other or (SHARED if "shared_session" in fixtures else NO_SPARK)
 
 
 def part_of(item: pytest.Item) -> str:
