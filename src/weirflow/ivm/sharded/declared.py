@@ -139,17 +139,25 @@ class Declared:
         """The views that cannot be compiled, and why; what is wrong with one that is ``new`` is raised."""
         fine: list[DefineView] = []
         wrong: dict[str, WeirflowError] = {}
+        if self._failure(group) is None:
+            return wrong
         for view in group.views:
-            try:
-                alone = msgspec.structs.replace(group, views=(*fine, view))
-                self._coordinator.definition.with_group(self._chosen(alone))
-            except WeirflowError as error:
+            error = self._failure(msgspec.structs.replace(group, views=(*fine, view)))
+            if error is not None:
                 if view.name in new:
-                    raise
+                    raise error
                 wrong[view.name] = error
             else:
                 fine.append(view)
         return wrong
+
+    def _failure(self, group: Group) -> WeirflowError | None:
+        """What is wrong with a group of sources and views; None if nothing is."""
+        try:
+            self._coordinator.definition.with_group(self._chosen(group))
+        except WeirflowError as error:
+            return error
+        return None
 
     def _ready(self, views: Mapping[str, View]) -> Group:
         """What is declared and not compiled yet, without views that read what is not there."""
