@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from weirflow.errors import DataError, SqlPosition
-from weirflow.ivm.kernel.expressions import compile_expression
+from weirflow.ivm.kernel.expressions import UnknownFunction, compile_expression
 from weirflow.sql.expr import Call, Column, Expr, Literal
 
 NULL = pa.null()
@@ -22,6 +22,15 @@ INTERVAL = pa.duration("us")
 MONTHS = pa.month_day_nano_interval()
 
 POSITION = SqlPosition(1, 8, "here")
+
+
+def first_unsupported(expr: Expr) -> UnknownFunction | None:
+    """The error that compiling the expression raises, or None if it compiles."""
+    try:
+        compile_expression(expr)
+    except UnknownFunction as error:
+        return error
+    return None
 
 
 def decimal(precision: int, scale: int) -> pa.DataType:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.arguments import Name, Place, checked, runs_later, shown
 from weirflow.errors import ConfigError, TableNotFound, did_you_mean
 from weirflow.session.core import SessionCore
+from weirflow.sql.quoting import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -182,4 +183,4 @@ def _quoted(name: str) -> str:
     """A name as SQL reads it whatever characters it has; one with backticks is taken to be quoted already."""
     parts = name.split(".")
     # What names nothing is for Spark to refuse.
-    return name if "`" in name or not all(parts) else ".".join(f"`{part}`" for part in parts)
+    return name if "`" in name or not all(parts) else ".".join(quoted(part) for part in parts)

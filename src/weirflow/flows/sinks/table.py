@@ -14,6 +14,7 @@ from weirflow.flows.sinks.table_positions import POSITIONS, PropertyPosition
 from weirflow.ivm.flow.sinks.parquet import changelog, changelog_schema, require_distinct
 from weirflow.ivm.flow.sinks.sink import Guarantee, Target
 from weirflow.ivm.zset.rows import group_rows
+from weirflow.sql.quoting import quoted
 from weirflow.types import SinkMode, one_of
 
 if TYPE_CHECKING:
@@ -130,14 +131,14 @@ class TableTarget(Target):
         self._run(what, commit)
 
     def _insert(self, rows: pa.Table, *, overwrite: bool) -> None:
-        self._frame(rows).select(*(_quoted(name) for name in self._columns)).write.insertInto(
+        self._frame(rows).select(*(quoted(name) for name in self._columns)).write.insertInto(
             self._table, overwrite=overwrite
         )
 
     def _merge(self, rows: pa.Table) -> None:
         self._frame(rows).createOrReplaceTempView(_SOURCE)
-        names = [_quoted(name) for name in self._columns]
-        same = " AND ".join(f"t.{_quoted(name)} <=> s.{_quoted(name)}" for name in self._key)
+        names = [quoted(name) for name in self._columns]
+        same = " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in self._key)
         self._native.sql(
             f"MERGE INTO {self._table} t USING {_SOURCE} s ON {same} "  # noqa: S608 - names, quoted
             f"WHEN MATCHED AND s.{_DELETED} THEN DELETE "
@@ -183,7 +184,3 @@ def merge_rows(delta: DeltaBatch, key: Sequence[str]) -> pa.Table:
 
 def _mode(mode: str) -> SinkMode:
     return one_of(SinkMode, mode, "No mode of a sink is called")
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from weirflow.errors import SqlTypeError, UnsupportedError
 from weirflow.flows.sql.change_plan import ChangePlan, Clause
 from weirflow.flows.sql.stored_values import column_named, columns_named
+from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.cursor import Cursor
 
 if TYPE_CHECKING:
@@ -125,11 +126,6 @@ def listed(values: Sequence[Sequence[str | Fragment]]) -> list[str | Fragment]:
     for number, value in enumerate(values):
         pieces += [*([", "] if number else []), *value, f" AS _weirflow_value{number}"]
     return pieces
-
-
-def quoted(name: str) -> str:
-    """A name as SQL reads it whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _from(target: Target, where: Fragment | None) -> list[str | Fragment]:

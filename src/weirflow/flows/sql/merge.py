@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
 from weirflow.flows.sql.change_plan import CLAUSE, ROW, ChangePlan, Clause
-from weirflow.flows.sql.changes import TARGET, assigned_columns, expression, listed, old_row, quoted
+from weirflow.flows.sql.changes import TARGET, assigned_columns, expression, listed, old_row
 from weirflow.flows.sql.stored_values import column_named, columns_named
 from weirflow.sql.parse import parse_query
+from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.changes import MergeClause, MergeDelete, MergeInsert, MergeUpdate, When
 from weirflow.sql.statements.composed import ComposedSql, Fragment
 

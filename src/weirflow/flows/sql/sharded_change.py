@@ -13,10 +13,11 @@ from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.change_plan import ROW
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changed_rows import THERE, ChangedRows, OneForEachKey, delta_schema
-from weirflow.flows.sql.changes import Changed, Incoming, quoted
+from weirflow.flows.sql.changes import Changed, Incoming
 from weirflow.flows.sql.local_change import delta
 from weirflow.flows.sql.merge import require_distinct
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
+from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.composed import ComposedSql, Fragment
 from weirflow.sql.statements.kinds import is_values
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound
 from weirflow.flows.registry import ambiguous
+from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.composed import ComposedSql
 from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.statements.table_references import table_references
@@ -66,10 +67,9 @@ class ShownRelations:
         """Whether Spark has a table or view of this name that is not a flow's."""
         if name.flow is None and name.name.casefold() in {shown.casefold() for shown in self._shown}:
             return False
-        parts = [part.replace("`", "``") for part in (name.flow, name.name) if part is not None]
-        quoted = ".".join(f"`{part}`" for part in parts)
+        table = ".".join(quoted(part) for part in (name.flow, name.name) if part is not None)
         spark = self._session.spark
-        return bool(self._session.operations.run("look up", lambda: spark.catalog.tableExists(quoted)))
+        return bool(self._session.operations.run("look up", lambda: spark.catalog.tableExists(table)))
 
     def forget(self, flow: Flow, name: str) -> None:
         """Remove what was registered for a source or view."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from weirflow.sql.quoting import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -40,8 +42,3 @@ def table_at(format_name: str, table: str | None, path: str | None) -> str:
     if table is not None:
         return table
     return str(path) if format_name == "iceberg" else f"{format_name}.{quoted(str(path))}"
-
-
-def quoted(name: str) -> str:
-    """A name as SQL reads it whatever characters it has."""
-    return f"`{name.replace('`', '``')}`"

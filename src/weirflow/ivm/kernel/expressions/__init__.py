@@ -4,7 +4,6 @@ from weirflow.ivm.kernel.expressions.compile import (
     Evaluator,
     compile_expression,
     compile_expressions,
-    first_unsupported,
 )
 from weirflow.ivm.kernel.expressions.nested.generators import Generator, compile_generator
 from weirflow.ivm.kernel.expressions.registry import SUPPORTED, UnknownFunction, is_supported
@@ -17,6 +16,5 @@ __all__ = [
     "compile_expression",
     "compile_expressions",
     "compile_generator",
-    "first_unsupported",
     "is_supported",
 ]

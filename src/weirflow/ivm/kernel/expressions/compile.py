@@ -69,15 +69,6 @@ def compile_expressions(exprs: Sequence[Expr]) -> Callable[[Sequence[pa.Array], 
     return evaluate
 
 
-def first_unsupported(expr: Expr) -> UnknownFunction | None:
-    """The error that compiling the expression would raise, or None if it compiles."""
-    try:
-        compile_expression(expr)
-    except UnknownFunction as error:
-        return error
-    return None
-
-
 _LOW = 3
 """Calls that may nest in an expression wherever the tick comes from."""
 _HIGH = 12

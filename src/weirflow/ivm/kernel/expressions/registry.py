@@ -65,7 +65,7 @@ class UnknownFunction(UnsupportedError):
 
 
 def is_supported(function: str, argument_types: Sequence[pa.DataType]) -> bool:
-    """Whether calls of the function can be evaluated at all; ``first_unsupported`` decides about a whole expression.
+    """Whether calls of the function can be evaluated at all; ``compile_expression`` decides about a whole expression.
 
     Constants matter too (a pattern, a unit), so True means "for some constants".
     """

@@ -2,7 +2,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from support.exprs import BOOLEAN, DOUBLE, INT, POSITION, STRING, array_of, call, cast, lit
+from support.exprs import BOOLEAN, DOUBLE, INT, POSITION, STRING, array_of, call, cast, first_unsupported, lit
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.expressions import (
@@ -10,7 +10,6 @@ from weirflow.ivm.kernel.expressions import (
     UnknownFunction,
     compile_expression,
     compile_expressions,
-    first_unsupported,
     is_supported,
 )
 from weirflow.ivm.kernel.expressions.registry import FUNCTIONS

@@ -1,8 +1,7 @@
 # ruff: noqa: E501 - tables of values read better in long lines
 import pytest
-from support.exprs import BOOLEAN, INT, STRING, apply, apply_rows, array_of, call, lit
+from support.exprs import BOOLEAN, INT, STRING, apply, apply_rows, array_of, call, first_unsupported, lit
 
-from weirflow.ivm.kernel.expressions import first_unsupported
 from weirflow.sql.expr import Column
 
 S = Column(0, "s", STRING)

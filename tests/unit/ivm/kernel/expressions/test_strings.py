@@ -1,8 +1,20 @@
 # ruff: noqa: E501 - tables of values read better in long lines
 import pytest
-from support.exprs import BIGINT, BINARY, BOOLEAN, INT, STRING, apply, apply_rows, array_of, call, condition_of, lit
+from support.exprs import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    INT,
+    STRING,
+    apply,
+    apply_rows,
+    array_of,
+    call,
+    condition_of,
+    first_unsupported,
+    lit,
+)
 
-from weirflow.ivm.kernel.expressions import first_unsupported
 from weirflow.sql.expr import Column
 
 TEXT = "a😀é"
