@@ -121,7 +121,7 @@ class SparkFlow(Flow):
             table: its name in SQL. A Delta table needs its change data feed (``delta.enableChangeDataFeed``).
             source: the source; made with the table's columns if there is none. None gives it the table's name.
             name: under which the flow remembers the table's version; the table's name if None.
-            start: the version (for Iceberg the snapshot's id) to begin with; None for that of now.
+            start: the version (for Iceberg the snapshot's id) to begin with; None for the current one.
             every: poll in the background with pauses such as ``"10 seconds"``; None leaves it to ``poll()``.
         """
         seconds = None if every is None else duration_micros(every) / 1e6

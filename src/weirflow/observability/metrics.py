@@ -58,7 +58,7 @@ class Measured(Protocol):
     name: str
 
     def gauges(self) -> FlowGauges | None:
-        """The gauges of now; None when it is closed."""
+        """The current gauges; None when it is closed."""
 
 
 class FlowMetrics:

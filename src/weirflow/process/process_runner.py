@@ -32,7 +32,7 @@ class ProcessRunner(Runner):
         operator: whose state it is in the backend.
         parallelism: the number of instances, which share the key groups.
         backend: where state is (in memory without it): a backend for one instance, or a function that gives one for
-            each range of key groups. What is in it is gone on with.
+            each range of key groups. A run continues with the state that is there.
         clock: processing time, milliseconds since 1970.
 
     Raises:

@@ -20,10 +20,10 @@ class TableChanges(Protocol):
     """The versions of a table, as text."""
 
     def origin(self) -> str:
-        """Tells the table of now from others that had its name before; asked for before anything else."""
+        """Tells the current table from others that had its name before; asked for before anything else."""
 
     def latest(self) -> str | None:
-        """The version of now; None if the table never had rows."""
+        """The current version; None if the table never had rows."""
 
     def snapshot(self, version: str) -> Any:
         """A native frame of all rows of a version."""

@@ -97,7 +97,7 @@ class TableTarget(Target):
         if found is None and self._run("look into", lambda: self._native.table(self._table).take(1)):
             raise SinkConflict(
                 f"The table {self._table} has rows that this view of this flow has not written.",
-                hint="write to an empty table, or pass resync=True to replace its rows by the view's of now",
+                hint="write to an empty table, or pass resync=True to replace its rows by the view's current ones",
             )
         return found
 

@@ -181,7 +181,7 @@ class Log:
                 f"The log in {self._folder} could not be synced to the disk: {self._failure.strerror}. "
                 "What is on the disk is not known.",
                 uri=str(self._folder),
-                hint="mend the disk, close the flow and open it again: it goes on after the last tick that is whole",
+                hint="repair the disk, close the flow and open it again: it goes on after the last tick that is whole",
             )
 
     def sync(self) -> None:

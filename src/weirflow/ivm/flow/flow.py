@@ -355,7 +355,7 @@ class Flow:
 
         Args:
             view: the view, or ``"<source>.late"`` for rows that came too late.
-            snapshot: begin with all rows of now.
+            snapshot: begin with all current rows.
             from_epoch: begin with the deltas after this epoch, where they are still kept.
             capacity: how many deltas may wait for the reader.
             policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
@@ -385,7 +385,7 @@ class Flow:
         on_failure: str = "raise",
         resync: bool = False,
     ) -> Sink:
-        """Write the deltas of a view as ticks happen, beginning with its rows of now, or where the target is.
+        """Write the deltas of a view as ticks happen, beginning with its current rows, or where the target is.
 
         On a flow that is kept somewhere a folder gets every delta exactly once, also when the process is killed.
 
@@ -402,7 +402,7 @@ class Flow:
             every: write once in so many epochs, or within a time such as ``"5 seconds"``.
             on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
                 deltas as long as they are few.
-            resync: replace what is there by the view's rows of now.
+            resync: replace what is there by the view's current rows.
 
         Raises:
             SinkConflict: the target is not one this view of this flow can go on with.

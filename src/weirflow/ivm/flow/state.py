@@ -117,7 +117,7 @@ class FlowState:
             self.program.fill()
 
     def keep(self) -> Callable[[], None]:
-        """A function that brings back the sources and views of now, and their rows; it may be called repeatedly."""
+        """A function that brings back the current sources and views, and their rows; it may be called repeatedly."""
         program = self.program.keep()
         before = dict(self.__dict__)
         inputs, views, waiting = dict(self.inputs), dict(self.views), dict(self.waiting)

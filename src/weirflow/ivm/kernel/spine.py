@@ -162,7 +162,7 @@ class Spine:
         while self._merges and done < fuel:
             # The smallest first: small merges keep the number of runs low for little work.
             merge, *others = self._merges
-            # A merge that is interrupted cannot be gone on with; it is planned anew.
+            # A merge that is interrupted cannot be continued; it is planned anew.
             self._merges = others
             done += merge.step(fuel - done)
             if merge.finished:

@@ -42,7 +42,7 @@ class Repair:
         moved: the files that were moved there.
         rewritten: the files that were moved there and of which the whole part stays.
         ahead: the sinks that are ahead of the epoch; each has to be made with ``resync=True``.
-        anew: the sinks whose position is lost; each begins with its view's rows of now.
+        anew: the sinks whose position is lost; each begins with its view's current rows.
     """
 
     name: str | None

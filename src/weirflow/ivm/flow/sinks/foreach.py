@@ -60,7 +60,7 @@ class ForeachTarget(Target):
         if self._reached.owner != self._owner:
             raise SinkConflict(
                 "The function was given the deltas of another definition of the view.",
-                hint="give the sink another name=, or pass resync=True to begin with the view's rows of now",
+                hint="give the sink another name=, or pass resync=True to begin with the view's current rows",
             )
         return self._reached.epoch
 

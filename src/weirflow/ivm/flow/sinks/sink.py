@@ -94,7 +94,7 @@ class SinkTerms:
         name: what errors call it.
         rhythm: when it writes.
         policy: what ticks do while it cannot.
-        resync: whether what is there is replaced by the view's rows of now.
+        resync: whether what is there is replaced by the view's current rows.
     """
 
     name: str
@@ -323,5 +323,5 @@ def sink_failure(name: str, target: Target, error: BaseException) -> SinkFailed:
     why = error.message if isinstance(error, WeirflowError) else f"{type(error).__name__}: {error}"
     return SinkFailed(
         f"The sink {name!r} cannot write to {target.describe()}: {why}",
-        hint="its deltas are kept: mend the target, then flush() the sink or tick again; or close() the sink",
+        hint="its deltas are kept: repair the target, then flush() the sink or tick again; or close() the sink",
     )
