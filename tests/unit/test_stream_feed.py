@@ -114,7 +114,7 @@ def test_a_batch_that_its_first_run_has_just_ticked_is_computed_all_the_same(flo
 
 
 def test_the_last_batch_is_known_after_more_ticks_than_there_are_tokens(flow, monkeypatch):
-    for module in ("flow.state", "partitioned.coordinator"):
+    for module in ("flow.state", "sharded.coordinator"):
         monkeypatch.setattr(f"weirflow.ivm.{module}._TOKENS", REMEMBERED)
     take = feed(flow, stream=None)
     take(batch(5), 0)

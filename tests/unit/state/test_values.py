@@ -179,6 +179,8 @@ def test_a_time_to_live_that_cannot_be(arguments):
         Ttl(*arguments)
 
 
-@pytest.mark.parametrize("module", ["keys", "groups", "layout", "values", "migrations"])
+@pytest.mark.parametrize(
+    "module", ["encoding.keys", "encoding.groups", "encoding.layout", "encoding.values", "migrations"]
+)
 def test_examples_of_docstrings_are_true(module):
     assert doctest.testmod(importlib.import_module(f"weirflow.state.{module}")).failed == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT
@@ -26,14 +24,14 @@ class StatePart(msgspec.Struct, frozen=True):
     Attributes:
         first: the first group.
         end: the group after the last.
-        form: ``rocksdb`` for the files of a database, ``entries`` for packs of entries by key group.
+        form: that of a ``FolderStateBackend`` for its files, ``entries`` for packs of entries by key group.
         files: by their names in the database, or by key group.
         slots: for each operator.
     """
 
     first: int
     end: int
-    form: Literal["rocksdb", "entries"]
+    form: str
     files: dict[str, FileRef]
     slots: dict[str, list[SlotInfo]]
 

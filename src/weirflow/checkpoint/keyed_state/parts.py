@@ -16,8 +16,8 @@ from weirflow.checkpoint.keyed_state.manifest import EARLIER, StatePart
 from weirflow.checkpoint.sealed import refused
 from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.errors import StateError, StorageError
+from weirflow.state.backends.folder import FolderStateBackend, is_form, open_folder
 from weirflow.state.backends.memory import InMemoryStateBackend
-from weirflow.state.backends.rocksdb import RocksDbStateBackend
 from weirflow.state.backends.ttl import TtlStateBackend
 from weirflow.state.catalogue import read_slots
 from weirflow.state.encoding.groups import KeyGroupRange
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from weirflow.checkpoint.keyed_state.files import StateFiles
     from weirflow.state.backends.contract import StateBackend, StateReader
 
+ENTRIES = "entries"
+"""The form of packs of entries, which any backend takes."""
+_USUAL = "rocksdb"
+"""The form of state that is restored to a path and has none yet."""
 _SHARED = "shared"
 _PACK = ".pack"
 # Entries that are copied at a time.
@@ -45,20 +49,20 @@ def save_part(files: StateFiles, groups: KeyGroupRange, backend: StateBackend) -
     """Write what is new of a backend that has these key groups."""
     backend = stored_in(backend)
     slots = {operator: list(read_slots(backend, operator).values()) for operator in backend.operators()}
-    if isinstance(backend, RocksDbStateBackend):
+    if isinstance(backend, FolderStateBackend):
         # Beside the database, where its files can be linked.
         with _scratch(backend.path, "linked") as folder:
             saved = {file.name: files.save_file(file) for file in backend.link_files(folder)}
-        return StatePart(groups.first, groups.end, "rocksdb", saved, slots)
+        return StatePart(groups.first, groups.end, backend.form, saved, slots)
     with closing(backend.snapshot()) as snapshot:
         packs = {name: files.save(msgspec.msgpack.encode(pack), _PACK) for name, pack in _packs(snapshot, groups)}
-    return StatePart(groups.first, groups.end, "entries", packs, slots)
+    return StatePart(groups.first, groups.end, ENTRIES, packs, slots)
 
 
 def restore_parts(
     files: StateFiles, parts: Sequence[StatePart], groups: KeyGroupRange, path: Path | None, fsync: int
 ) -> StateBackend:
-    """A backend with the state of these key groups: in RocksDB at a path, or in memory without one.
+    """A backend with the state of these key groups: at a path in files of the form in use, or in memory without one.
 
     Raises:
         StateError: something is at the path.
@@ -77,17 +81,18 @@ def restore_parts(
     with os_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with _scratch(path, "restored") as built:
-        if len(chosen) == 1 and chosen[0].form == "rocksdb" and _groups(chosen[0]) == groups:
+        form = next((part.form for part in chosen if is_form(part.form)), _USUAL)
+        if len(chosen) == 1 and chosen[0].form == form and _groups(chosen[0]) == groups:
             _place(files, chosen[0], built)
         else:
-            with closing(RocksDbStateBackend(built)) as database:
+            with closing(open_folder(form, built, 1)) as database:
                 _fill(files, chosen, groups, database)
         try:
             with os_errors("write", path):
                 _sync(built)
                 built.rename(path)
                 _sync(path.parent)
-            return RocksDbStateBackend(path, fsync=fsync)
+            return open_folder(form, path, fsync)
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise
@@ -145,10 +150,12 @@ def _fill(files: StateFiles, parts: Iterable[StatePart], groups: KeyGroupRange, 
 @contextmanager
 def _opened(files: StateFiles, part: StatePart) -> Iterator[StateReader]:
     """A part of either form, to be read."""
-    if part.form == "rocksdb":
+    if part.form != ENTRIES:
+        if not is_form(part.form):
+            raise refused(files.uri, f"it has state of the form {part.form!r}, which nothing here reads", EARLIER)
         with tempfile.TemporaryDirectory() as scratch:
             _place(files, part, Path(scratch) / "state")
-            with closing(RocksDbStateBackend(Path(scratch) / "state", fsync=0)) as database:
+            with closing(open_folder(part.form, Path(scratch) / "state", 0)) as database:
                 yield database
         return
     memory = InMemoryStateBackend()

@@ -14,7 +14,7 @@ from typing_extensions import override
 from weirflow.arguments import Count, Folder, checked
 from weirflow.errors import DependencyMissing, StateError
 from weirflow.forks import keep_to_this_process, never_finalize
-from weirflow.state.backends.contract import StateBackend
+from weirflow.state.backends.folder import FolderStateBackend
 from weirflow.state.backends.rocksdb_snapshot import RocksDbSnapshot
 from weirflow.state.encoding.layout import END, NOBODY
 from weirflow.state.recent import RecentEntries
@@ -35,7 +35,7 @@ _OPERATOR = "operator:"
 _WRITE_BUFFER = 8 << 20
 
 
-class RocksDbStateBackend(StateBackend):
+class RocksDbStateBackend(FolderStateBackend, form="rocksdb"):
     """State in RocksDB, a column family for each operator; see ``StateBackend`` for the contract.
 
     A batch that was written survives the death of the process in any case.
@@ -88,8 +88,8 @@ class RocksDbStateBackend(StateBackend):
         return f"<state in {self._path}>"
 
     @property
+    @override
     def path(self) -> Path:
-        """The folder."""
         return self._path
 
     @override
@@ -153,8 +153,9 @@ class RocksDbStateBackend(StateBackend):
         self._snapshots.add(snapshot)
         return snapshot
 
+    @override
     def link_files(self, folder: Path) -> list[Path]:
-        """Everything as it is now, as the files of a folder that must not exist yet; returns them.
+        """See ``FolderStateBackend``.
 
         Data files are hard links where the folder is on the same file system, so that they cost no space; those of an
         earlier call that are still in use are the same files.
