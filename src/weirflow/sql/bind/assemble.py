@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import QueryError, SqlTypeError
 from weirflow.sql.bind.call import GROUPING, GROUPING_ID
-from weirflow.sql.bind.slots import aggregate_index, generated_index, window_index
+from weirflow.sql.bind.slots import Slot, SlotKind
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Generate, Plan, Project, TopK, Window
 from weirflow.sql.traverse import map_arguments, map_call, rewrite_deep
@@ -75,8 +75,8 @@ def assemble(block: Block, position: SqlPosition | None) -> Plan:
     if generator is not None:
         width = len(plan.fields)
         plan = Generate(plan, generator.call, generator.outer, plan.fields + generator.fields)
-        items = tuple(_placed(item, generated_index, width) for item in items)
-        order = tuple(replace(key, expr=_placed(key.expr, generated_index, width)) for key in order)
+        items = tuple(_placed(item, SlotKind.GENERATED, width) for item in items)
+        order = tuple(replace(key, expr=_placed(key.expr, SlotKind.GENERATED, width)) for key in order)
     return _ordered(plan, items, order, block, position)
 
 
@@ -115,7 +115,7 @@ def _windowed(plan: Plan, calls: tuple[WindowCall, ...]) -> tuple[Plan, Callable
     fields = tuple(Field(f"_window{index}", call.type) for index, call in enumerate(calls))
 
     def place(expr: Expr) -> Expr:
-        return _placed(expr, window_index, width)
+        return _placed(expr, SlotKind.WINDOW, width)
 
     if any(place(part) != part for call in calls for part in (*call.arguments, *call.partition_by)):
         raise SqlTypeError(
@@ -124,12 +124,13 @@ def _windowed(plan: Plan, calls: tuple[WindowCall, ...]) -> tuple[Plan, Callable
     return Window(plan, calls, plan.fields + fields), place
 
 
-def _placed(expr: Expr, index_of: Callable[[Column], int | None], width: int) -> Expr:
+def _placed(expr: Expr, kind: SlotKind, width: int) -> Expr:
+    """The expression with columns from ``width`` on instead of slots of a kind."""
+
     def change(part: Expr) -> Expr | None:
-        if not isinstance(part, Column):
+        if not isinstance(part, Slot) or part.kind is not kind:
             return None
-        index = index_of(part)
-        return None if index is None else replace(part, index=width + index)
+        return Column(width + part.number, part.name, part.type)
 
     return rewrite_deep(expr, change)
 
@@ -164,11 +165,9 @@ class _Grouped:
             return self._grouping(part)
         if not isinstance(part, Column):
             return None
-        index_of_call = aggregate_index(part)
-        if index_of_call is not None:
-            return replace(part, index=len(keys) + index_of_call)
-        if part.index < 0:
-            return part  # a slot that is filled after grouping
+        if isinstance(part, Slot):  # others than those of aggregates are filled after grouping
+            is_aggregate = part.kind is SlotKind.AGGREGATE
+            return Column(len(keys) + part.number, part.name, part.type) if is_aggregate else part
         raise NotGrouped(
             f"The column {part.name!r} is neither grouped nor aggregated.",
             hint=f"add it to GROUP BY, or use any_value({part.name}) if any row's value will do",

@@ -17,7 +17,7 @@ from weirflow.sql.bind.grouping import Grouping, bind_group
 from weirflow.sql.bind.limit import bind_limit
 from weirflow.sql.bind.naming import output_name, spelled_out
 from weirflow.sql.bind.scope import AmbiguousColumn, Name, Scope
-from weirflow.sql.bind.slots import Slots, has_window
+from weirflow.sql.bind.slots import SlotKind, Slots, has_slot
 from weirflow.sql.bind.star import expand_star, is_star
 from weirflow.sql.bind.strict import check_parts
 from weirflow.sql.bind.time_window import find_time_window
@@ -206,7 +206,7 @@ def _bind_having(binder: ExpressionBinder, query: exp.Select, items: _Items, gro
 
     lookups = (grouped, items.alias, binder.scope.find)
     bound = condition(replace(binder, lookups=lookups, clause="HAVING"), having.this, "HAVING")
-    if has_window(bound):
+    if has_slot(bound, SlotKind.WINDOW):
         raise SqlTypeError("HAVING cannot use window functions.", position=binder.position(having))
     return bound
 
