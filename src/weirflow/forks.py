@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Protocol
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATIENCE_SECONDS = 10.0
+"""How long a fork waits for threads that are in a library; what takes longer is more likely stuck."""
 
 
 class Owned(Protocol):
@@ -32,9 +41,54 @@ def never_finalize(*things: object) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
+class _Gate:
+    """Which threads are where no child may be forked."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition(threading.Lock())
+        self.inside: set[int] = set()
+
+    def shut(self) -> None:
+        """Wait until no other thread is inside, and let none in."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        self.changed.acquire()
+        while self._others() and (left := end - time.monotonic()) > 0:
+            self.changed.wait(left)
+
+    def _others(self) -> set[int]:
+        alive = {thread.ident for thread in threading.enumerate()}
+        return {one for one in self.inside if one in alive} - {threading.get_ident()}
+
+
+_gate = _Gate()
+
+
+@contextmanager
+def unforked() -> Iterator[None]:
+    """Keep other threads from forking in the block.
+
+    A library in C may hold a lock there. The child would have a copy of the lock, and nobody who lets it go.
+    """
+    me = threading.get_ident()
+    try:
+        with _gate.changed:
+            _gate.inside.add(me)
+        yield
+    finally:
+        with _gate.changed:
+            _gate.inside.discard(me)
+            _gate.changed.notify_all()
+
+
 def _tell() -> None:
+    global _gate  # noqa: PLW0603 - its lock is held
+    _gate = _Gate()
     for owned in list(_owned):
         owned.left_behind()
 
 
-os.register_at_fork(after_in_child=_tell)
+os.register_at_fork(
+    before=lambda: _gate.shut(),  # noqa: PLW0108 - it is another one in a child
+    after_in_parent=lambda: _gate.changed.release(),  # noqa: PLW0108 - as above
+    after_in_child=_tell,
+)

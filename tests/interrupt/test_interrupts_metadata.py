@@ -17,6 +17,7 @@ from support.processes import wait_until
 
 from weirflow.errors import DocumentChanged, LeaseHeld, MetadataError, StateError
 from weirflow.flows.leadership import Leadership
+from weirflow.forks import unforked
 from weirflow.metadata import LeaseKeeper, holder, open_metadata
 from weirflow.metadata.sqlite import open_sqlite
 from weirflow.state import RocksDbStateBackend
@@ -53,7 +54,14 @@ def in_child(work):
             os.write(2, f"in the child: {type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(code)
-    assert os.waitpid(child, 0)[1] == 0
+    end = time.monotonic() + LONG
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise AssertionError("the child hangs")
+        time.sleep(0.005)
+    assert ended[1] == 0
 
 
 @pytest.mark.parametrize("most", [pytest.param(15, id="some"), pytest.param(400, id="all", marks=pytest.mark.campaign)])
@@ -289,6 +297,49 @@ def test_a_forked_child_is_refused_and_ends_nothing(uri):
         node.leave()
         keeper.stop()
         lease.release()
+
+
+def test_a_fork_waits_for_threads_that_are_in_a_library():
+    entered, leave, left = threading.Event(), threading.Event(), []
+
+    def work():
+        with unforked():
+            entered.set()
+            leave.wait(30)
+            left.append(time.monotonic())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    entered.wait(30)
+    threading.Timer(0.2, leave.set).start()
+    in_child(lambda: None)
+    assert left
+    thread.join()
+
+
+def test_children_forked_while_threads_are_in_sqlite_can_use_it(tmp_path):
+    with open_metadata(f"sqlite:///{tmp_path}/parent.db") as metadata:
+        over = threading.Event()
+
+        def work():
+            while not over.is_set():
+                metadata.documents.get("d")
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+
+        def child():
+            with open_metadata(f"sqlite:///{tmp_path}/child.db") as own:
+                own.documents.get("d")
+
+        try:
+            for _ in range(20):
+                in_child(child)
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
 
 
 def test_a_child_that_ends_as_python_does_ends_nothing_of_its_parent(uri, tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from weirflow.errors import MetadataError, UnsupportedError
-from weirflow.forks import Owned, keep_to_this_process, never_finalize
+from weirflow.forks import Owned, keep_to_this_process, never_finalize, unforked
 from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SqliteDatabase(Owned):
         """The rows that a statement returns, once it is committed. There is no connection that could be dropped."""
         del repeatable
         self._require_own()
-        with self._turn:
+        with self._turn, unforked():
             self._require_open()
             try:
                 return self._connection.execute(sql, tuple(values)).fetchall()
@@ -76,7 +76,7 @@ class SqliteDatabase(Owned):
     def create(self, statements: Sequence[str]) -> None:
         """Run statements as one transaction; other processes wait for their turn."""
         self._require_own()
-        with self._turn:
+        with self._turn, unforked():
             self._require_open()
             try:
                 try:
@@ -93,7 +93,7 @@ class SqliteDatabase(Owned):
         """End the connection; memory that is shared by name stays, and so does that of a parent process."""
         if self._is_foreign:
             return
-        with self._turn:
+        with self._turn, unforked():
             self._closed = True
             if not self._shared:
                 self._connection.close()
@@ -141,7 +141,8 @@ def open_sqlite(path: Path) -> SqliteDatabase:
     except (OSError, sqlite3.Error) as error:
         raise _failure(uri, error) from error
     try:
-        _write_ahead(connection)
+        with unforked():
+            _write_ahead(connection)
     except sqlite3.Error as error:
         connection.close()
         raise _failure(uri, error) from error
@@ -181,10 +182,11 @@ def _connect(database: str) -> sqlite3.Connection:
             f"Metadata in SQLite needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}.",
             hint="use a newer Python, or a postgresql:// database",
         )
-    connection = sqlite3.connect(database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    # SQLite's own clock has milliseconds, too coarse for a lease that must not begin before another ends.
-    connection.create_function("clock", 0, time.time)
-    return connection
+    with unforked():
+        connection = sqlite3.connect(database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        # SQLite's own clock has milliseconds, too coarse for a lease that must not begin before another ends.
+        connection.create_function("clock", 0, time.time)
+        return connection
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
