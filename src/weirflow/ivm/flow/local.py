@@ -118,11 +118,13 @@ class LocalBackend(FlowHost):
     @property
     @override
     def sources(self) -> Mapping[str, Source]:
+        self._settle_if_needed()
         return self._state.sources
 
     @property
     @override
     def views(self) -> Mapping[str, View]:
+        self._settle_if_needed()
         return {**self._state.views, **self._state.waiting}
 
     @property

@@ -112,11 +112,13 @@ class ShardedBackend(FlowHost):
     @property
     @override
     def sources(self) -> Mapping[str, Source]:
+        self._settle_if_needed()
         return self._declared.sources
 
     @property
     @override
     def views(self) -> Mapping[str, View]:
+        self._settle_if_needed()
         return self._declared.views
 
     @property
