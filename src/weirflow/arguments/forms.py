@@ -111,6 +111,8 @@ class Local(Form):
             return "a path on this machine, not a URI"
         try:
             self.settled(value)
+        except RecursionError:  # not the value's fault
+            raise
         except RuntimeError:
             return "a path in the home of a user that there is"
         return None

@@ -144,6 +144,7 @@ class Watch:
         """Deliver a delta, or note that the reader fell behind. May be repeated."""
         with self._lock:
             if self._closed or self._overflow is not None or epoch <= self._newest:
+                self._notify()  # an interrupt may have come before that
                 return
             if len(self._items) >= self._capacity and self.policy is OverflowPolicy.FAIL:
                 self._overflow = WatchOverflow(
@@ -174,9 +175,12 @@ class Watch:
 
     def _notify(self) -> None:
         self._changed.notify_all()
-        waiting, self._waiting = self._waiting, []
-        for loop, event in waiting:
+        while self._waiting:
+            loop, event = self._waiting[-1]
             try:
                 loop.call_soon_threadsafe(event.set)
+            except RecursionError:  # it still waits, and is woken when this is repeated
+                raise
             except RuntimeError:
                 _log.warning("a reader of %s waits in an event loop that is closed", self.view)
+            self._waiting.pop()
