@@ -14,7 +14,7 @@ from weirflow.errors import EngineMissing, ObjectNotFound, WeirflowError
 if TYPE_CHECKING:
     from weirflow.ivm.durability.checkup import Checkup
     from weirflow.ivm.flow.folder.repair import Repair
-    from weirflow.ivm.sharded.checkup import ShardsCheckup, ShardsRepair
+    from weirflow.ivm.sharded.checkup import ShardsCheckup
 
 NO_FLOW = 2
 """The exit code for a path at which there is no flow."""
@@ -111,7 +111,7 @@ def _checked(path: str) -> "Checkup | ShardsCheckup":
     return check_shards(open_checkpoint_storage(path)) if _is_in_shards(path) else check_flow(Path(path))
 
 
-def _repaired(path: str, *, dry_run: bool) -> "tuple[Repair | ShardsRepair, bool]":
+def _repaired(path: str, *, dry_run: bool) -> "tuple[Repair, bool]":
     """What was done, and whether the flow has been opened, as far as it has to be."""
     from weirflow.checkpoint import open_checkpoint_storage  # noqa: PLC0415
     from weirflow.ivm.flow.folder.repair import repair_flow  # noqa: PLC0415
@@ -163,7 +163,7 @@ def _document(found: "Checkup | ShardsCheckup") -> dict[str, Any]:
     }
 
 
-def _outcome(done: "Repair | ShardsRepair") -> dict[str, Any]:
+def _outcome(done: "Repair") -> dict[str, Any]:
     return {
         "epoch": done.epoch,
         "was_whole": done.was_whole,
@@ -176,7 +176,7 @@ def _outcome(done: "Repair | ShardsRepair") -> dict[str, Any]:
     }
 
 
-def _lost(found: "Checkup | ShardsCheckup | Repair | ShardsRepair") -> dict[str, Any] | None:
+def _lost(found: "Checkup | ShardsCheckup | Repair") -> dict[str, Any] | None:
     lost = found.lost
     return None if lost is None else {f"{lost.what}s": lost.records, "epochs": lost.epochs}
 

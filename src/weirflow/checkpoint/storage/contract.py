@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from weirflow.errors import ObjectNotFound
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -134,7 +136,11 @@ class CheckpointStorage(Protocol):
 
     def exists(self, name: str) -> bool:
         """Whether an object has this name."""
-        ...
+        try:
+            self.head(name)
+        except ObjectNotFound:
+            return False
+        return True
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """All objects, or those below a folder such as ``"epochs/"``, by name in code-point order.

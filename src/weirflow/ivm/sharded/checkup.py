@@ -13,7 +13,7 @@ from weirflow.checkpoint.sealed import unseal
 from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.ivm.durability.checkup import CheckedFile, Lost
 from weirflow.ivm.durability.sink_position import SINKS, decode_position, sink_name
-from weirflow.ivm.flow.folder.repair import advice
+from weirflow.ivm.flow.folder.repair import Repair
 from weirflow.ivm.sharded.commits import COMMITS, PENDING, Commit, Commits, PendingTick
 
 if TYPE_CHECKING:
@@ -106,28 +106,6 @@ class ShardsCheckup:
         return f"the flow in shards at {self.path} is whole up to epoch {self.epoch}; {state}"
 
 
-@dataclass(frozen=True)
-class ShardsRepair:
-    """What a repair has done to a flow in shards, or would do; see ``weirflow.ivm.flow.folder.repair.Repair``."""
-
-    epoch: int
-    lost: Lost | None
-    was_whole: bool
-    aside: str | None
-    moved: tuple[str, ...] = ()
-    rewritten: tuple[str, ...] = ()
-    ahead: tuple[str, ...] = ()
-    anew: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.was_whole:
-            return f"The flow is whole, at epoch {self.epoch}."
-        lines = [f"The flow opens at epoch {self.epoch}."]
-        lines.append("Nothing is lost." if self.lost is None else f"Lost: {self.lost}.")
-        lines.append(f"What was damaged is in {self.aside}:")
-        return "\n".join([*lines, *(f"  {name}" for name in self.moved), *advice(self.ahead, self.anew)])
-
-
 def check_shards(storage: CheckpointStorage) -> ShardsCheckup:
     """Read every commit of a flow in shards, and every file that one needs, with their checksums.
 
@@ -146,7 +124,7 @@ def check_shards(storage: CheckpointStorage) -> ShardsCheckup:
     return ShardsCheckup(storage.uri, commits, (*files, *found.values(), *_pending(storage), *_sinks(storage)))
 
 
-def repair_shards(storage: CheckpointStorage, *, dry_run: bool = False) -> ShardsRepair:
+def repair_shards(storage: CheckpointStorage, *, dry_run: bool = False) -> Repair:
     """Go back to the newest whole commit. Nobody may have the flow open; what is put aside is copied, then deleted.
 
     Raises:
@@ -155,7 +133,7 @@ def repair_shards(storage: CheckpointStorage, *, dry_run: bool = False) -> Shard
     """
     found = check_shards(storage)
     if found.is_whole:
-        return ShardsRepair(found.epoch, None, was_whole=True, aside=None)
+        return Repair(None, found.epoch, None, was_whole=True, aside=None)
     newest = found.newest
     if newest is None or newest.commit is None:
         raise StorageError(
@@ -169,7 +147,8 @@ def repair_shards(storage: CheckpointStorage, *, dry_run: bool = False) -> Shard
                 _copy_without_rows(storage, newest.commit)
             _put_aside(storage, name, aside)
     sinks = {sink_name(file.name): file for file in found.files if file.name.startswith(SINKS)}
-    return ShardsRepair(
+    return Repair(
+        None,
         found.epoch,
         found.lost,
         was_whole=False,

@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
+from typing_extensions import override
+
 from weirflow.arguments import Count, Positive, checked
 from weirflow.checkpoint.storage.chunks import views
-from weirflow.checkpoint.storage.contract import STREAM_CHUNK, ObjectInfo
+from weirflow.checkpoint.storage.contract import STREAM_CHUNK, CheckpointStorage, ObjectInfo
 from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.checkpoint.storage.local.folders import (
     make_folders,
@@ -48,7 +50,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 @checked
-class LocalStorage:
+class LocalStorage(CheckpointStorage):
     """Objects as files of a folder; see CheckpointStorage for the contract.
 
     An object is written and fsynced under ``.weirflow-tmp`` and then hard-linked or renamed to its name,
@@ -77,18 +79,18 @@ class LocalStorage:
         return f"<checkpoint storage {self.uri}>"
 
     @property
+    @override
     def uri(self) -> str:
-        """See CheckpointStorage."""
         return self._root.as_uri()
 
+    @override
     def put(self, name: str, data: Data) -> ObjectInfo:
-        """See CheckpointStorage."""
         with self._staged(check_name(name), data) as staged:
             self._publish(staged, name, replace=True)
             return staged.info
 
+    @override
     def put_if_absent(self, name: str, data: Data) -> ObjectInfo:
-        """See CheckpointStorage."""
         # Only saves the work: the link below decides.
         if self.exists(name):
             self._raise_exists(name)
@@ -154,22 +156,22 @@ class LocalStorage:
     def _made(self, stack: ExitStack, segments: Sequence[str]) -> list[int]:
         return make_folders(stack, self._root, segments, self._folder_mode)
 
+    @override
     def get(self, name: str) -> bytes:
-        """See CheckpointStorage."""
         file = self._open(name)
         with os_errors("read", self._root / name), file:
             return file.read()
 
+    @override
     def map(self, name: str) -> memoryview:
-        """See CheckpointStorage."""
         file = self._open(name)
         with os_errors("read", self._root / name), file:
             if os.fstat(file.fileno()).st_size == 0:
                 return memoryview(b"")
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
+    @override
     def get_range(self, name: str, start: Count, length: Count) -> bytes:
-        """See CheckpointStorage."""
         check_name(name)
         if start < 0 or length < 0:
             raise ConfigError(f"A range starts at 0 or later and is not negative; got {start}, {length}.")
@@ -180,8 +182,8 @@ class LocalStorage:
             file.seek(start if left else 0)
             return file.read(min(length, left))
 
+    @override
     def stream(self, name: str, chunk_size: Positive = STREAM_CHUNK) -> Iterator[bytes]:
-        """See CheckpointStorage."""
         check_name(name)
         if chunk_size < 1:
             raise ConfigError(f"chunk_size must be at least 1; got {chunk_size}.")
@@ -196,8 +198,8 @@ class LocalStorage:
                     return
                 yield chunk
 
+    @override
     def head(self, name: str) -> ObjectInfo:
-        """See CheckpointStorage."""
         *segments, leaf = check_name(name).split("/")
         with os_errors("read", self._root / name), ExitStack() as stack:
             try:
@@ -208,14 +210,6 @@ class LocalStorage:
         if not stat.S_ISREG(status.st_mode):
             self._raise_not_found(name)
         return _info(name, status)
-
-    def exists(self, name: str) -> bool:
-        """See CheckpointStorage."""
-        try:
-            self.head(name)
-        except ObjectNotFound:
-            return False
-        return True
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """See CheckpointStorage. One folder's names are in memory at a time."""

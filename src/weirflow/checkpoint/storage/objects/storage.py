@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
+from typing_extensions import override
+
 from weirflow.arguments import Count, Positive, checked
 from weirflow.checkpoint.storage.chunks import views
-from weirflow.checkpoint.storage.contract import STREAM_CHUNK, ObjectInfo
+from weirflow.checkpoint.storage.contract import STREAM_CHUNK, CheckpointStorage, ObjectInfo
 from weirflow.checkpoint.storage.names import check_name, check_prefix, is_name
 from weirflow.checkpoint.storage.objects.errors import STORE_ERRORS, is_beyond_end
 from weirflow.errors import ConfigError, ObjectNotFound, UnsupportedError
@@ -26,7 +28,7 @@ _SMALL_BODY = 1024 * 1024
 
 
 @checked
-class ObjectStoreStorage:
+class ObjectStoreStorage(CheckpointStorage):
     """Objects in a bucket, container or process memory; see CheckpointStorage for the contract.
 
     Args:
@@ -61,8 +63,8 @@ class ObjectStoreStorage:
         return f"<checkpoint storage {self._uri}>"
 
     @property
+    @override
     def uri(self) -> str:
-        """See CheckpointStorage."""
         return self._uri
 
     def put(self, name: str, data: Data) -> ObjectInfo:
@@ -78,13 +80,13 @@ class ObjectStoreStorage:
                 return self._put_parts(name, path, chain(first, rest))
         return self._put_whole(name, path, b"".join(first), "overwrite")
 
+    @override
     def put_if_absent(self, name: str, data: Data) -> ObjectInfo:
-        """See CheckpointStorage."""
         path = self._path(name)
         return self._put_whole(name, path, b"".join(views(data)), "create")
 
+    @override
     def put_if_match(self, name: str, data: Data, version: str) -> ObjectInfo:
-        """See CheckpointStorage."""
         path = self._path(name)
         return self._put_whole(name, path, b"".join(views(data)), {self._version_field: version})
 
@@ -109,8 +111,8 @@ class ObjectStoreStorage:
     def _written(self, name: str, size: int, result: Any) -> ObjectInfo:
         return ObjectInfo(name, size, result[self._version_field], modified=None)
 
+    @override
     def get(self, name: str) -> bytes:
-        """See CheckpointStorage."""
         path = self._path(name)
         try:
             content: bytes = self._store.get(path).bytes().to_bytes()
@@ -122,8 +124,8 @@ class ObjectStoreStorage:
         """See CheckpointStorage; read as a whole."""
         return memoryview(self.get(name))
 
+    @override
     def get_range(self, name: str, start: Count, length: Count) -> bytes:
-        """See CheckpointStorage."""
         path = self._path(name)
         if start < 0 or length < 0:
             raise ConfigError(f"A range starts at 0 or later and is not negative; got {start}, {length}.")
@@ -139,8 +141,8 @@ class ObjectStoreStorage:
             raise self._errors.translate(error, "read", name) from None
         return content
 
+    @override
     def stream(self, name: str, chunk_size: Positive = STREAM_CHUNK) -> Iterator[bytes]:
-        """See CheckpointStorage."""
         path = self._path(name)
         if chunk_size < 1:
             raise ConfigError(f"chunk_size must be at least 1; got {chunk_size}.")
@@ -155,22 +157,14 @@ class ObjectStoreStorage:
         except STORE_ERRORS as error:
             raise self._errors.translate(error, "read", name) from None
 
+    @override
     def head(self, name: str) -> ObjectInfo:
-        """See CheckpointStorage."""
         path = self._path(name)
         try:
             meta = self._store.head(path)
         except STORE_ERRORS as error:
             raise self._errors.translate(error, "read", name) from None
         return self._info(name, meta)
-
-    def exists(self, name: str) -> bool:
-        """See CheckpointStorage."""
-        try:
-            self.head(name)
-        except ObjectNotFound:
-            return False
-        return True
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """See CheckpointStorage.
@@ -194,8 +188,8 @@ class ObjectStoreStorage:
         except STORE_ERRORS as error:
             raise self._errors.translate(error, "list", prefix) from None
 
+    @override
     def delete(self, name: str) -> None:
-        """See CheckpointStorage."""
         path = self._path(name)
         try:
             self._store.delete(path)

@@ -21,7 +21,6 @@ from weirflow.ivm.durability.sink_position import sink_name
 from weirflow.ivm.flow.folder.lock import FolderLock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from weirflow.ivm.durability.log_scan import ScannedFile
@@ -34,11 +33,11 @@ class Repair:
     """What a repair has done to a flow's folder, or would do.
 
     Attributes:
-        name: the flow's, as its newest checkpoint says; None without one.
+        name: the flow's, as its newest checkpoint says; None without one, and for a flow in shards.
         epoch: the last whole one, at which the flow opens.
         lost: what cannot be reached any more; None if nothing is lost.
         was_whole: whether nothing was damaged or missing, so that nothing was done.
-        aside: the folder that has what was damaged; None if nothing had to be moved there.
+        aside: the folder, or for a flow in shards the URI, that has what was damaged; None if nothing was moved.
         moved: the files that were moved there.
         rewritten: the files that were moved there and of which the whole part stays.
         ahead: the sinks that are ahead of the epoch; each has to be made with ``resync=True``.
@@ -49,7 +48,7 @@ class Repair:
     epoch: int
     lost: Lost | None
     was_whole: bool
-    aside: Path | None
+    aside: Path | str | None
     moved: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
     ahead: tuple[str, ...] = ()
@@ -64,15 +63,9 @@ class Repair:
             lines.append(f"What was damaged is in {self.aside}:")
         lines += [f"  {name}" for name in self.moved]
         lines += [f"  {name}, of which the whole part stays" for name in self.rewritten]
-        return "\n".join([*lines, *advice(self.ahead, self.anew)])
-
-
-def advice(ahead: Iterable[str], anew: Iterable[str]) -> list[str]:
-    """What to do about the sinks of a flow that has gone back."""
-    return [
-        *(f"The sink {name!r} is ahead of the flow: make it with resync=True." for name in ahead),
-        *(f"The position of the sink {name!r} is lost: it begins with all rows." for name in anew),
-    ]
+        lines += [f"The sink {name!r} is ahead of the flow: make it with resync=True." for name in self.ahead]
+        lines += [f"The position of the sink {name!r} is lost: it begins with all rows." for name in self.anew]
+        return "\n".join(lines)
 
 
 def repair_flow(path: Path, *, dry_run: bool = False) -> Repair:
