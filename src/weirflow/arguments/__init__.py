@@ -28,8 +28,9 @@ from weirflow.arguments.forms import (
     Token,
     Uri,
 )
+from weirflow.arguments.in_errors import shown
 from weirflow.arguments.overridden import require_plain_methods
-from weirflow.arguments.rules import runs_later, shown
+from weirflow.arguments.rules import runs_later
 
 __all__ = [
     "AnySize",

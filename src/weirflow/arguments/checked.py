@@ -8,7 +8,8 @@ import types
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from weirflow.arguments.hints import parameter_types
-from weirflow.arguments.rules import Rule, Unfit, kind_of, rule, shown
+from weirflow.arguments.in_errors import kind_of, shown
+from weirflow.arguments.rules import Rule, Unfit, rule
 from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import inspect
 import math
 import numbers
 import os
-import reprlib
 import types
 import typing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments.forms import AnySize, Hint, Local, Location, Secret
+from weirflow.arguments.in_errors import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     Settle = Callable[[Any], Any]
 
 _INT64 = range(-(2**63), 2**63)
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 60
-_SHOWN.maxlong = 25
-_LONGEST_KIND = 100
 
 
 class Unfit(Exception):
@@ -47,20 +43,6 @@ class Unfit(Exception):
         self.of_type = of_type
         self.value = value
         self.where = where
-
-
-def shown(value: Any) -> str:
-    """How a value is written in an error, in some 60 characters; its kind, if it cannot be written."""
-    try:
-        return _SHOWN.repr(value)
-    except Exception:  # noqa: BLE001 - whatever a repr raises, the error is about the argument
-        return kind_of(value)
-
-
-def kind_of(value: Any) -> str:
-    """The type of a value, with its article."""
-    kind = type(value).__name__[:_LONGEST_KIND]
-    return kind if kind == "bytes" else f"{'an' if kind[:1] in tuple('aeiouAEIOU') else 'a'} {kind}"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError, UserCodeError, did_you_mean
 from weirflow.process.function import LATE
 from weirflow.process.schemas import output_schema, side_schemas
-from weirflow.rows.misfit import kind_of, shown
 from weirflow.rows.types import spark_type
 from weirflow.rows.values import column
 

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import did_you_mean
-from weirflow.rows.misfit import Misfit, kind_of, shown
+from weirflow.rows.misfit import Misfit
 from weirflow.rows.numbers import BOOLEANS, decimal, floating, integer
 from weirflow.rows.times import day, duration, moment, wall_clock
 

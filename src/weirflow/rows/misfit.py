@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import reprlib
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from weirflow.arguments.in_errors import shortened, shown
 from weirflow.errors import ConfigError
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
     from weirflow.errors import WeirflowError
-
-_MOST = 60
-_short = reprlib.Repr()
-_short.maxlevel, _short.maxstring, _short.maxlong, _short.maxother = 3, _MOST, _MOST, _MOST
 
 
 class Misfit(Exception):
@@ -49,23 +45,8 @@ def misfit_error(misfit: Misfit, column: str, row: int, kind: pa.DataType) -> We
     )
 
 
-def shown(value: Any) -> str:
-    """A value as text of bounded length, whatever it is and whatever its ``repr`` does."""
-    try:
-        text = _short.repr(value)
-    except Exception as error:  # noqa: BLE001 - an object of a user's may raise anything, and the error must be said
-        return f"a {type(value).__name__} whose repr raises {type(error).__name__}"
-    return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
-
-
-def kind_of(value: Any) -> str:
-    """The type of a value, with its article."""
-    name = type(value).__name__
-    return f"an {name}" if name[:1] in "aeiouAEIOU" else f"a {name}"
-
-
 def named(kind: pa.DataType) -> str:
     """Spark's name of a type, of bounded length."""
     name = type_name(kind)
     name = name if pa.types.is_nested(kind) else name.upper()
-    return name if len(name) <= _MOST else f"{name[: _MOST - 3]}..."
+    return shortened(name)

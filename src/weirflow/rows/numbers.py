@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from weirflow.rows.misfit import Misfit, kind_of, shown
+from weirflow.arguments.in_errors import kind_of, shown
+from weirflow.rows.misfit import Misfit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

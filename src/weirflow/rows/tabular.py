@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.rows.casts import cast_exactly
-from weirflow.rows.misfit import kind_of, shown
 from weirflow.rows.types import spark_type
 from weirflow.rows.values import column, inferred
 
@@ -108,8 +108,9 @@ def _table(data: Any) -> pa.Table:
     except Exception as error:
         # Another library hands out its data here, and raises what it likes.
         raise ConfigError(f"The {type(data).__name__} cannot be read as Arrow data: {error}") from error
+    kind = kind_of(data)
     raise ConfigError(
-        f"A {type(data).__name__} holds no rows that Weirflow can read.",
+        f"{kind[0].upper()}{kind[1:]} holds no rows that Weirflow can read.",
         hint="pass Arrow data, a pandas or Polars frame, a list of dicts, or any object with __arrow_c_stream__",
     )
 

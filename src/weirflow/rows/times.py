@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weirflow.rows.misfit import Misfit, kind_of
+from weirflow.arguments.in_errors import kind_of
+from weirflow.rows.misfit import Misfit
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - wall clock times are counted from it, and others from it in UTC
 _FIRST_DAY = date(1970, 1, 1)

@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from weirflow.arguments.in_errors import kind_of
 from weirflow.errors import ConfigError
 from weirflow.rows.exact import PLAIN, converter, is_missing
-from weirflow.rows.misfit import Misfit, kind_of, misfit_error, named
+from weirflow.rows.misfit import Misfit, misfit_error, named
 from weirflow.rows.types import spark_type
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def test_a_value_that_fits_is_put_out_as_its_column_holds_it(kind, value, stored
         ("DOUBLE", True, "a boolean"),
         ("DOUBLE", 2**53 + 1, "9007199254740993"),
         ("FLOAT", 1e300, "too large"),
-        ("STRING", b"a", "a bytes"),
+        ("STRING", b"a", "it is bytes"),
         ("STRING", "\ud800", "lone surrogate"),
         ("BINARY", "a", "a str"),
         ("DATE", NOON, "a time, not a day"),

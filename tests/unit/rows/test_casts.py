@@ -123,7 +123,7 @@ REFUSED = {
     "booleans to integers": (arrow([True]), "BIGINT", "it is a boolean"),
     "integers to booleans": (arrow([1]), "BOOLEAN", "it is an int"),
     "text to bytes": (arrow(["a"]), "BINARY", "it is a str"),
-    "bytes to text": (arrow([b"a"]), "STRING", "it is a bytes"),
+    "bytes to text": (arrow([b"a"]), "STRING", "it is bytes"),
     "text to times": (arrow(["2020-01-01"]), "TIMESTAMP", "it is a str"),
     "integers to times": (arrow([1]), "TIMESTAMP", "it is an int"),
     "times to integers": (arrow([NOON]), "BIGINT", "it is a datetime"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from weirflow.arguments import checked
 from weirflow.errors import ObjectNotFound
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ class CheckpointStorage(Protocol):
         """
         ...
 
+    @checked
     def exists(self, name: str) -> bool:
         """Whether an object has this name."""
         try:

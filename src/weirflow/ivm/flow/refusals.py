@@ -35,7 +35,8 @@ def require_unread(name: str, readers: Collection[str]) -> None:
     """``ConfigError`` if views read what is to be dropped."""
     if readers:
         raise ConfigError(
-            f"{name!r} cannot be dropped: {', '.join(sorted(readers))} reads it.", hint="drop what reads it first"
+            f"{name!r} cannot be dropped: {', '.join(sorted(readers))} {'reads' if len(readers) == 1 else 'read'} it.",
+            hint="drop what reads it first",
         )
 
 

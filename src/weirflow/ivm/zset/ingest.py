@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
-from weirflow.rows.misfit import kind_of, shown
 from weirflow.rows.tabular import Columns, columns_of
 from weirflow.rows.types import spark_schema
 
