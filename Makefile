@@ -16,7 +16,7 @@ setup: ## create the environment (packages, and Java if it is missing); the othe
 demo: setup ## a stream into views into files, killed on the way, in under a minute
 	@$(BIN)/python examples/demo.py
 
-test: setup ## run the tests, in two processes side by side (ARGS="-k name" to choose)
+test: setup ## run the tests, in processes side by side (ARGS="-k name" to choose)
 	@scripts/test.sh $(BIN)/python $(ARGS)
 
 campaign: setup ## run the long versions of the model and oracle tests

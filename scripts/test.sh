@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Run the tests in two processes side by side: scripts/test.sh PYTHON [PYTEST_ARGUMENTS...]
-# One begins with the tests that share a Spark, the other with all others; who is done first helps the other.
-# The second one's output comes at the end. Control-C ends both.
+# Run the tests in three processes side by side: scripts/test.sh PYTHON [PYTEST_ARGUMENTS...]
+# One begins with the tests that share a Spark, one with those that start their own, one with those that need none;
+# who is done first helps the others. Much of a test is waiting, so that two cores have work for three.
+# The output of the second and third comes at the end. Control-C ends all.
 set -uo pipefail
 set -m # or what runs in the background would ignore Control-C, which some tests send
 python=$1
@@ -11,10 +12,12 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/taken"
 
 "$python" -m pytest --part spark --beside="$folder/taken" "$@" </dev/null &
-spark=$!
-"$python" -m pytest --part rest --beside="$folder/taken" -p no:cacheprovider "$@" </dev/null >"$folder/log" 2>&1 &
-rest=$!
-trap 'kill -INT -- "-$spark" "-$rest" 2>/dev/null' INT TERM HUP
+processes=($!)
+for part in own plain; do
+  "$python" -m pytest --part "$part" --beside="$folder/taken" -p no:cacheprovider "$@" </dev/null >"$folder/$part" 2>&1 &
+  processes+=($!)
+done
+trap 'for one in "${processes[@]}"; do kill -INT -- "-$one" 2>/dev/null; done' INT TERM HUP
 
 # The exit code of a process; a signal that arrives meanwhile is passed on, and the wait goes on.
 await() {
@@ -25,14 +28,15 @@ await() {
     kill -0 "$1" 2>/dev/null || return "$code"
   done
 }
-await "$spark"
-first=$?
-await "$rest"
-second=$?
-cat "$folder/log"
-
-# 5 says that nothing was chosen; that is an error only if it is so in both.
-for code in "$first" "$second"; do
-  if [ "$code" -ne 0 ] && [ "$code" -ne 5 ]; then exit "$code"; fi
+worst=0
+chosen=no
+for one in "${processes[@]}"; do
+  await "$one"
+  code=$?
+  # 5 says that nothing was chosen; that is an error only if it is so in all.
+  if [ "$code" -ne 5 ]; then chosen=yes; fi
+  if [ "$code" -ne 0 ] && [ "$code" -ne 5 ]; then worst=$code; fi
 done
-if [ "$first" -eq 5 ] && [ "$second" -eq 5 ]; then exit 5; fi
+cat "$folder/own" "$folder/plain"
+if [ "$chosen" = no ]; then exit 5; fi
+exit "$worst"

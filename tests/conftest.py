@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from support.postgres import PostgresServer, postgres_server
 from support.shared_session import SharedSession
-from support.two_processes import NO_SPARK, REST, SPARK, part_of, run_beside, spark_of
+from support.side_by_side import NO_SPARK, PARTS, part_of, run_beside, spark_of
 
 from weirflow.ivm import compiled
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--campaign", action="store_true", help="also run the long versions of the tests")
-    parser.addoption("--part", choices=[SPARK, REST], help="the tests that share a Spark, or the others")
-    parser.addoption("--beside", type=Path, help="after its part, help the process with the other one and this folder")
+    parser.addoption("--part", choices=PARTS, help="the tests that share a Spark, start their own, or need none")
+    parser.addoption("--beside", type=Path, help="after its part, help the processes with the others and this folder")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out campaigns, unless asked for, and the other part, unless helping. Shared Spark first: it starts once."""
+    """Leave out campaigns, unless asked for, and other parts, unless helping. Shared Spark first: it starts once."""
     part = config.getoption("--part")
     if not config.getoption("--campaign"):
         items[:] = [item for item in items if item.get_closest_marker("campaign") is None]
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Share the tests with the other process, if there is one."""
+    """Share the tests with the other processes, if there are any."""
     folder = session.config.getoption("--beside")
     if folder is None or session.config.option.collectonly or session.testsfailed:
         return None

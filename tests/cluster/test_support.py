@@ -40,6 +40,7 @@ print("RESULT", json.dumps(sorted([row.worker, row.id] for row in rows)), flush=
 """
 
 
+@pytest.mark.campaign
 def test_a_lost_worker_is_noticed_and_replaced_and_stop_leaves_nothing(mortal_cluster, tmp_path):
     cluster = mortal_cluster
     lost, kept = (at for at, worker in enumerate(cluster.workers) if worker.returncode is None)

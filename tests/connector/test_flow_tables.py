@@ -197,8 +197,15 @@ def test_a_key_that_does_not_identify_rows_is_an_error(session, make, tmp_path):
 # Tables that feed a flow
 
 
-@pytest.mark.parametrize("options", [{}, {"partitions": 2}], ids=["here", "in shards"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        pytest.param("delta", {}, id="delta, here"),
+        pytest.param("iceberg", {"partitions": 2}, id="iceberg, in shards"),
+        pytest.param("delta", {"partitions": 2}, id="delta, in shards", marks=pytest.mark.campaign),
+        pytest.param("iceberg", {}, id="iceberg, here", marks=pytest.mark.campaign),
+    ],
+)
 def test_versions_of_a_table_are_ticks(session, make, tmp_path, kind, options):
     table = make(kind, "incoming", "customer STRING, amount BIGINT")
     session.spark.sql(f"INSERT INTO {table} VALUES ('ann', 5), ('ann', 5), ('bob', 1)")

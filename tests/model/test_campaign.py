@@ -58,7 +58,7 @@ def test_a_filter_is_in_both_dialects():
 
 
 def test_random_views(model):
-    assert failures(model, seeds(250)) == []
+    assert failures(model, seeds(150)) == []
     assert model.tally.refusals.total() < model.tally.cases / 20
     assert model.tally.by_duckdb > model.tally.cases
     assert model.tally.filled > model.tally.cases
@@ -67,7 +67,7 @@ def test_random_views(model):
 def test_what_is_wrong_is_found_and_made_small(model, monkeypatch):
     """DISTINCT that lets duplicates pass: the smallest case needs two ticks at most."""
     monkeypatch.setattr(Distinct, "step", lambda _, deltas: deltas[0])
-    reports = failures(model, range(100))
+    reports = failures(model, range(60))
     assert reports
     assert all("made small" in report for report in reports)
     assert min(report.count("views.tick(") for report in reports) <= 2

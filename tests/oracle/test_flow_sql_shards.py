@@ -16,8 +16,8 @@ from weirflow.errors import (
 )
 from weirflow.flows.sql import sharded_change as spread_change
 
-MANY = 1_000_000
-SOME = 100_000
+MANY = 200_000
+SOME = 40_000
 
 
 @pytest.fixture

@@ -197,7 +197,7 @@ def test_a_savepoint_is_of_one_batch_whatever_the_query_does_meanwhile(shop):
     assert sorted([*shop.written_up_to(made.batch, "out"), *shop.written("other")]) == shop.expected()
 
 
-@pytest.mark.parametrize("nth", [2, 5])
+@pytest.mark.parametrize("nth", [2, pytest.param(5, marks=pytest.mark.campaign)])
 def test_a_savepoint_is_whole_also_if_the_query_deletes_its_files_meanwhile(shop, forgetful, nth):
     reached = 0
 

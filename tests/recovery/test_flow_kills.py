@@ -39,7 +39,7 @@ def check(path, undisturbed):
         assert (shop_flow.contents(flow), shop_flow.sunk(path)) == undisturbed
 
 
-@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("nth", [1, pytest.param(2, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, point, nth):
     path = tmp_path / "shop"

@@ -43,7 +43,7 @@ def check(path, undisturbed):
         assert (shop_flow.contents(flow), partitioned_shop.told(Path(f"{path}-told"))) == undisturbed
 
 
-@pytest.mark.parametrize("nth", [1, 6])
+@pytest.mark.parametrize("nth", [pytest.param(1, marks=pytest.mark.campaign), 6])
 @pytest.mark.parametrize("point", PARTITIONED_POINTS)
 def test_a_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbed, point, nth):
     path = tmp_path / "shop"

@@ -56,12 +56,12 @@ def test_views_and_late_rows_are_those_of_a_flow_in_one_process(shards, warm, ke
     lateness = Lateness("at", "5 hours", keep=keep)
     flow, other = made(partitioned(shards), lateness), made(IncrementalFlow(), lateness)
     watches = [one.watch_output("t.late") for one in (flow, other)]
-    for delta in ticks(25, 12):
+    for delta in ticks(14, 12):
         if not warm:
             stage._warm.clear()
         ours, theirs = flow.tick(delta), other.tick(delta)
         assert (ours.late, ours.views) == (theirs.late, theirs.views)
-    assert theirs.epoch == 25
+    assert theirs.epoch == 14
     for name in VIEWS:
         assert rows_of(flow, name) == rows_of(other, name), name
     late, expected = ([(epoch, delta.checksum()) for epoch, delta in _all(watch)] for watch in watches)

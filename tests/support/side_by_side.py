@@ -1,6 +1,6 @@
-"""Tests in two processes side by side: each begins with its own part, then helps with what the other has not begun.
+"""Tests in processes side by side: each begins with its own part, then helps with what the others have not begun.
 
-Both are given the same folder (``--beside``): a group of tests is run by whoever creates its file there first.
+All are given the same folder (``--beside``): a group of tests is run by whoever creates its file there first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-SPARK, REST = "spark", "rest"
+SPARK, OWN, PLAIN = PARTS = ("spark", "own", "plain")
 SHARED, NO_SPARK = 0, 4
 OTHERS = {"own_spark": 1, "durable_spark": 2, "connector_spark": 3}
 Group = tuple[int, str]
@@ -29,8 +29,8 @@ def spark_of(item: pytest.Item) -> int:
 
 
 def part_of(item: pytest.Item) -> str:
-    """Tests that share a Spark are one part, so that only one process starts it."""
-    return SPARK if spark_of(item) == SHARED else REST
+    """Tests that share a Spark are one part, so that only one process starts it; those without any are another."""
+    return {SHARED: SPARK, NO_SPARK: PLAIN}.get(spark_of(item), OWN)
 
 
 def run_beside(session: pytest.Session, part: str, folder: Path) -> None:
@@ -48,11 +48,11 @@ def run_beside(session: pytest.Session, part: str, folder: Path) -> None:
 
 
 def _taken(session: pytest.Session, part: str, folder: Path) -> Iterator[pytest.Item]:
-    """What the other process begins with is gone through from the end."""
+    """What other processes begin with is gone through from the end, what needs no other Spark first."""
     groups = [(name, list(items)) for name, items in groupby(session.items, key=_group_of)]
     own = [group for group in groups if part_of(group[1][0]) == part]
-    other = [group for group in groups if part_of(group[1][0]) != part]
-    for name, items in [*own, *reversed(other)]:
+    others = [group for group in groups if part_of(group[1][0]) != part]
+    for name, items in [*own, *reversed(others)]:
         if _take(folder, name):
             yield from items
         else:
