@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from weirflow._version import __version__
 from weirflow.errors import ConfigError, SessionError, WeirflowError
 from weirflow.session.session import Session
 from weirflow.spark.launch.scratch import Scratch
@@ -30,7 +31,7 @@ from weirflow.streaming.detached.order import JobOrder, raised_by
 from weirflow.streaming.detached.record import JobRecord, killed, recorded
 from weirflow.streaming.detached.server import JobServer
 from weirflow.streaming.detached.start import CANCEL
-from weirflow.streaming.detached.wire import answer, refusal
+from weirflow.streaming.detached.wire import PROTOCOL, answer, refusal
 from weirflow.streaming.query.handle import StreamingQuery
 
 if TYPE_CHECKING:
@@ -205,6 +206,8 @@ class _Record:
             started=datetime.now(UTC),
             socket=address,
             queries=[recorded(query) for query in queries],
+            protocol=PROTOCOL,
+            version=__version__,
         )
         folder.write(self._record)
 

@@ -6,10 +6,11 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from weirflow._version import __version__
 from weirflow.arguments import Name, Seconds, Uri, checked
 from weirflow.errors import EndpointUnreachable, SessionError, StreamNotFound, UnsupportedError
 from weirflow.streaming.detached.record import killed
-from weirflow.streaming.detached.wire import JobGone, NoAnswer, Question, ask
+from weirflow.streaming.detached.wire import COMMON, PROTOCOL, JobGone, NoAnswer, Question, Speaker, ask, other_protocol
 from weirflow.streaming.query.run import STOP_SECONDS
 from weirflow.streaming.query.shown import as_html, as_text
 
@@ -169,7 +170,10 @@ class DetachedQuery:
         return batches
 
     def __repr__(self) -> str:
-        return f"<DetachedQuery {self.name} {self.status().state}>"
+        try:
+            return f"<DetachedQuery {self.name} {self.status().state}>"
+        except (EndpointUnreachable, UnsupportedError):
+            return f"<DetachedQuery {self.name}, whose state is not known>"
 
     def __str__(self) -> str:
         status = self.status()
@@ -190,9 +194,14 @@ class DetachedQuery:
             if not running:
                 return ended(query.end or killed(query, self.job, self.log))
             self._require_here(job)
+            if job.protocol != PROTOCOL and member not in COMMON:
+                if query.end is not None:
+                    return ended(query.end)
+                runs, client = Speaker(job.protocol, job.version), Speaker(PROTOCOL, __version__)
+                raise other_protocol(f"The job {self.job!r}", runs, client)
             try:
                 key = self._folder.key()
-                answer: T = ask(job.socket, key, Question(self._name, member, arguments), patience)
+                answer: T = ask(job.socket, key, Question(self._name, member, arguments, PROTOCOL), patience)
             except (FileNotFoundError, JobGone):  # it ends, or another one starts
                 _, query = self._recorded()
                 if query.end is not None:
@@ -229,7 +238,7 @@ class DetachedQuery:
     def _silent(self, job: JobRecord) -> EndpointUnreachable:
         return EndpointUnreachable(
             f"The process {job.pid} of the job {self.job!r} runs, but does not answer.",
-            hint=f"see the log at {self.log}",
+            hint=f"see the log at {self.log}; kill -TERM {job.pid} stops its queries after their batches and ends it",
         )
 
     def _refuse(self, act: str) -> Callable[[QueryEnd], Any]:

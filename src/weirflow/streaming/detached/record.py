@@ -10,6 +10,7 @@ import msgspec
 from weirflow import errors
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.errors import QueryError, SessionError, WeirflowError
+from weirflow.streaming.detached.wire import UNNUMBERED
 from weirflow.streaming.query.handle import QueryInfo, QueryStatus
 from weirflow.streaming.query.progress import QueryProgress
 from weirflow.types import QueryState
@@ -94,6 +95,8 @@ class JobRecord(msgspec.Struct, frozen=True):
         started: when it started.
         socket: where it listens.
         queries: what runs in it, in the order in which its function returned them.
+        protocol: how it talks to clients.
+        version: the version of Weirflow that it runs under, if it says so.
     """
 
     job: str
@@ -103,6 +106,8 @@ class JobRecord(msgspec.Struct, frozen=True):
     socket: str
     queries: list[QueryRecord]
     format: int = FORMAT
+    protocol: int = UNNUMBERED
+    version: str | None = None
 
     def query(self, name: str) -> QueryRecord | None:
         """The query of this name."""

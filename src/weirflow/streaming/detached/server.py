@@ -9,8 +9,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from weirflow._version import __version__
 from weirflow.errors import ConfigError, QueryError, StreamNotFound, UnsupportedError, WeirflowError
-from weirflow.streaming.detached.wire import answer, hear, hurried, refusal
+from weirflow.streaming.detached.wire import COMMON, PROTOCOL, Speaker, answer, hear, hurried, other_protocol, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,5 +115,8 @@ class JobServer:
             raise StreamNotFound(f"The job has no query called {question.query!r}.")
         if question.member not in MEMBERS:
             raise UnsupportedError(f"A detached query has no {question.member!r}.")
+        if question.protocol != PROTOCOL and question.member not in COMMON:
+            job, client = Speaker(PROTOCOL, __version__), Speaker(question.protocol)
+            raise other_protocol(f"The job of {question.query!r}", job, client)
         member = getattr(query, question.member)
         return member(**question.arguments) if callable(member) else member

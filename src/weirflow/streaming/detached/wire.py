@@ -1,7 +1,7 @@
 """How clients and jobs talk: one question for each connection to a socket of the machine, known by a key.
 
 A question is JSON, an answer is pickled: only the job's own client unpickles it, after both have proved that they
-know the key.
+know the key. A job may run under another version than its client: each tells the other which protocol it speaks.
 """
 
 from __future__ import annotations
@@ -11,11 +11,18 @@ import socket
 import struct
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from weirflow.errors import QueryError, WeirflowError
+from weirflow.errors import QueryError, UnsupportedError, WeirflowError
+
+PROTOCOL = 2
+"""What this version speaks. It counts up when something that is pickled has another form, or is in another module."""
+UNNUMBERED = 1
+"""What those speak who do not say: they are of a version from before protocols had numbers."""
+COMMON = frozenset({"active", "stop"})
+"""What is asked and answered alike in all protocols."""
 
 _LONGEST = 1 << 20
 _HELLO_SECONDS = 10
@@ -29,6 +36,25 @@ class NoAnswer(Exception):
     """Somebody listens, and says nothing within the time given. Not for users."""
 
 
+class Speaker(NamedTuple):
+    """A job or a client: which protocol it speaks, and the version of Weirflow it runs under, if it says so."""
+
+    protocol: int
+    version: str | None = None
+
+    def __str__(self) -> str:
+        version = "another version of Weirflow" if self.version is None else f"Weirflow {self.version}"
+        return f"{version} (protocol {self.protocol})"
+
+
+def other_protocol(what: str, job: Speaker, client: Speaker) -> UnsupportedError:
+    """The error for a question that a job and a client of different versions might not understand alike."""
+    return UnsupportedError(
+        f"{what} runs under {job}, and this client under {client}, which can only stop it.",
+        hint="stop its queries and detach them again: they go on from their checkpoints; or use the version of the job",
+    )
+
+
 class Question(msgspec.Struct, frozen=True):
     """A member of a query that is asked for.
 
@@ -36,11 +62,13 @@ class Question(msgspec.Struct, frozen=True):
         query: the query's name.
         member: the name of a property, or of a method to be called.
         arguments: the method's.
+        protocol: what the client speaks.
     """
 
     query: str
     member: str
     arguments: dict[str, Any]
+    protocol: int = UNNUMBERED
 
 
 def ask(address: str, key: bytes, question: Question, patience: float | None) -> Any:
@@ -102,7 +130,10 @@ def refusal(error: WeirflowError) -> bytes:
 
 def value_of(content: bytes) -> Any:
     """The value that was sent; raises the error that was."""
-    answered = pickle.loads(content)  # noqa: S301 - of the job, which has proved to be it or was started just now
+    try:
+        answered = pickle.loads(content)  # noqa: S301 - of the job, which has proved to be it or was started just now
+    except (ImportError, AttributeError, TypeError) as error:  # of a class that is elsewhere, or not, in this version
+        raise QueryError(f"What the job answers cannot be read by this version of Weirflow: {error}.") from error
     if isinstance(answered, _Raised):
         raise answered.error
     return answered

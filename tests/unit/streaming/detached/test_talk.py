@@ -24,7 +24,7 @@ from weirflow.streaming.detached.folder import JobFolder
 from weirflow.streaming.detached.query import DetachedQuery
 from weirflow.streaming.detached.record import JobRecord, QueryEnd, QueryRecord
 from weirflow.streaming.detached.server import MEMBERS, JobServer
-from weirflow.streaming.detached.wire import JobGone, NoAnswer, Question, ask
+from weirflow.streaming.detached.wire import PROTOCOL, JobGone, NoAnswer, Question, ask
 from weirflow.streaming.query.handle import QueryInfo, QueryStatus, StreamingQuery
 from weirflow.types import Delivery, QueryState
 
@@ -85,7 +85,7 @@ def server(address, query):
 
 
 def put(address, member, *, key=KEY, query="orders", patience=10.0, **arguments):
-    return ask(str(address), key, Question(query, member, arguments), patience)
+    return ask(str(address), key, Question(query, member, arguments, PROTOCOL), patience)
 
 
 def test_members_are_asked_for_by_name(address, server):
@@ -193,7 +193,8 @@ def job(tmp_path, address, query):
     server = JobServer(address, KEY, [query])
     folder.write_key(KEY)
     here = socket.gethostname()
-    record = JobRecord("job", os.getpid(), here, datetime.now(UTC), str(address), [QueryRecord(INFO, "2")])
+    queries = [QueryRecord(INFO, "2")]
+    record = JobRecord("job", os.getpid(), here, datetime.now(UTC), str(address), queries, protocol=PROTOCOL)
     folder.write(record)
 
     def end(state=None):
