@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from weirflow.cli.version import installed, java_number
 from weirflow.errors import DependencyMissing
-from weirflow.spark.launch.java import MINIMUM_MAJOR, find_java
+from weirflow.spark.compat import LEAST_JAVA
+from weirflow.spark.launch.java import find_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +113,7 @@ def _java() -> Check:
         java = find_java()
     except DependencyMissing as error:
         return Check("Java", Verdict.PROBLEM, error.message, error.hint)
-    return Check("Java", Verdict.OK, f"{java_number(java)} at {java.executable} (needs {MINIMUM_MAJOR} or newer)")
+    return Check("Java", Verdict.OK, f"{java_number(java)} at {java.executable} (needs {LEAST_JAVA} or newer)")
 
 
 def _spark() -> Check:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyspark
-
 from weirflow.errors import EndpointUnreachable, SessionConflict, UnsupportedError
+from weirflow.spark.compat import USERS_FUNCTIONS_FIRST, spark_version
 from weirflow.spark.errors import quiet_pyspark_loggers, translated
 from weirflow.spark.jars.packages import connector_conf, resolve_jars
 from weirflow.spark.jobs.control import ConnectControl, DriverControl, JobControl
@@ -33,8 +32,7 @@ _log = logging.getLogger(__name__)
 # What every Session asks of Spark, wherever that runs; its spark_conf wins over all of it.
 _SESSION_CONF = {
     "spark.sql.session.timeZone": "UTC",
-    # A function of the user's hides a built-in one of its name: always so in Spark 4.1, by this setting in 4.3.
-    "spark.sql.functionResolution.sessionOrder": "first",
+    **USERS_FUNCTIONS_FIRST,
 }
 # What every driver of ours is started with, besides.
 _BASE_CONF = {
@@ -194,7 +192,7 @@ def _package_jars(settings: Settings) -> tuple[Path, ...]:
     home = spark_home()
     jars = resolve_jars(
         settings.packages,
-        spark_version=pyspark.__version__,
+        spark_version=spark_version(),
         cache=settings.cache_dir,
         java=find_java().executable,
         ivy_jar=next(iter(sorted((home / "jars").glob("ivy-*.jar"))), home / "jars" / "ivy.jar"),

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from weirflow.errors import ConfigError, DataError
 from weirflow.rows.tabular import columns_of
+from weirflow.spark.compat import arrow_schema, ending_quietly
 from weirflow.spark.frames.arrow_types import spark_type, to_spark_type
-from weirflow.spark.frames.local_iterator import ending_quietly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-# The zone of Arrow's times, which is not that of the session: PySpark 4.3 must be told, 4.1 takes no other.
-_ZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 
 
 def to_table(data: Any) -> pa.Table:
@@ -87,9 +83,7 @@ def spark_schema(schema: pa.Schema) -> Any:
 def frame_schema(native: Any) -> pa.Schema:
     """The Arrow schema that the frame's batches have."""
     large = native.sparkSession.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
-    return to_arrow_schema(
-        native.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large, **_ZONE
-    )
+    return arrow_schema(native.schema, error_on_duplicated_field_names_in_struct=True, prefers_large_types=large)
 
 
 def stream_batches(native: Any) -> Iterator[pa.RecordBatch]:

@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame as NativeFrame
 
 from weirflow.arguments import Name, Place, checked
 from weirflow.errors import did_you_mean
+from weirflow.spark.compat import ending_quietly
 from weirflow.spark.frames.arrow import frame_schema, stream_batches
-from weirflow.spark.frames.local_iterator import ending_quietly
 from weirflow.spark.streaming.read import as_stream
 from weirflow.types import SaveMode, one_of
 

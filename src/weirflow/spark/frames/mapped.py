@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from weirflow.errors import QueryError
+from weirflow.spark.compat import arrow_schema
 from weirflow.spark.frames.arrow import spark_table
 from weirflow.spark.jobs.relayed_errors import relayed
 
@@ -32,7 +33,7 @@ class _Function:
     columns: StructType
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = to_arrow_schema(self.columns)
+        schema = arrow_schema(self.columns)
         try:
             for rows in self.work(batches):
                 yield from rows.cast(schema).to_batches()

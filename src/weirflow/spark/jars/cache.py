@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, DependencyMissing, PackageUnavailable
+from weirflow.spark.compat import LEAST_JAVA
 from weirflow.spark.jars.ivy_input import ivy_xml
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class JarCache:
         if java is None:
             raise DependencyMissing(
                 f"fetching {_describe(missing)} needs Java, and {self.java} is none.",
-                hint="install Java 17 or newer, or set JAVA_HOME",
+                hint=f"install Java {LEAST_JAVA} or newer, or set JAVA_HOME",
             )
         if not self.ivy_jar.is_file():
             raise DependencyMissing(

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, PackageUnavailable, did_you_mean
+from weirflow.spark.compat import spark_line
 from weirflow.spark.jars.artifacts import Artifact, Coordinate, Dependencies
 from weirflow.spark.jars.cache import JarCache
 
@@ -164,7 +165,7 @@ def _artifacts(package: str, spark_version: str) -> Iterator[Artifact]:
     if not _is_connector(package):
         yield Artifact(Coordinate.parse(package))
         return
-    line = ".".join(spark_version.split(".")[:2])
+    line = spark_line(spark_version)
     by_line = CONNECTORS[package].jars
     if line not in by_line:
         lines = " and ".join(by_line)

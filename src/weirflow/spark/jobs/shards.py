@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from weirflow.errors import QueryError
+from weirflow.spark.compat import arrow_schema
 from weirflow.spark.frames.arrow import arrow_frame, spark_table
 from weirflow.spark.frames.frame import unwrap
 
@@ -180,7 +181,7 @@ class _RowsFunction:
     columns: StructType
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = to_arrow_schema(self.columns)
+        schema = arrow_schema(self.columns)
         # The shards are the numbers in the rows: in a union, say, a frame's partitions are not the first ones.
         for shard in (shard for numbers in batches for shard in numbers.column(0).to_pylist()):
             for batch in self.work(shard):

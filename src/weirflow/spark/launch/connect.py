@@ -9,13 +9,11 @@ Importing this module needs the ``connect`` extra and raises ``DependencyMissing
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import threading
 import uuid
-from concurrent.futures import Executor, Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from weirflow.errors import (
     AuthenticationFailed,
@@ -24,6 +22,7 @@ from weirflow.errors import (
     EndpointError,
     EndpointUnreachable,
 )
+from weirflow.spark.compat import end_release_threads, forget_at_exit
 from weirflow.spark.launch.endpoint import parse_endpoint
 from weirflow.spark.launch.probe import CHECK
 
@@ -31,7 +30,6 @@ try:
     import grpc
     from pyspark.sql.connect import proto
     from pyspark.sql.connect.client import ChannelBuilder
-    from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator
     from pyspark.sql.connect.client.retries import DefaultPolicy, RetryPolicyState
     from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
     from pyspark.sql.connect.session import SparkSession
@@ -41,10 +39,6 @@ except ImportError as missing:
     ) from missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql.connect.client import SparkConnectClient
-
     from weirflow.spark.launch.endpoint import Endpoint
 
 CONNECT_SECONDS = 10.0
@@ -118,14 +112,14 @@ def close_connect(session: SparkSession) -> None:
         _stub(channel).ReleaseSession(request, timeout=RELEASE_SECONDS, metadata=builder.metadata())
     # Before client.close(), which waits for the threads that use the channel.
     channel.close()
-    _end_release_threads(client)
+    end_release_threads(client)
     if last:
         client.close()  # otherwise it would wait for the threads of the other sessions
     client._closed = True  # noqa: SLF001  as client.close() does
     # The session's finalizer closes again. It may run in any thread, also in one that closing waits for.
     client.close = _nothing  # type: ignore[method-assign]  # as said above
     # Not session.stop(): that has no deadline, and may stop an unrelated local Spark of this process.
-    _forget_at_exit(client)
+    forget_at_exit(client)
     if SparkSession._default_session is session:  # noqa: SLF001  as SparkSession.stop() does
         SparkSession._default_session = None  # noqa: SLF001  as above
     if getattr(SparkSession._active_session, "session", None) is session:  # noqa: SLF001  as above
@@ -202,40 +196,6 @@ class _Attempts(RetryPolicyState):
 
     def can_retry(self, exception: BaseException) -> bool:
         return self._attempt < RETRIES and super().can_retry(exception)
-
-
-class _NoThreads(Executor):
-    """Takes work and does none: the server of a released session has nothing left to be told."""
-
-    def submit(self, _: Callable[..., Any], /, *__: Any, **___: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(None)
-        return done
-
-
-def _end_release_threads(client: SparkConnectClient) -> None:
-    """End the threads that tell the server which results of ``client`` were read; its channel is closed.
-
-    PySpark 4.1 has one pool of them for all clients, which ``client.close()`` ends. In 4.3 every result has its own,
-    which nobody ends: it lives as long as the result, or an error that was raised while it was read.
-    """
-    results = getattr(ExecutePlanResponseReattachableIterator, "_instances", None)
-    # Its references, copied in one step: other threads add to it.
-    for reference in tuple(results.data) if results is not None else ():
-        result = reference()
-        if getattr(result, "_stub", None) is not client._stub:  # noqa: SLF001  PySpark has no public way to it
-            continue
-        with result._lock:  # noqa: SLF001  under which it makes its pool
-            pool = vars(result).get("_release_thread_pool_instance")
-            result._release_thread_pool_instance = _NoThreads()  # noqa: SLF001  what it would make anew
-        if pool is not None:
-            pool.shutdown(wait=False)
-
-
-def _forget_at_exit(client: SparkConnectClient) -> None:
-    """Take back what the client registered to be done at exit, which would keep it until then."""
-    in_4_1 = client._cleanup_ml_cache  # noqa: SLF001  PySpark does not take it back itself
-    atexit.unregister(getattr(client, "_on_exit", in_4_1))
 
 
 def _check_arguments(where: Endpoint, token: str | None, timeout: float) -> None:

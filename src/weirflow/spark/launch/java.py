@@ -10,40 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weirflow.errors import DependencyMissing
+from weirflow.spark.compat import LEAST_JAVA
 
-MINIMUM_MAJOR = 17
-_INSTALL_HINT = "install a Java 17+ runtime (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
-
-# What Spark's launcher opens to itself (org.apache.spark.launcher.JavaModuleOptions). Its incubator vector module is
-# left out: only linear algebra in MLlib uses it, and it makes every start print a warning and skip the archived
-# module graph.
-MODULE_OPTIONS = (
-    "-XX:+IgnoreUnrecognizedVMOptions",
-    *(
-        f"--add-opens={package}=ALL-UNNAMED"
-        for package in (
-            "java.base/java.lang",
-            "java.base/java.lang.invoke",
-            "java.base/java.lang.reflect",
-            "java.base/java.io",
-            "java.base/java.net",
-            "java.base/java.nio",
-            "java.base/java.util",
-            "java.base/java.util.concurrent",
-            "java.base/java.util.concurrent.atomic",
-            "java.base/jdk.internal.ref",
-            "java.base/sun.nio.ch",
-            "java.base/sun.nio.cs",
-            "java.base/sun.security.action",
-            "java.base/sun.util.calendar",
-            "java.security.jgss/sun.security.krb5",
-        )
-    ),
-    "-Djdk.reflect.useDirectMethodHandle=false",
-    "-Dio.netty.tryReflectionSetAccessible=true",
-    "-Dio.netty.allocator.type=pooled",
-    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
-    "--enable-native-access=ALL-UNNAMED",
+_INSTALL_HINT = (
+    f"install a Java {LEAST_JAVA}+ runtime (Debian: apt-get install openjdk-{LEAST_JAVA}-jre-headless) or set JAVA_HOME"
 )
 
 
@@ -70,9 +40,9 @@ def find_java() -> Java:
     version = printed.stderr.strip()
     match = re.search(r'version "(\d+)', version)
     major = int(match.group(1)) if match else 0
-    if major < MINIMUM_MAJOR:
+    if major < LEAST_JAVA:
         raise DependencyMissing(
-            f"Spark needs Java {MINIMUM_MAJOR} or newer; {executable} is {_version_line(version)}.",
+            f"Spark needs Java {LEAST_JAVA} or newer; {executable} is {_version_line(version)}.",
             hint=_INSTALL_HINT,
         )
     return Java(executable, version, major)

@@ -21,12 +21,14 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
 from weirflow.errors import SessionError
+from weirflow.spark.compat import JAVA_MODULE_OPTIONS
 from weirflow.spark.launch.archive import ClassArchive
-from weirflow.spark.launch.java import MODULE_OPTIONS, Java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from weirflow.spark.launch.java import Java
 
 _START_SECONDS = 120.0
 _EXIT_SECONDS = 15.0
@@ -187,7 +189,7 @@ def _command(options: JvmOptions, archive: ClassArchive | None) -> list[str]:
     if extra := conf.get("spark.driver.extraClassPath"):
         class_path.insert(0, extra)
     command = [str(options.java.executable), f"-Xmx{conf.get('spark.driver.memory', options.memory)}"]
-    command += MODULE_OPTIONS
+    command += JAVA_MODULE_OPTIONS
     command += ["-Xlog:disable", "-Xlog:all=error:stderr", f"-Dlog4j2.configurationFile={log4j.as_uri()}"]
     # Native libraries, artifacts and the like that Spark unpacks and forgets.
     temporary = options.scratch / "tmp"

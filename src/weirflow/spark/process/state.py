@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from weirflow.errors import StateError
+from weirflow.spark.compat import state_serializer
 from weirflow.spark.process.variables import ListVariable, MapVariable, ValueVariable
 from weirflow.state.encoding.layout import BROADCAST, NOBODY, slot_bytes, slot_of
 
@@ -70,9 +71,9 @@ def _send_plain_values_as_they_are(handle: StatefulProcessorHandle) -> None:
 
     It takes longer than all that is done here for a key. What is sent is the same.
     """
-    client: Any = getattr(handle, "_statefulProcessorApiClient", None)
-    if not hasattr(client, "_serialize_to_bytes") or not hasattr(client, "pickleSer"):
-        return  # another version of PySpark
+    client = state_serializer(handle)
+    if client is None:
+        return
     send_any, dumps = client._serialize_to_bytes, client.pickleSer.dumps  # noqa: SLF001 - there is no public way
 
     def send(schema: Any, data: Sequence[Any]) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
 
 from weirflow.errors import QueryError, WeirflowError
+from weirflow.spark.compat import real_time
 from weirflow.spark.errors import translate, translated
 from weirflow.spark.streaming.settings import own_settings
 
@@ -27,27 +27,11 @@ def start_native(
         begin: tells PySpark's writer all the rest, and starts it.
     """
     with translated(), own_settings(frame.sparkSession, conf):
-        return begin(frame.writeStream if trigger is None else _triggered(frame.writeStream, *trigger))
-
-
-def has_real_time_mode(frame: Any) -> bool:
-    """Whether this Spark can run the native frame's query in real-time mode."""
-    writer = frame.writeStream
-    if "realTime" in inspect.signature(writer.trigger).parameters:
-        return True
-    # Spark 4.1 has the trigger, and PySpark's own name for it is still to come.
-    return hasattr(writer, "_jwrite") and "RealTime" in dir(_jvm_trigger(frame))
-
-
-def _triggered(writer: Any, kind: str, value: Any) -> Any:
-    if kind == "realTime" and "realTime" not in inspect.signature(writer.trigger).parameters:
-        writer._jwrite.trigger(_jvm_trigger(writer._df).RealTime(value))  # noqa: SLF001 - see has_real_time_mode
-        return writer
-    return writer.trigger(**{kind: value})
-
-
-def _jvm_trigger(frame: Any) -> Any:
-    return frame.sparkSession.sparkContext._jvm.org.apache.spark.sql.streaming.Trigger  # noqa: SLF001 - the only way
+        writer = frame.writeStream
+        if trigger is not None:
+            kind, value = trigger
+            writer = real_time(writer, value) if kind == "realTime" else writer.trigger(**{kind: value})
+        return begin(writer)
 
 
 def cancel_jobs(native: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from weirflow.spark.compat import has_real_time_mode
 from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.query.checkpoints import checkpoint_place
 from weirflow.streaming.query.handle import QueryInfo, StreamingQuery
@@ -144,8 +145,6 @@ def _native(spec: QuerySpec, shape: QueryShape, taker: Callable[[Any, int], Any]
 
 def _native_trigger(spec: QuerySpec, shape: QueryShape) -> tuple[str, Any] | None:
     """PySpark's keyword for the trigger, and its value; None for its default."""
-    from weirflow.spark.streaming.query import has_real_time_mode  # noqa: PLC0415 - imports pyspark
-
     trigger, words = spec.trigger, f"{spec.trigger.ms} milliseconds"
     match trigger.kind:
         case TriggerKind.CONTINUOUS if is_real_time(spec, shape) and has_real_time_mode(spec.frame):
