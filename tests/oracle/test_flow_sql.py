@@ -399,6 +399,26 @@ def test_tables_go_before_sources(session, shop):
         session.sql("INSERT INTO nowhere VALUES (1)")
 
 
+def test_a_table_may_have_the_name_of_a_keyword(session, shop):
+    session.sql("SELECT 1 AS a").createOrReplaceTempView("source")
+    try:
+        assert [row["col_name"] for row in session.sql("DESC source").to_arrow().to_pylist()] == ["a"]
+    finally:
+        session.drop("source")
+
+
+def test_a_change_that_begins_with_another_word_is_refused(session, shop):
+    for sql in (
+        "WITH n AS (SELECT 1L AS id, 'ann' AS customer, 2 AS amount) INSERT INTO orders SELECT * FROM n",
+        "FROM (SELECT 1L AS id, 'ann' AS customer, 2 AS amount) INSERT INTO shop.orders SELECT *",
+    ):
+        with pytest.raises(UnsupportedError, match="cannot begin with WITH or FROM") as caught:
+            session.sql(sql)
+        assert "INSERT INTO name WITH" in caught.value.hint
+    session.sql("INSERT INTO orders WITH n AS (SELECT 1L AS id, 'ann' AS customer, 2 AS amount) SELECT * FROM n")
+    assert rows(session, "SELECT * FROM orders") == {(1, "ann", Decimal("2.00")): 1}
+
+
 def test_a_durable_session_finds_its_flows_when_it_is_opened_again(tmp_path, open_durable):
     with open_durable(tmp_path) as durable:
         durable.sql("CREATE SOURCE orders (customer STRING, amount BIGINT)")

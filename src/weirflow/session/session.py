@@ -9,7 +9,7 @@ from weirflow.arguments import AtMost, Count, Folder, MoreThan, Name, NotEmpty, 
 from weirflow.errors import SessionClosed
 from weirflow.session.tables import Tables
 from weirflow.spark.launch.endpoint import parse_endpoint
-from weirflow.sql.statements.kinds import is_about_flows, is_query, may_be_about_flows, reads_tables, refuse_commands
+from weirflow.sql.statements.kinds import About, kind_of, refuse_commands
 from weirflow.types import ExplainMode, Placement, Profile, one_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from weirflow.session.profiles import Stores
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.spark.frames.stages import Stage
+    from weirflow.sql.statements.kinds import StatementKind
     from weirflow.state import StateDescriptor
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -105,20 +106,23 @@ class Session(Tables):
             query: Spark SQL.
             params: values for ``:name`` markers (a mapping) or ``?`` markers (a sequence).
         """
-        if is_about_flows(query) or (may_be_about_flows(query) and self._has_flows()):
-            done = self._flows_sql().run(query, params)
+        return self._sql(query, kind_of(query), params)
+
+    def _sql(self, query: str, kind: StatementKind, params: Params | None) -> DataFrame:
+        if kind.about is About.FLOWS or (kind.about is About.TARGET and self._has_flows()):
+            done = self._flows_sql().run(query, kind, params)
             if done is not None:
                 return self.from_arrow(done)
 
         def run(text: str) -> DataFrame:
-            if not is_query(query):
+            if kind.about is not About.QUERY:
                 return self._frame(_shorten(query), lambda spark: spark.sql(text, args=_spark_params(params)))
             spark = self.spark
             with self._translated():  # planning a query runs nothing that would have to be stopped
                 native = spark.sql(text, args=_spark_params(params))
             return self._wrapped(native)
 
-        return self._reading(query, run) if reads_tables(query) else run(query)
+        return self._reading(query, run) if kind.reads_tables else run(query)
 
     def sql_with_timeout(
         self, query: Sql, timeout_ms: Annotated[float, MoreThan(0), AtMost(10**12)], params: Params | None = None
@@ -161,8 +165,7 @@ class Session(Tables):
     def _planned(self, query: Sql | DataFrame, params: Params | None) -> DataFrame:
         if not isinstance(query, str):
             return query
-        refuse_commands(query)
-        return self.sql(query, params)
+        return self._sql(query, refuse_commands(query), params)
 
     @overload
     def flow(self, name: str = "flow", *, partitions: None = None, **options: Any) -> SessionFlow: ...

@@ -33,9 +33,8 @@ from weirflow.sql.statements.flows import (
     Show,
     Update,
     read_statement,
-    statement_target,
 )
-from weirflow.sql.statements.kinds import is_about_flows, may_be_about_flows, split_statements
+from weirflow.sql.statements.kinds import About, kind_of, split_statements
 from weirflow.sql.statements.parameters import with_literals
 from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.types import parse_ddl
@@ -84,7 +83,8 @@ def part(sql, text):
 )
 def test_statements_are_read(sql, expected):
     assert read_statement(sql) == expected
-    assert is_about_flows(sql) or may_be_about_flows(sql)
+    kind = kind_of(sql)
+    assert kind.about is About.FLOWS or kind.target == expected.name
 
 
 def test_the_query_of_a_view_is_cut_out_as_it_was_written():
@@ -170,8 +170,8 @@ def test_merge():
     ],
 )
 def test_what_is_sparks_is_left_to_it(sql):
-    assert not is_about_flows(sql)
-    assert statement_target(sql) is None
+    assert kind_of(sql).about in (About.QUERY, About.SPARK)
+    assert kind_of(sql).target is None
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_what_is_sparks_is_left_to_it(sql):
     ],
 )
 def test_what_a_statement_is_about_is_known_before_it_is_read(sql, name):
-    assert str(statement_target(sql)) == name
+    assert str(kind_of(sql).target) == name
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.flows.host import FlowSession, Params
+    from weirflow.sql.statements.kinds import StatementKind
 
 T = TypeVar("T")
 
@@ -28,15 +29,15 @@ class FlowSql:
         self._shown = ShownRelations(session, self.flows)
         self._statements = FlowStatements(session, self.flows, self._shown)
 
-    def run(self, statement: str, params: Params | None) -> pa.Table | None:
-        """What a statement about flows returns; None if it is Spark's to run."""
-        if not self._statements.has(statement):
+    def run(self, statement: str, kind: StatementKind, params: Params | None) -> pa.Table | None:
+        """What a statement about flows, of the kind that it is, returns; None if it is Spark's to run."""
+        if not self._statements.has(kind):
             return None
         if params is None:
-            return self._statements.run(statement)
+            return self._statements.run(statement, kind)
         filled = with_literals(statement, params)
         try:
-            return self._statements.run(filled.text)
+            return self._statements.run(filled.text, kind)
         except QueryError as error:
             error.position = filled.position_in(statement, error.position)
             raise

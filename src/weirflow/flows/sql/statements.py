@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weirflow.errors import AlreadyExists, ConfigError, TableNotFound, did_you_mean
+from weirflow.errors import AlreadyExists, ConfigError, TableNotFound, UnsupportedError, did_you_mean
 from weirflow.flows.sql.changes import delete, insert, update
 from weirflow.flows.sql.listings import description, listing
 from weirflow.flows.sql.local_change import LocalChange
@@ -33,9 +33,8 @@ from weirflow.sql.statements.flows import (
     Show,
     Update,
     read_statement,
-    statement_target,
 )
-from weirflow.sql.statements.kinds import is_about_flows
+from weirflow.sql.statements.kinds import About
 from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.statements.table_references import table_references
 
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from weirflow.flows.registry import Flow, Flows
     from weirflow.flows.sql.shown_relations import ShownRelations
     from weirflow.ivm.flow.summary import StepSummary
+    from weirflow.sql.statements.kinds import StatementKind
 
 _DEFAULT_FLOW = "default"
 
@@ -56,17 +56,18 @@ class FlowStatements:
         self._flows = flows
         self._shown = shown
 
-    def has(self, sql: str) -> bool:
+    def has(self, kind: StatementKind) -> bool:
         """Whether a statement is about flows: by its words, or because a source or view, and no table, has its name."""
-        if is_about_flows(sql):
-            return True
-        target = statement_target(sql)
-        return target is not None and not self._shown.is_own_table(target) and self._flows.find(target) is not None
+        target = kind.target
+        if target is None:
+            return kind.about is About.FLOWS
+        return not self._shown.is_own_table(target) and self._flows.find(target) is not None
 
-    def run(self, sql: str) -> pa.Table | None:  # noqa: PLR0911 - one for each statement
+    def run(self, sql: str, kind: StatementKind) -> pa.Table | None:  # noqa: PLR0911 - one for each statement
         """What the statement returns, which has happened by then; None if it is not about flows."""
         match read_statement(sql):
             case None:
+                _leave_to_spark(kind)
                 return None
             case CreateFlow() as statement:
                 return self._create_flow(statement)
@@ -260,6 +261,15 @@ class FlowStatements:
                     f"{name} is a table; a view reads sources and views of its flow: CREATE SOURCE, then INSERT"
                 )
         return error
+
+
+def _leave_to_spark(kind: StatementKind) -> None:
+    """Refuse what Spark cannot do either: a change of a flow's source in a form that is not read."""
+    if kind.target is not None:
+        raise UnsupportedError(
+            f"A change of the source {str(kind.target)!r} cannot begin with WITH or FROM.",
+            hint="write WITH behind the target, as in INSERT INTO name WITH ... SELECT ..., or a subquery",
+        )
 
 
 def _settle(flow: Flow, name: str) -> None:

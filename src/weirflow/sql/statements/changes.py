@@ -12,6 +12,7 @@ from weirflow.sql.statements.relation_name import RelationName
 if TYPE_CHECKING:
     from weirflow.sql.statements.composed import Fragment
     from weirflow.sql.statements.cursor import Cursor
+    from weirflow.sql.statements.lexer import Lexer
 
 CHANGES = ("INSERT", "DELETE", "UPDATE", "MERGE")
 _WHEN = (("WHEN", "MATCHED"), ("WHEN", "NOT", "MATCHED"))
@@ -123,7 +124,7 @@ def read_relation_name(cursor: Cursor) -> RelationName:
     return name
 
 
-def skip_to_target(word: str, cursor: Cursor) -> bool:
+def skip_to_target(word: str, cursor: Cursor | Lexer) -> bool:
     """Read what stands before the target of a statement with this first word; whether it may be a change."""
     if word == "INSERT":
         begun = cursor.accept("INTO") or cursor.accept("OVERWRITE")

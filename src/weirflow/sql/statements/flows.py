@@ -1,12 +1,11 @@
 """Statements about incremental flows: what a Session's SQL understands beside Spark's.
 
 ``read_statement`` turns text into one of the frozen dataclasses here. It knows grammar only: whether a name in it is a
-flow's, and so whether the statement is Weirflow's or Spark's, is for the caller to find out (``statement_target``).
+flow's, and so whether the statement is Weirflow's or Spark's, is for the caller to find out (``kind_of``).
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -21,9 +20,9 @@ from weirflow.sql.statements.changes import (
     Update,
     read_change,
     read_relation_name,
-    skip_to_target,
 )
 from weirflow.sql.statements.cursor import Cursor
+from weirflow.sql.statements.lexer import LexemeKind, Lexer
 from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.statements.source_columns import read_columns
 from weirflow.sql.statements.with_options import read_options
@@ -54,11 +53,9 @@ __all__ = [
     "Statement",
     "Update",
     "read_statement",
-    "statement_target",
 ]
 
 MODES = ("auto", "incremental", "diff")
-_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+([A-Za-z]+)", re.DOTALL)
 _SOURCE_OPTIONS = ("dedup", "event_time", "lateness", "spread")
 _VIEW_OPTIONS = ("mode", "materialized")
 
@@ -165,29 +162,11 @@ def read_statement(sql: str) -> Statement | None:
     return statement
 
 
-def statement_target(sql: str) -> RelationName | None:
-    """What a statement is about that is Spark's or Weirflow's, depending on what has the name; None for all others.
-
-    >>> statement_target("INSERT INTO shop.orders VALUES (1)")
-    RelationName(flow='shop', name='orders')
-    """
-    found = _FIRST_WORD.match(sql)
-    word = found[1].upper() if found else ""
-    try:
-        if found is not None and word in CHANGES:
-            cursor = Cursor(sql, found.end())
-            return read_relation_name(cursor) if skip_to_target(word, cursor) else None
-        statement = read_statement(sql) if word in ("DESCRIBE", "DESC", "REFRESH") else None
-    except SqlSyntaxError:
-        return None  # whoever runs it says what is wrong
-    return statement.name if isinstance(statement, Describe | Refresh) and statement.kind is None else None
-
-
 def _begun(sql: str) -> tuple[Cursor | None, Callable[[Cursor], Statement | None] | None]:
-    found = _FIRST_WORD.match(sql)
-    if found is None:
+    first = next(iter(Lexer(sql)), None)
+    if first is None or first.kind is not LexemeKind.WORD:
         return None, None
-    word = found[1].upper()
+    word = first.text.upper()
     readers: dict[str, Callable[[Cursor], Statement | None]] = {
         "CREATE": _create,
         "DROP": _drop,
@@ -199,7 +178,7 @@ def _begun(sql: str) -> tuple[Cursor | None, Callable[[Cursor], Statement | None
         **{change: lambda cursor: read_change(word, cursor) for change in CHANGES},
     }
     reader = readers.get(word)
-    return (Cursor(sql, found.end()), reader) if reader else (None, None)
+    return (Cursor(sql, first.start + len(word)), reader) if reader else (None, None)
 
 
 def _create(cursor: Cursor) -> Statement | None:

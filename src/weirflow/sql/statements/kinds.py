@@ -1,78 +1,175 @@
-"""Telling queries from commands by their text, for what must not change anything."""
+"""Whose a statement is, by its first words: a query, about flows, or Spark's own. It is found out once, here."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
+from enum import Enum, auto
 
 from weirflow.errors import UnsupportedError
+from weirflow.sql.statements.changes import CHANGES, skip_to_target
+from weirflow.sql.statements.lexer import LexemeKind, Lexer
+from weirflow.sql.statements.relation_name import RelationName
 
-# What is not closed goes on to the end, in a group of its own, so that no character is read again and again.
-_NOT_CODE = re.compile(
-    r"""[rR]'[^']*+(?:'|(\Z))|[rR]"[^"]*+(?:"|(\Z))|'(?:[^'\\]++|\\.)*+(?:'|(\\?\Z))|"(?:[^"\\]++|\\.)*+(?:"|(\\?\Z))"""
-    r"""|`[^`]*+(?:`|(\Z))|--[^\n]*|/\*.*?(?:\*/|(\Z))""",
-    re.DOTALL,
-)
-_QUERY = re.compile(r"[\s(]*(SELECT|VALUES|TABLE|WITH|FROM)\b", re.IGNORECASE)
-_VALUES = re.compile(r"[\s(]*VALUES\b", re.IGNORECASE)
-_READS = re.compile(
-    r"[\s(]*(SELECT|VALUES|TABLE|WITH|FROM|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|CACHE|EXPLAIN|DESC|DESCRIBE)\b",
-    re.IGNORECASE,
-)
-_ABOUT_FLOWS = re.compile(
-    r"\s*(CREATE\s+FLOW|CREATE\s+(OR\s+REPLACE\s+)?(SOURCE|INCREMENTAL)|DROP\s+(SOURCE|INCREMENTAL)"
-    r"|SHOW\s+(SOURCES|INCREMENTAL)|(DESC|DESCRIBE|REFRESH|EXPLAIN)\s+INCREMENTAL|(DESC|DESCRIBE)\s+SOURCE)\b",
-    re.IGNORECASE,
-)
-_MAY_BE_ABOUT_FLOWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|MERGE|DESC|DESCRIBE|REFRESH)\b", re.IGNORECASE)
-_SCRIPT = re.compile(r"\s*BEGIN\b", re.IGNORECASE)
-_CHANGES = re.compile(r"\b(INSERT|UPDATE|DELETE|MERGE)\b", re.IGNORECASE)
+_PLAIN_QUERIES = frozenset({"SELECT", "VALUES", "TABLE"})
+_QUERIES = _PLAIN_QUERIES | {"WITH", "FROM"}
+_BEHIND_CTES = _PLAIN_QUERIES | {"FROM", *CHANGES}
+_READING = _QUERIES | {*CHANGES, "CREATE", "REPLACE", "CACHE", "EXPLAIN", "DESC", "DESCRIBE"}
+# What follows the first word, or OR REPLACE, in a statement that is about flows for certain.
+_OF_FLOWS = {
+    "CREATE": ("FLOW", "SOURCE", "INCREMENTAL"),
+    "DROP": ("SOURCE", "INCREMENTAL"),
+    "SHOW": ("SOURCES", "INCREMENTAL"),
+    "DESC": ("SOURCE", "INCREMENTAL"),
+    "DESCRIBE": ("SOURCE", "INCREMENTAL"),
+    "REFRESH": ("INCREMENTAL",),
+    "EXPLAIN": ("INCREMENTAL",),
+}
+
+
+class About(Enum):
+    """What a statement is about."""
+
+    QUERY = auto()
+    """It can only read."""
+    FLOWS = auto()
+    """It begins as only statements about flows do."""
+    TARGET = auto()
+    """It is Weirflow's or Spark's, depending on what its target is."""
+    SPARK = auto()
+    """It is for Spark to read; also when in doubt."""
+
+
+@dataclass(frozen=True)
+class StatementKind:
+    """Whose a statement is.
+
+    Attributes:
+        about: what it is about.
+        reads_tables: whether it may read tables, as queries do, or as commands that have a query in them.
+        target: for ``About.TARGET``, what it changes, describes or refreshes.
+    """
+
+    about: About
+    reads_tables: bool
+    target: RelationName | None = None
+
+
+def kind_of(sql: str) -> StatementKind:
+    """Whose a statement is; reads no more of it than it must.
+
+    >>> kind_of("INSERT INTO shop.orders VALUES (1)").target
+    RelationName(flow='shop', name='orders')
+    """
+    lexer = Lexer(sql)
+    nested = lexer.skip("(")
+    word = lexer.word()
+    reads = word in _READING
+    if word in _QUERIES:
+        return _query(sql, word, lexer)
+    if nested:
+        return StatementKind(About.SPARK, reads)
+    if word in CHANGES:
+        return _change(word, lexer)
+    if word == "CREATE":
+        lexer.accept("OR", "REPLACE")
+    is_certain = any(lexer.sees(one) for one in _OF_FLOWS.get(word, ()))
+    if word in ("DESC", "DESCRIBE", "REFRESH"):
+        names = lexer.names()  # also of a table that is called source
+        if names and _ends(lexer):
+            return _targeted(names, reads_tables=reads)
+    return StatementKind(About.FLOWS if is_certain else About.SPARK, reads)
 
 
 def is_query(sql: str) -> bool:
     """Whether the statement can only read; False when in doubt."""
-    code = _code(sql)
-    return _QUERY.match(code) is not None and _CHANGES.search(code) is None
+    return kind_of(sql).about is About.QUERY
 
 
 def is_values(sql: str) -> bool:
     """Whether the query is a list of values."""
-    return _VALUES.match(_code(sql)) is not None
-
-
-def reads_tables(sql: str) -> bool:
-    """Whether the statement may read tables, as queries do, or as commands that have a query in them."""
-    return _READS.match(_code(sql)) is not None
-
-
-def is_about_flows(sql: str) -> bool:
-    """Whether the statement begins as only those about incremental flows do."""
-    return _ABOUT_FLOWS.match(_code(sql)) is not None
-
-
-def may_be_about_flows(sql: str) -> bool:
-    """Whether the statement is about something that may be a table, or a source or view of a flow."""
-    return _MAY_BE_ABOUT_FLOWS.match(_code(sql)) is not None
+    lexer = Lexer(sql)
+    lexer.skip("(")
+    return lexer.sees("VALUES")
 
 
 def split_statements(sql: str) -> list[tuple[int, int]]:
     """Where each of the statements in ``sql`` begins and ends; semicolons are between them. A script is one."""
-    code = _code(sql)
-    if _SCRIPT.match(code):
+    if Lexer(sql).sees("BEGIN"):
         return [(0, len(sql))]
-    ends = [*(found.start() for found in re.finditer(";", code)), len(sql)]
-    starts = [0, *(end + 1 for end in ends)]
-    return [(start, end) for start, end in zip(starts, ends, strict=False) if code[start:end].strip()]
+    found: list[tuple[int, int]] = []
+    start, is_empty = 0, True
+    for lexeme in Lexer(sql):
+        if not lexeme.is_one(";"):
+            is_empty = False
+            continue
+        if not is_empty:
+            found.append((start, lexeme.start))
+        start, is_empty = lexeme.start + 1, True
+    return found if is_empty else [*found, (start, len(sql))]
 
 
-def refuse_commands(sql: str) -> None:
+def refuse_commands(sql: str) -> StatementKind:
     """Raise ``UnsupportedError`` for anything that may be more than a query: Spark runs commands as it reads them."""
-    if not is_query(sql):
+    kind = kind_of(sql)
+    if kind.about is not About.QUERY:
         raise UnsupportedError(
             "Only queries can be explained; this statement might change something.",
             hint="explain the SELECT in it, or run EXPLAIN as SQL",
         )
+    return kind
 
 
-def _code(sql: str) -> str:
-    """The statement with blanks for what is no code: comments and all that is in quotes, if they are closed."""
-    return _NOT_CODE.sub(lambda found: " " * len(found[0]) if found.lastindex is None else found[0], sql)
+def _query(sql: str, word: str, lexer: Lexer) -> StatementKind:
+    """What begins as queries do; behind WITH and FROM there may be a change."""
+    if word == "WITH":
+        word = _behind_ctes(lexer)
+    if word == "FROM":
+        word = _behind_from(lexer)
+    if word in CHANGES:
+        return _change(word, lexer)
+    is_one = word in _PLAIN_QUERIES and (";" not in sql or _is_alone(lexer))
+    return StatementKind(About.QUERY if is_one else About.SPARK, reads_tables=True)
+
+
+def _behind_ctes(lexer: Lexer) -> str:
+    """The first word behind the parentheses of all CTEs, which is read; empty if there is none."""
+    depth, closed = 0, False
+    for lexeme in lexer:
+        word = lexeme.text.upper() if lexeme.kind is LexemeKind.WORD else ""
+        if closed and depth == 0 and (word in _BEHIND_CTES or lexeme.is_one("(")):
+            return word or "SELECT"
+        closed = lexeme.is_one(")")
+        depth += lexeme.is_one("(") - closed
+    return ""
+
+
+def _behind_from(lexer: Lexer) -> str:
+    """INSERT if it stands behind FROM, and is read; SELECT if it does not; empty when in doubt."""
+    depth = 0
+    for lexeme in lexer:
+        depth += lexeme.is_one("(") - lexeme.is_one(")")
+        if depth == 0 and lexeme.is_one("INSERT") and (lexer.sees("INTO") or lexer.sees("OVERWRITE")):
+            return "INSERT"
+        if lexeme.kind is LexemeKind.OPEN or (lexeme.is_one(";") and not _ends(lexer)):
+            return ""
+    return "SELECT"
+
+
+def _change(word: str, lexer: Lexer) -> StatementKind:
+    """A change, whose first word is read."""
+    return _targeted(lexer.names() if skip_to_target(word, lexer) else (), reads_tables=True)
+
+
+def _targeted(names: tuple[str, ...], *, reads_tables: bool) -> StatementKind:
+    target = RelationName.of(*names) if names else None
+    return StatementKind(About.SPARK if target is None else About.TARGET, reads_tables, target)
+
+
+def _is_alone(lexer: Lexer) -> bool:
+    """Whether nothing but semicolons follows the statement."""
+    return next((_ends(lexer) for lexeme in lexer if lexeme.is_one(";")), True)
+
+
+def _ends(lexer: Lexer) -> bool:
+    lexer.skip(";")
+    return lexer.at_end

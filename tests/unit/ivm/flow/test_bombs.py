@@ -171,9 +171,17 @@ def test_lists_of_all_frames_are_not_made_when_they_are_too_long():
 
 def test_statements_are_told_apart_in_linear_time():
     assert printed(r"""
-    from weirflow.sql.statements import flows as flow_statements
-    from weirflow.sql.statements import kinds as statements
-    print(flow_statements._FIRST_WORD.match("/**/" * 5000 + "(SELECT 1)"))
-    print(statements.is_query("SELECT '" + "\\'" * 100_000))
-    print(statements.is_query("SELECT 1 " + "/* " * 100_000))
-    """) == ["None", "True", "True"]
+    from weirflow.sql.statements.kinds import is_query, split_statements
+    print(is_query("/**/" * 100_000 + "(SELECT 1)"), is_query("(" * 100_000 + "SELECT 1"))
+    print(is_query("/*" * 100_000 + "*/" * 100_000 + "SELECT 1"), is_query("/* " * 100_000 + "SELECT 1"))
+    for begun in ("SELECT ';", "WITH t AS (SELECT ", "FROM t;"):
+        print([is_query(begun + more * 100_000) for more in ("\\'", "/* ", "`", "r'", '"', "(", "a.", ";")])
+    print(len(split_statements("SELECT '" + "\\'" * 100_000 + "'; SELECT 1" + "/* ;" * 100_000)))
+    """) == [
+        "True True",
+        "True False",
+        "[True, True, True, True, True, True, True, True]",
+        "[False, False, False, False, False, False, False, False]",
+        "[False, False, False, False, False, False, False, True]",
+        "2",
+    ]
