@@ -61,6 +61,7 @@ TARGETS = [
     ("WITH a(x) AS (SELECT ')'), b AS (SELECT 1) DELETE FROM shop.t WHERE x IN (SELECT x FROM a)", "shop.t"),
     ("FROM a INSERT INTO t SELECT 1 INSERT INTO u SELECT 2", "t"),
     ("WITH a AS (SELECT 1) FROM a INSERT OVERWRITE t SELECT 1", "t"),
+    ("(FROM a) INSERT INTO t SELECT 1", "t"),
     ("DESCRIBE t", "t"),
     ("DESC shop.t ;", "shop.t"),
     ("DESC source", "source"),

@@ -148,7 +148,7 @@ def _behind_from(lexer: Lexer) -> str:
     depth = 0
     for lexeme in lexer:
         depth += lexeme.is_one("(") - lexeme.is_one(")")
-        if depth == 0 and lexeme.is_one("INSERT") and (lexer.sees("INTO") or lexer.sees("OVERWRITE")):
+        if depth <= 0 and lexeme.is_one("INSERT") and (lexer.sees("INTO") or lexer.sees("OVERWRITE")):
             return "INSERT"
         if lexeme.kind is LexemeKind.OPEN or (lexeme.is_one(";") and not _ends(lexer)):
             return ""
