@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from sqlglot.tokenizer_core import TokenType
+from typing_extensions import override
 
 from weirflow.errors import SqlPosition, SqlSyntaxError
+from weirflow.sql.limits import check_text
 from weirflow.sql.parse import tokenize
 from weirflow.sql.statements.composed import Fragment, position_at
+from weirflow.sql.statements.lexer import LexemeKind, Lexer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlglot.tokenizer_core import Token
+    from weirflow.sql.statements.lexer import Lexeme
 
-_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
-_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
-_VALUES = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER})
+_OPENING = frozenset({"(", "[", "{", "CASE"})
+_CLOSING = frozenset({")", "]", "}", "END"})
+_FLAGS = {"TRUE": True, "FALSE": False}
 
 
-class Cursor:
+class Cursor(Lexer):
     """A place in a statement. ``SqlSyntaxError`` with the position for whatever is expected and not there.
 
     Args:
@@ -28,39 +30,24 @@ class Cursor:
         start: where reading begins, behind the statement's first word.
 
     Raises:
-        SqlSyntaxError: the text cannot be cut into tokens.
+        SqlTooComplex: the text is too long.
     """
 
     def __init__(self, sql: str, start: int = 0) -> None:
+        check_text(sql)
+        super().__init__(sql, start)
         self.sql = sql
-        tokens = tokenize(" " * start + sql[start:])  # some first words make the tokenizer swallow the rest
-        while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
-            tokens.pop()
-        self._tokens = tokens
-        self._at = 0
-
-    def copy(self) -> Cursor:
-        """Another cursor at the same place."""
-        other = Cursor.__new__(Cursor)
-        other.__dict__.update(self.__dict__)
-        return other
+        self._left = map(self._closed, self._left)
 
     @property
+    @override
     def at_end(self) -> bool:
-        """Whether everything was read."""
-        return self._at >= len(self._tokens)
+        """Whether everything was read but semicolons."""
+        return super().at_end or (self.sees(";") and self.ahead().ends())
 
-    def sees(self, *words: str) -> bool:
-        """Whether these words or signs come next."""
-        ahead = self._tokens[self._at : self._at + len(words)]
-        return len(ahead) == len(words) and all(_is(token, word) for token, word in zip(ahead, words, strict=True))
-
-    def accept(self, *words: str) -> bool:
-        """Read these words or signs if all of them come next."""
-        if not self.sees(*words):
-            return False
-        self._at += len(words)
-        return True
+    def ahead(self) -> Lexer:
+        """Another reader at this place."""
+        return Lexer(self.sql, self._ahead[0].start if self._look(1) else len(self.sql))
 
     def expect(self, *words: str) -> None:
         """Read these words or signs."""
@@ -75,16 +62,12 @@ class Cursor:
 
     def name(self) -> str:
         """Read an identifier."""
-        token = None if self.at_end else self._tokens[self._at]
-        if token is None or not (
-            token.token_type == TokenType.IDENTIFIER or (token.token_type not in _VALUES and _is_word(token.text))
-        ):
+        if self.at_end or not self._ahead[0].name:
             self.fail("expected a name")
-        self._at += 1
-        return token.text
+        return self._ahead.pop(0).name
 
+    @override
     def names(self) -> tuple[str, ...]:
-        """Read identifiers with dots between them."""
         found = [self.name()]
         while self.accept("."):
             found.append(self.name())
@@ -101,17 +84,13 @@ class Cursor:
 
     def value(self) -> str | int | bool:
         """Read a string, a whole number, TRUE or FALSE."""
-        token = None if self.at_end else self._tokens[self._at]
-        if token is None or not (
-            token.token_type == TokenType.STRING
-            or (token.token_type == TokenType.NUMBER and token.text.isdigit())
-            or any(_is(token, word) for word in ("TRUE", "FALSE"))
-        ):
+        found = None if self.at_end else self._ahead[0]
+        if found is None or not (found.kind is LexemeKind.TEXT or found.text.isdigit() or found.plain in _FLAGS):
             self.fail("expected a string, a whole number, true or false")
-        self._at += 1
-        if token.token_type == TokenType.STRING:
-            return token.text
-        return int(token.text) if token.token_type == TokenType.NUMBER else _is(token, "TRUE")
+        self._ahead.pop(0)
+        if found.kind is LexemeKind.TEXT:
+            return tokenize(found.text)[0].text
+        return int(found.text) if found.text.isdigit() else _FLAGS[found.plain]
 
     def until(self, what: str, *stops: str | tuple[str, ...]) -> Fragment:
         """Cut out everything up to one of the stops, or to the end, that is in no parentheses and no CASE.
@@ -125,12 +104,13 @@ class Cursor:
         """Cut out everything up to the end."""
         return self._cut(what, lambda: False)
 
-    def here(self) -> SqlPosition:
-        """Where the next token is; the end of the text if there is none."""
+    def here(self, count: int = 1) -> SqlPosition:
+        """Where the next word or sign is, or the next two, ...; the end of the text if there is none."""
         if self.at_end:
             return position_at(self.sql, len(self.sql.rstrip()), "")
-        token = self._tokens[self._at]
-        return position_at(self.sql, token.start, self.sql[token.start : token.end + 1])
+        self._look(count)
+        first, last = self._ahead[0], self._ahead[:count][-1]
+        return position_at(self.sql, first.start, self.sql[first.start : last.start + len(last.text)])
 
     def fail(self, problem: str, *, hint: str | None = None, position: SqlPosition | None = None) -> NoReturn:
         """Raise ``SqlSyntaxError`` at this place."""
@@ -142,22 +122,20 @@ class Cursor:
         )
 
     def _cut(self, what: str, is_stop: Callable[[], bool]) -> Fragment:
-        begun, depth = self._at, 0
+        depth = start = end = 0
         while not self.at_end and (depth or not is_stop()):
-            kind = self._tokens[self._at].token_type
-            if kind in _CLOSING and depth == 0:
+            plain = self._ahead[0].plain
+            if plain in _CLOSING and depth == 0:
                 break
-            depth += (kind in _OPENING) - (kind in _CLOSING)
-            self._at += 1
-        if self._at == begun:
+            depth += (plain in _OPENING) - (plain in _CLOSING)
+            read = self._ahead.pop(0)
+            start, end = start if end else read.start, read.start + len(read.text)
+        if end == 0:
             self.fail(f"expected {what}")
-        start = self._tokens[begun].start
-        return Fragment(self.sql[start : self._tokens[self._at - 1].end + 1], start)
+        return Fragment(self.sql[start:end], start)
 
-
-def _is(token: Token, word: str) -> bool:
-    return token.token_type not in _VALUES and " ".join(token.text.upper().split()) == word
-
-
-def _is_word(text: str) -> bool:
-    return text.replace("_", "a").isalnum()
+    def _closed(self, lexeme: Lexeme) -> Lexeme:
+        if lexeme.kind is LexemeKind.OPEN:
+            position = position_at(self.sql, lexeme.start, lexeme.text[:2] if lexeme.text[0] == "/" else lexeme.text[0])
+            self.fail("The text cannot be read as SQL: this is not closed", position=position)
+        return lexeme

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from weirflow.errors import SqlSyntaxError, UnsupportedError, did_you_mean
+from weirflow.errors import UnsupportedError, did_you_mean
 from weirflow.sql.statements.changes import (
     CHANGES,
     Change,
@@ -291,9 +291,5 @@ def _kind(cursor: Cursor) -> Kind | None:
 
 
 def _is_name_alone(cursor: Cursor) -> bool:
-    ahead = cursor.copy()
-    try:
-        ahead.names()
-    except SqlSyntaxError:
-        return False
-    return ahead.at_end
+    ahead = cursor.ahead()
+    return bool(ahead.names()) and ahead.ends()

@@ -12,7 +12,7 @@ from weirflow.sql.statements.relation_name import RelationName
 
 _PLAIN_QUERIES = frozenset({"SELECT", "VALUES", "TABLE"})
 _QUERIES = _PLAIN_QUERIES | {"WITH", "FROM"}
-_BEHIND_CTES = _PLAIN_QUERIES | {"FROM", *CHANGES}
+_BEHIND_CTES = _PLAIN_QUERIES | {"(", "FROM", *CHANGES}
 _READING = _QUERIES | {*CHANGES, "CREATE", "REPLACE", "CACHE", "EXPLAIN", "DESC", "DESCRIBE"}
 # What follows the first word, or OR REPLACE, in a statement that is about flows for certain.
 _OF_FLOWS = {
@@ -75,7 +75,7 @@ def kind_of(sql: str) -> StatementKind:
     is_certain = any(lexer.sees(one) for one in _OF_FLOWS.get(word, ()))
     if word in ("DESC", "DESCRIBE", "REFRESH"):
         names = lexer.names()  # also of a table that is called source
-        if names and _ends(lexer):
+        if names and lexer.ends():
             return _targeted(names, reads_tables=reads)
     return StatementKind(About.FLOWS if is_certain else About.SPARK, reads)
 
@@ -99,7 +99,7 @@ def split_statements(sql: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start, is_empty = 0, True
     for lexeme in Lexer(sql):
-        if not lexeme.is_one(";"):
+        if lexeme.plain != ";":
             is_empty = False
             continue
         if not is_empty:
@@ -135,11 +135,10 @@ def _behind_ctes(lexer: Lexer) -> str:
     """The first word behind the parentheses of all CTEs, which is read; empty if there is none."""
     depth, closed = 0, False
     for lexeme in lexer:
-        word = lexeme.text.upper() if lexeme.kind is LexemeKind.WORD else ""
-        if closed and depth == 0 and (word in _BEHIND_CTES or lexeme.is_one("(")):
-            return word or "SELECT"
-        closed = lexeme.is_one(")")
-        depth += lexeme.is_one("(") - closed
+        if closed and depth == 0 and lexeme.plain in _BEHIND_CTES:
+            return "SELECT" if lexeme.plain == "(" else lexeme.plain
+        closed = lexeme.plain == ")"
+        depth += (lexeme.plain == "(") - closed
     return ""
 
 
@@ -147,10 +146,10 @@ def _behind_from(lexer: Lexer) -> str:
     """INSERT if it stands behind FROM, and is read; SELECT if it does not; empty when in doubt."""
     depth = 0
     for lexeme in lexer:
-        depth += lexeme.is_one("(") - lexeme.is_one(")")
-        if depth <= 0 and lexeme.is_one("INSERT") and (lexer.sees("INTO") or lexer.sees("OVERWRITE")):
+        depth += (lexeme.plain == "(") - (lexeme.plain == ")")
+        if depth <= 0 and lexeme.plain == "INSERT" and (lexer.sees("INTO") or lexer.sees("OVERWRITE")):
             return "INSERT"
-        if lexeme.kind is LexemeKind.OPEN or (lexeme.is_one(";") and not _ends(lexer)):
+        if lexeme.kind is LexemeKind.OPEN or (lexeme.plain == ";" and not lexer.ends()):
             return ""
     return "SELECT"
 
@@ -167,9 +166,4 @@ def _targeted(names: tuple[str, ...], *, reads_tables: bool) -> StatementKind:
 
 def _is_alone(lexer: Lexer) -> bool:
     """Whether nothing but semicolons follows the statement."""
-    return next((_ends(lexer) for lexeme in lexer if lexeme.is_one(";")), True)
-
-
-def _ends(lexer: Lexer) -> bool:
-    lexer.skip(";")
-    return lexer.at_end
+    return next((lexer.ends() for lexeme in lexer if lexeme.plain == ";"), True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LEXEME = re.compile(
     r"""\s++ | --(?:\\\n|[^\r\n])*+ | (?P<comment>/\*)
     | (?P<text>[rR]'[^']*+' | [rR]"[^"]*+" | '(?:[^'\\]++|\\.)*+' | "(?:[^"\\]++|\\.)*+")
-    | (?P<quoted>`(?:[^`]++|``)*+`) | (?P<open>['"`].*) | (?P<word>\w++) | (?P<sign>.)""",
+    | (?P<quoted>`(?:[^`]++|``)*+`) | (?P<open>['"`].*) | (?P<word>\w++) | (?P<sign>[<>=!]=|.)""",
     re.DOTALL | re.VERBOSE,
 )
 _EDGE_OF_COMMENT = re.compile(r"/\*|\*/")
@@ -42,9 +42,17 @@ class Lexeme(NamedTuple):
     text: str
     start: int
 
-    def is_one(self, word: str) -> bool:
-        """Whether it is this word, in capitals, or this sign; what is in quotes is neither."""
-        return self.kind in (LexemeKind.WORD, LexemeKind.SIGN) and self.text.upper() == word
+    @property
+    def plain(self) -> str:
+        """The word, in capitals, or the sign; empty for what is in quotes."""
+        return self.text.upper() if self.kind in (LexemeKind.WORD, LexemeKind.SIGN) else ""
+
+    @property
+    def name(self) -> str:
+        """The identifier that it is; empty if it is none."""
+        if self.kind is LexemeKind.QUOTED:
+            return self.text[1:-1].replace("``", "`")
+        return self.text if self.kind is LexemeKind.WORD and not self.text.isdigit() else ""
 
 
 _KINDS = {kind.name.lower(): kind for kind in LexemeKind}
@@ -53,8 +61,8 @@ _KINDS = {kind.name.lower(): kind for kind in LexemeKind}
 class Lexer:
     """A place in a statement."""
 
-    def __init__(self, sql: str) -> None:
-        self._left = _lexemes(sql)
+    def __init__(self, sql: str, start: int = 0) -> None:
+        self._left = _lexemes(sql, start)
         self._ahead: list[Lexeme] = []
 
     def __iter__(self) -> Iterator[Lexeme]:
@@ -69,7 +77,7 @@ class Lexer:
 
     def sees(self, *words: str) -> bool:
         """Whether these words or signs come next."""
-        return self._look(len(words)) and all(map(Lexeme.is_one, self._ahead, words))
+        return self._look(len(words)) and all(one.plain == word for one, word in zip(self._ahead, words, strict=False))
 
     def accept(self, *words: str) -> bool:
         """Read these words or signs if all of them come next."""
@@ -85,6 +93,11 @@ class Lexer:
             pass
         return found
 
+    def ends(self) -> bool:
+        """Read semicolons; whether nothing else is left."""
+        self.skip(";")
+        return not self._look(1)
+
     def word(self) -> str:
         """Read a word, in capitals; empty if something else comes next."""
         is_word = self._look(1) and self._ahead[0].kind is LexemeKind.WORD
@@ -93,9 +106,8 @@ class Lexer:
     def names(self) -> tuple[str, ...]:
         """Read identifiers with dots between them; none if there is none, or none behind a dot."""
         found: list[str] = []
-        while self._look(1) and self._ahead[0].kind in (LexemeKind.WORD, LexemeKind.QUOTED):
-            kind, text, _ = self._ahead.pop(0)
-            found.append(text if kind is LexemeKind.WORD else text[1:-1].replace("``", "`"))
+        while self._look(1) and self._ahead[0].name:
+            found.append(self._ahead.pop(0).name)
             if not self.accept("."):
                 return tuple(found)
         return ()
@@ -110,8 +122,7 @@ class Lexer:
         return True
 
 
-def _lexemes(sql: str) -> Iterator[Lexeme]:
-    at = 0
+def _lexemes(sql: str, at: int) -> Iterator[Lexeme]:
     while found := _LEXEME.match(sql, at):
         start, at = found.span()
         name = found.lastgroup

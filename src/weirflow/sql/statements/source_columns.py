@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
     from weirflow.sql.statements.cursor import Cursor
 
-_ENDS = ("NOT", "PRIMARY KEY", "DEFAULT", "COMMENT", "GENERATED", "CONSTRAINT", "UNIQUE", "CHECK")
+_ENDS = ("NOT", ("PRIMARY", "KEY"), "DEFAULT", "COMMENT", "GENERATED", "CONSTRAINT", "UNIQUE", "CHECK")
 
 
 def read_columns(cursor: Cursor) -> tuple[pa.Schema, tuple[str, ...]]:
@@ -32,14 +32,14 @@ def read_columns(cursor: Cursor) -> tuple[pa.Schema, tuple[str, ...]]:
 
     cursor.expect("(")
     while True:
-        place = cursor.here()
-        if cursor.accept("PRIMARY KEY"):
+        place = cursor.here(2)
+        if cursor.accept("PRIMARY", "KEY"):
             set_key(cursor.listed_names(), place)
         else:
             field = _column(cursor, fields)
             fields[field.name.casefold()] = field
-            place = cursor.here()
-            if cursor.accept("PRIMARY KEY"):
+            place = cursor.here(2)
+            if cursor.accept("PRIMARY", "KEY"):
                 set_key((field.name,), place)
         if not cursor.accept(","):
             break
