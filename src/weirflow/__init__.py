@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset import DeltaBatch
     from weirflow.session import Operation, Session
     from weirflow.spark.frames.frame import DataFrame
+    from weirflow.spark.jobs.assignments import TaskAssignment, render_assignments
     from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.query.handle import StreamingQuery
@@ -50,11 +51,13 @@ __all__ = [
     "StreamingDataFrame",
     "StreamingQuery",
     "StreamingQueryListener",
+    "TaskAssignment",
     "Trigger",
     "Watch",
     "WeirflowError",
     "__version__",
     "open_checkpoint_storage",
+    "render_assignments",
 ]
 
 _LATE = {
@@ -75,9 +78,11 @@ _LATE = {
     "StreamingDataFrame": "weirflow.streaming.frame",
     "StreamingQuery": "weirflow.streaming.query.handle",
     "StreamingQueryListener": "weirflow.streaming.query.listeners",
+    "TaskAssignment": "weirflow.spark.jobs.assignments",
     "Trigger": "weirflow.streaming.trigger",
     "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",
+    "render_assignments": "weirflow.spark.jobs.assignments",
 }
 
 

@@ -371,9 +371,10 @@ def test_an_unknown_operation_cannot_be_cancelled(session):
 def test_where_tasks_ran_is_not_known_over_connect(session):
     job = session.submit(QUICK)
     job.result(30.0)
-    with pytest.raises(UnsupportedError, match="Spark Connect") as caught:
-        job.assignments()
-    assert "spark://" in caught.value.hint
+    for ask in (job.assignments, job.explain):
+        with pytest.raises(UnsupportedError, match="Spark Connect") as caught:
+            ask()
+        assert "spark://" in caught.value.hint
 
 
 # Opening and closing

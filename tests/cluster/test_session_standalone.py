@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import psutil
@@ -15,7 +17,7 @@ import pytest
 from support.connectors import available_connectors, require_connectors
 from support.processes import alive, java_children, wait_until
 
-from weirflow import Session
+from weirflow import Session, render_assignments
 from weirflow.errors import OperationCancelled, OperationTimeout, TableNotFound, UserCodeError
 from weirflow.types import OperationState
 
@@ -75,8 +77,11 @@ def test_a_job_runs_on_both_executors_and_says_so(session, both_executors):
     tasks = job.assignments()
     assert {task.executor for task in tasks} == {"0", "1"}
     assert {task.status for task in tasks} == {"SUCCESS"}
-    first_stage = min(task.stage for task in tasks)
-    assert sorted(task.partition for task in tasks if task.stage == first_stage) == list(range(8))
+    assert sorted((task.stage, task.partition) for task in tasks) == [(0, 0), *((1, number) for number in range(8))]
+    addresses = {task.executor: task.address for task in tasks}
+    assert len(set(addresses.values())) == 2
+    assert all(re.fullmatch(r"\S+:\d+", address) for address in addresses.values())
+    assert sorted(re.findall(r"->(\S+:\d+)", render_assignments(tasks))) == sorted(addresses.values())
 
 
 def test_workers_run_this_python_without_archives_on_its_path(session, both_executors):
@@ -159,7 +164,13 @@ def test_a_job_survives_the_loss_of_an_executor(session, cluster, both_executors
     wait_until(lambda: job.progress.done >= 4, 30.0, "making progress")
     executors(cluster)[0].kill()
     assert job.result(90.0).to_pydict() == {"total": [780], "n": [40]}
-    assert any(task.attempt > 0 for task in job.assignments())
+    tasks = job.assignments()
+    assert any(task.attempt > 0 for task in tasks)
+    # The executor that is gone has an address of its own, and the numbers are the plan's.
+    assert len({task.address for task in tasks}) == len({task.executor for task in tasks}) >= 2
+    assert all(re.fullmatch(r"\S+:\d+", task.address) for task in tasks)
+    done = Counter(task.stage for task in tasks if task.status == "SUCCESS")
+    assert (set(done), done[0], done[1] >= 40) == ({0, 1}, 1, True)
 
 
 def test_the_secret_is_nowhere_to_be_seen(session, cluster, both_executors):

@@ -9,7 +9,8 @@ from pyspark import BarrierTaskContext
 from support.processes import wait_until
 
 import weirflow
-from weirflow.errors import ConfigError, OperationCancelled, OperationTimeout, SessionError
+from weirflow import render_assignments
+from weirflow.errors import ConfigError, OperationCancelled, OperationTimeout, SessionError, UnsupportedError
 from weirflow.types import OperationState
 
 # A minute of work in each of two tasks, in the JVM alone.
@@ -152,6 +153,115 @@ def test_assignments_say_where_each_task_ran(session):
     tasks = job.assignments()
     assert sorted(task.partition for task in tasks) == [0, 1, 2, 3]
     assert {(task.executor, task.status) for task in tasks} == {("driver", "SUCCESS")}
+
+
+JOINED = """
+SELECT /*+ MERGE(b) */ a.id, n FROM (SELECT id % 5 AS id, count(*) AS n FROM range(0, 60, 1, 6) GROUP BY 1) a
+JOIN range(0, 5, 1, 3) b ON a.id = b.id
+"""
+
+
+@pytest.fixture
+def planned(session):
+    """Plans are run as they are explained, with four tasks behind a shuffle."""
+    session.spark.conf.set("spark.sql.adaptive.enabled", "false")
+    session.spark.conf.set("spark.sql.shuffle.partitions", "4")
+    yield
+    session.spark.conf.unset("spark.sql.adaptive.enabled")
+    session.spark.conf.unset("spark.sql.shuffle.partitions")
+
+
+def stages_and_partitions(operation):
+    return sorted((task.stage, task.partition) for task in operation.assignments())
+
+
+def numbered(*counts):
+    return [(stage, partition) for stage, count in enumerate(counts) for partition in range(count)]
+
+
+WAYS = {
+    "to_arrow": lambda frame: frame.to_arrow(),
+    "to_batches": lambda frame: list(frame.to_batches()),
+    "collect": lambda frame: frame.collect(),
+    "toArrow": lambda frame: frame.toArrow(),
+    "toPandas": lambda frame: frame.toPandas(),
+    "toLocalIterator": lambda frame: list(frame.toLocalIterator()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_tasks_are_numbered_as_the_stages_that_explain_shows(session, planned, way):
+    explained = session.explain(JOINED, "stages")
+    assert [line.strip("=") for line in explained.splitlines() if line.startswith("=")] == [
+        "Stage 0 (partitions=4)",
+        "Stage 1 (partitions=6)",
+        "Stage 2 (partitions=3)",
+    ]
+    job = session.operations.submit(way, lambda: WAYS[way](session.sql(JOINED)))
+    job.result(60)
+    assert stages_and_partitions(job) == numbered(4, 6, 3)
+    assert job.explain() == explained
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_of_its_own_is_numbered_too(session, planned, monkeypatch, way):
+    ran = []
+    monkeypatch.setattr(session.operations._display, "end", ran.append)
+    WAYS[way](session.sql(JOINED))
+    assert stages_and_partitions(ran[-1]) == numbered(4, 6, 3)
+
+
+def test_a_submitted_query_is_rendered_by_executor(session, planned):
+    job = session.submit(JOINED)
+    job.result(60)
+    ((line,), (address,)) = (render_assignments(job.assignments()).split(", "), {t.address for t in job.assignments()})
+    assert line == f"0/{{0,1,2,3}},1/{{0,1,2,3,4,5}},2/{{0,1,2}}->{address}"
+    host, _, port = address.rpartition(":")
+    assert host
+    assert 0 < int(port) < 2**16
+
+
+def test_numbers_of_an_adaptive_plan_are_those_of_the_plan_that_ran(session):
+    job = session.submit(JOINED)
+    job.result(60)
+    headings = [line.strip("=") for line in job.explain().splitlines() if line.startswith("=")]
+    assert headings == ["Stage 0 (partitions=1)", "Stage 1 (partitions=6)", "Stage 2 (partitions=3)"]
+    assert stages_and_partitions(job) == numbered(1, 6, 3)
+
+
+def test_a_query_that_failed_is_numbered_as_far_as_it_came(session, planned):
+    job = session.submit(f"SELECT n / (n - n) FROM ({JOINED})")
+    assert job.wait(60)
+    tasks = job.assignments()
+    assert {task.stage for task in tasks if task.status == "FAILED"} == {0}
+    assert Counter(task.stage for task in tasks if task.status == "SUCCESS" and task.stage) == {1: 6, 2: 3}
+    assert job.explain().count("===Stage ") == 3
+
+
+def test_a_query_that_was_stopped_is_numbered_as_far_as_it_came(session, planned, slow):
+    query = "SELECT sum(sleepy(n)) FROM (SELECT id % 2, count(*) n FROM range(0, 60, 1, 6) GROUP BY 1)"
+    job = session.submit(query)
+    wait_until(lambda: Counter(task.stage for task in job.assignments()) >= Counter({1: 1, 2: 6}), 30.0, "asleep")
+    assert "Stage 2 (partitions=6)" in job.explain()
+    job.cancel()
+    with pytest.raises(OperationCancelled):
+        job.result(30)
+    assert {task.stage for task in job.assignments() if task.status != "SUCCESS"} == {1}
+    with pytest.raises(OperationTimeout) as caught:
+        session.sql_with_timeout(query, 2000)
+    stopped = session.operations.get(caught.value.operation_id)
+    assert Counter(task.stage for task in stopped.assignments())[2] == 6
+    assert stopped.explain() == job.explain()
+
+
+def test_a_write_has_the_stage_that_writes_as_its_first(session, planned, monkeypatch, tmp_path):
+    ran = []
+    monkeypatch.setattr(session.operations._display, "end", ran.append)
+    session.sql(JOINED).write_parquet(tmp_path / "rows")
+    counts = Counter(task.stage for task in ran[-1].assignments())
+    assert (counts[0], {counts[1], counts[2]}, len(counts)) == (4, {6, 3}, 3)
+    with pytest.raises(UnsupportedError, match="No plan is known of 'write parquet'"):
+        ran[-1].explain()
 
 
 def test_a_failed_submission_raises_when_asked(session):

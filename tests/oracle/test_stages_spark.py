@@ -1,13 +1,13 @@
 """The stages we print are the stages Spark runs."""
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 from weirflow.spark.frames.explain import explain_stages, explain_text
-from weirflow.spark.frames.leaf_partitions import leaf_partition_counts
+from weirflow.spark.frames.live_plan import leaf_partition_counts
 from weirflow.spark.frames.plan_text import parse_plan
 from weirflow.spark.frames.stages import cut, partition_sources
 from weirflow.spark.jobs.assignments import render_assignments, task_assignments
@@ -52,6 +52,16 @@ QUERIES = {
     "values": "SELECT col1, count(*) FROM VALUES (1), (2), (3) GROUP BY col1",
     "one row": "SELECT /*+ REPARTITION(3) */ 1",
     "cached": "SELECT name, count(*) FROM kept GROUP BY name",
+    "broadcast aggregate": "SELECT /*+ BROADCAST(r) */ * FROM orders o"
+    " JOIN (SELECT name, max(id) FROM regions GROUP BY name) r ON o.name = r.name",
+    "two tops": "SELECT * FROM (SELECT * FROM orders ORDER BY id LIMIT 9)"
+    " JOIN (SELECT * FROM regions ORDER BY id LIMIT 5) USING (name)",
+    "subquery in a top": "SELECT count(*) FROM"
+    " (SELECT id, (SELECT max(id) FROM regions) m FROM orders ORDER BY id LIMIT 9) WHERE m > id",
+    "reused subquery": "SELECT id, (SELECT max(id) FROM regions) FROM orders WHERE id > (SELECT max(id) FROM regions)",
+    "all unlike": "SELECT /*+ MERGE(b), BROADCAST(c) */ a.id FROM range(0, 50, 1, 2) a JOIN range(0, 50, 1, 3) b"
+    " ON a.id = b.id JOIN range(0, 50, 1, 5) c ON b.id = c.id WHERE a.id > (SELECT avg(id) FROM range(0, 50, 1, 6))"
+    " UNION ALL SELECT max(id) FROM range(0, 50, 1, 7) UNION ALL SELECT id FROM range(0, 50, 1, 8) ORDER BY 1",
 }
 pytestmark = pytest.mark.filterwarnings(
     # DataFrame.collect() leaves its socket to the garbage collector.
@@ -105,7 +115,10 @@ class Tagged:
         return job_ids_for_tag(self.sc, self.tag)
 
     def tasks_by_stage(self):
-        return Counter(task.stage for task in task_assignments(self.sc, self.jobs))
+        return Counter(task.spark_stage for task in self.tasks())
+
+    def tasks(self, frame=None):
+        return task_assignments(self.sc, self.jobs, frame)
 
 
 def stages_of(df):
@@ -118,7 +131,8 @@ def stages_of(df):
 def expected_tasks(stages):
     # Before it spreads rows by range, Spark samples them in a job of its own.
     sampled = [stage.partitions for stage in stages if stage.root.text.startswith("Exchange rangepartitioning")]
-    return sorted([stage.partitions for stage in stages if stage.partitions != 0] + sampled, key=str)
+    counts = [stage.partitions for stage in stages if stage.partitions != 0] + sampled
+    return sorted(counts, key=lambda count: (count is None, count))
 
 
 def test_every_kind_of_query_says_how_many_partitions_it_has(native_spark, adaptive):
@@ -131,6 +145,7 @@ def test_every_kind_of_query_says_how_many_partitions_it_has(native_spark, adapt
     assert {name: numbers for name, numbers in unknown.items() if numbers} == {
         "subqueries": [0],
         "pruning": [0],
+        "reused subquery": [0],
     }
 
 
@@ -164,6 +179,113 @@ def test_final_adaptive_stages_are_the_stages_that_ran(native_spark, adaptive, n
     assert sorted(ran.tasks_by_stage().values()) == expected_tasks(stages)
 
 
+@pytest.mark.parametrize("how", ["collect", "toArrow"])
+@pytest.mark.parametrize("on", [False, True], ids=["planned", "adaptive"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_tasks_have_the_numbers_of_their_stages(native_spark, adaptive, name, on, how):
+    adaptive(on)
+    df = native_spark.sql(QUERIES[name])
+    explained = stages_of(df)
+    with Tagged(native_spark) as ran:
+        getattr(df, how)()
+    stages = stages_of(df)
+    with Tagged(native_spark) as asked:
+        tasks = ran.tasks(df)
+    assert asked.jobs == []
+    if not on:
+        assert [(stage.number, stage.root, stage.children) for stage in explained] == [
+            (stage.number, stage.root, stage.children) for stage in stages
+        ]
+    partitions = defaultdict(list)
+    for task in sorted(tasks, key=lambda task: task.partition):
+        partitions[task.stage].append(task.partition)
+    beside = [stage.partitions for stage in stages if stage.root.text.startswith("Exchange rangepartitioning")]
+    if how == "toArrow" and name == "top last":
+        beside.append(1)  # the rows are gathered in Spark, not in the driver
+    expected = {stage.number: stage.partitions for stage in stages} | dict(enumerate(beside, len(stages)))
+    assert partitions == {number: list(range(count)) for number, count in expected.items() if count}
+
+
+def test_every_stage_of_a_plan_is_told_from_the_others(native_spark, adaptive):
+    adaptive(False)
+    df = native_spark.sql(QUERIES["all unlike"])
+    with Tagged(native_spark) as ran:
+        df.collect()
+    tasks = ran.tasks(df)
+    sort, union, left, right, broadcast, subquery, average, most, sample = range(9)
+    counts = {sort: 4, union: 4 + 1 + 8, left: 2, right: 3, broadcast: 5, subquery: 1, average: 6, most: 7}
+    assert Counter(task.stage for task in tasks) == counts | {sample: counts[union]}
+    spark_stage = {task.stage: task.spark_stage for task in tasks}
+    assert spark_stage[average] < spark_stage[subquery] < spark_stage[sample] < spark_stage[union] < spark_stage[sort]
+
+
+def test_a_stage_whose_rows_are_still_there_has_no_tasks(native_spark, adaptive):
+    adaptive(False)
+    df = native_spark.sql(QUERIES["join"])
+    df.collect()
+    with Tagged(native_spark) as again:
+        df.collect()
+    assert Counter(task.stage for task in again.tasks(df)) == {0: 4}
+
+
+def test_each_partition_read_by_an_iterator_is_of_the_result(native_spark, adaptive):
+    adaptive(False)
+    df = native_spark.sql(QUERIES["aggregate"])
+    with Tagged(native_spark) as ran:
+        assert len(list(df.toLocalIterator())) == 10
+    assert len(ran.jobs) == 4
+    assert Counter(task.stage for task in ran.tasks(df)) == {0: 4, 1: 5}
+
+
+def test_a_limit_that_has_seen_enough_leaves_partitions_out(native_spark, adaptive):
+    adaptive(False)
+    df = native_spark.sql("SELECT * FROM orders LIMIT 50")
+    with Tagged(native_spark) as ran:
+        df.collect()
+    assert len(ran.jobs) == 2  # one partition, and then more
+    assert [(task.stage, task.partition) for task in ran.tasks(df)] == [(0, 0), (0, 1)]
+
+
+def test_other_work_has_the_numbers_behind_the_plan(native_spark, adaptive):
+    adaptive(False)
+    df, other = native_spark.sql(QUERIES["join"]), native_spark.range(0, 9, 1, 6).repartition(7)
+    with Tagged(native_spark) as ran:
+        other.collect()
+        df.collect()
+    assert Counter(task.stage for task in ran.tasks(df)) == {0: 4, 1: 5, 2: 6, 3: 6, 4: 7} | {
+        stage.number: stage.partitions for stage in stages_of(df)
+    }
+    assert Counter(task.stage for task in ran.tasks(other))[0] == 7
+
+
+def test_without_a_frame_the_last_stage_is_the_result(native_spark, adaptive):
+    adaptive(False)
+    with Tagged(native_spark) as ran:
+        native_spark.sql(QUERIES["join"]).collect()
+        native_spark.range(0, 9, 1, 6).repartition(7).collect()
+    tasks = ran.tasks()
+    assert Counter(task.stage for task in tasks)[0] == 7
+    assert {task.spark_stage for task in tasks if task.stage == 0} == {max(task.spark_stage for task in tasks)}
+    others = sorted({(task.spark_stage, task.stage) for task in tasks if task.stage})
+    assert [number for _, number in others] == list(range(1, len(others) + 1))
+
+
+@pytest.mark.parametrize("on", [False, True], ids=["planned", "adaptive"])
+def test_stages_of_a_failed_query_are_known_as_far_as_it_came(native_spark, adaptive, on):
+    adaptive(on)
+    df = native_spark.sql(
+        "SELECT /*+ MERGE(b) */ a.n, assert_true(a.n > 1) FROM"
+        " (SELECT id, count(*) n FROM range(0, 9, 1, 3) GROUP BY id) a JOIN range(0, 9, 1, 2) b ON a.id = b.id"
+    )
+    with Tagged(native_spark) as ran, pytest.raises(Exception, match="USER_RAISED_EXCEPTION"):
+        df.collect()
+    stages = stages_of(df)
+    tasks = ran.tasks(df)
+    done = Counter(task.stage for task in tasks if task.status == "SUCCESS" and task.stage)
+    assert done == {stage.number: stage.partitions for stage in stages if stage.number}
+    assert {task.stage for task in tasks if task.status == "FAILED"} == {0}
+
+
 def test_an_unfilled_cache_is_not_filled_to_explain_it(native_spark, adaptive):
     adaptive(True)
     df = native_spark.table("orders").where("id < 7").groupBy("customer").count().cache()
@@ -181,13 +303,16 @@ def test_tasks_are_found_by_tag_after_the_run(native_spark, adaptive):
     with Tagged(native_spark) as ran:
         native_spark.range(0, 10, 1, 3).repartition(2).collect()
     tasks = task_assignments(native_spark.sparkContext, ran.jobs)
-    first, last = sorted({task.stage for task in tasks})
+    first, last = sorted({task.spark_stage for task in tasks})
     (job,) = ran.jobs
-    assert [(task.job, task.stage, task.attempt, task.partition, task.status) for task in tasks] == [
-        *((job, first, 0, partition, "SUCCESS") for partition in range(3)),
-        *((job, last, 0, partition, "SUCCESS") for partition in range(2)),
+    assert [(task.job, task.stage, task.spark_stage, task.attempt, task.partition, task.status) for task in tasks] == [
+        *((job, 0, last, 0, partition, "SUCCESS") for partition in range(2)),
+        *((job, 1, first, 0, partition, "SUCCESS") for partition in range(3)),
     ]
-    assert render_assignments(tasks) == f"{first}/{{0,1,2}},{last}/{{0,1}}->driver@{tasks[0].host}"
+    (executor, address) = {(task.executor, task.address) for task in tasks}.pop()
+    port = native_spark._jvm.org.apache.spark.SparkEnv.get().blockManager().blockManagerId().port()
+    assert (executor, address) == ("driver", f"127.0.0.1:{port}")
+    assert render_assignments(tasks) == f"0/{{0,1}},1/{{0,1,2}}->127.0.0.1:{port}"
     assert all(task.duration_ms >= 0 and task.locality for task in tasks)
     assert job_progress(native_spark.sparkContext, ran.jobs) == (5, 5)
 

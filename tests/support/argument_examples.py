@@ -19,6 +19,7 @@ from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.metadata import open_metadata
 from weirflow.process import CoProcessFunction, CoProcessRunner, ProcessFunction, ProcessRunner
 from weirflow.process.joins import JoinInput
+from weirflow.spark.jobs.assignments import TaskAssignment
 from weirflow.state import (
     Aggregate,
     InMemoryStateBackend,
@@ -290,6 +291,7 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
 
     return {
         "address": lambda: "host:1",
+        "assignments": lambda: [TaskAssignment(0, 0, 0, 0, "1", "a", "a:1", "ANY", "SUCCESS", 5, 0)],
         "columns": lambda: "word STRING, at BIGINT",
         "how": lambda: "left",
         "lower": lambda: timedelta(0),
@@ -561,6 +563,7 @@ MEANT: dict[str, dict[str, str]] = {
     "AggregatingState.add.value": {ANYTHING: "the user's function counts it"},
     "default": {ANYTHING: "given back if there is nothing"},
     "values": every("values", "an empty list", "a list of ints", "a generator"),
+    "assignments": every("nothing ran", "an empty list"),
     "keys": every("no keys", "an empty list"),
     # Functions.
     **dict.fromkeys(("create", "clock"), CALLED),

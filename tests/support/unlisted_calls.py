@@ -60,6 +60,7 @@ INNER = {
         (
             "Operations.drain",
             "Operations.follow",
+            "Operations.inside",
             "Operations.run",
             "Operations.run_with_timeout",
         ),

@@ -2,6 +2,7 @@ import contextlib
 import gc
 import threading
 import time
+import weakref
 
 import pytest
 from support.processes import wait_until
@@ -12,6 +13,7 @@ from weirflow.errors import (
     OperationUnknown,
     QueryError,
     SessionError,
+    UnsupportedError,
 )
 from weirflow.observability.progress import SilentDisplay
 from weirflow.session.operations import Operations
@@ -52,8 +54,11 @@ class FakeControl:
     def progress(self, _):
         return self.done, 10
 
-    def assignments(self, tag):
-        return [tag]
+    def assignments(self, tag, frame):
+        return [tag, frame]
+
+    def explain(self, tag, frame):
+        return f"{frame} of {tag}"
 
     def event(self, tag):
         with self._lock:
@@ -395,7 +400,79 @@ def test_seconds_stop_at_the_end(operations):
 def test_assignments_are_asked_of_spark(operations):
     job = operations.submit("quick", lambda: 1)
     job.result(DEADLINE)
-    assert job.assignments() == [job.id]
+    assert job.assignments() == [job.id, None]
+
+
+def test_a_submission_is_about_the_frame_that_was_computed_last_in_it(operations):
+    def call():
+        operations.run("first", lambda: 1, "a frame")
+        list(operations.drain("second", lambda: iter([1]), "another frame"))
+        operations.run("count", lambda: 1)
+
+    job = operations.submit("both", call)
+    job.result(DEADLINE)
+    assert job.assignments() == [job.id, "another frame"]
+    assert job.explain() == f"another frame of {job.id}"
+
+
+def test_an_operation_is_about_its_frame_while_it_runs(operations):
+    (running,) = operations.run("to_arrow", lambda: list(operations), "a frame")
+    assert running.assignments() == [running.id, "a frame"]
+    batches = operations.drain("to_batches", lambda: iter([1, 2]), "a stream")
+    next(batches)
+    (running,) = operations
+    assert running.explain() == f"a stream of {running.id}"
+    batches.close()
+
+
+def test_a_frame_computed_inside_of_something_unknown_is_nobodys(operations):
+    job = operations.submit("quick", lambda: 1)
+    with operations.inside():
+        assert operations.run("to_arrow", lambda: list(operations), "a frame") == []
+    job.result(DEADLINE)
+    assert job.assignments() == [job.id, None]
+
+
+def test_an_operation_that_computed_no_frame_has_no_plan(operations):
+    job = operations.submit("write parquet", lambda: 1)
+    job.result(DEADLINE)
+    with pytest.raises(UnsupportedError, match=r"No plan is known of 'write parquet'\.") as caught:
+        job.explain()
+    assert "submit, to_arrow, collect" in caught.value.hint
+
+
+def test_only_the_last_frames_are_kept_but_for_those_who_hold_the_operation(operations):
+    class Frame:
+        """Something that can be seen to go."""
+
+    def run():
+        frame = Frame()
+        (operation,) = operations.run("to_arrow", lambda: list(operations), frame)
+        return operation, weakref.ref(frame)
+
+    held, held_frame = run()
+    dropped, dropped_frame = run()
+    dropped = dropped.id
+    for _ in range(19):
+        last, _ = run()
+    gc.collect()
+    assert dropped_frame() is not None
+    assert operations.get(held.id).assignments() == [held.id, None]
+    run()
+    gc.collect()
+    assert dropped_frame() is None
+    assert operations.get(dropped).assignments() == [dropped, None]
+    assert (operations.get(dropped).state, operations.get(dropped).wait(0)) == (OperationState.SUCCEEDED, True)
+    assert held.assignments() == [held.id, held_frame()]
+    assert held_frame() is not None
+    assert operations.get(last.id) is last
+
+
+def test_operations_of_long_ago_are_forgotten(operations):
+    first, second, *_, last = [operations.run("quick", lambda: next(iter(operations)).id) for _ in range(1001)]
+    with pytest.raises(OperationUnknown, match="ended long ago"):
+        operations.get(first)
+    assert [operations.get(second).id, operations.get(last).id] == [second, last]
 
 
 def test_a_result_that_is_not_there_in_time(operations, control):

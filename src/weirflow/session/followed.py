@@ -21,7 +21,7 @@ class Followed(Operation):
         self, description: str, control: JobControl, stop: Callable[[], None], note: Callable[[], str]
     ) -> None:
         super().__init__(description, control)
-        self._stop_work = stop
+        self._stop_query = stop
         self._note = note
 
     @property
@@ -29,13 +29,8 @@ class Followed(Operation):
         """How far it is."""
         return self._note()
 
-    def _stop(self, ending: OperationState) -> None:
-        with self._lock:
-            if self._state is not OperationState.RUNNING:
-                return
-            self._state = OperationState.CANCELLING
-            self._stopping = ending
-        threading.Thread(target=self._stop_work, name=f"cancel-{self.id}", daemon=True).start()
+    def _stop_work(self) -> None:
+        threading.Thread(target=self._stop_query, name=f"cancel-{self.id}", daemon=True).start()
 
     def _finish(self, error: BaseException | None) -> None:
         if error is None and self._state is OperationState.CANCELLING:

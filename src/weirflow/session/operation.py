@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Seconds, checked
-from weirflow.errors import OperationCancelled, OperationTimeout, WeirflowError
+from weirflow.errors import OperationCancelled, OperationTimeout, UnsupportedError, WeirflowError
 from weirflow.types import OperationState
 
 if TYPE_CHECKING:
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 _CANCEL_AGAIN_SECONDS = 0.1
 _ABANDONED_SECONDS = 2.0
-_ENDED = frozenset(
-    {
-        OperationState.SUCCEEDED,
-        OperationState.FAILED,
-        OperationState.CANCELLED,
-        OperationState.TIMED_OUT,
-    }
-)
+_UNDER_WAY = frozenset({OperationState.RUNNING, OperationState.CANCELLING})
 
 
 @dataclass(frozen=True)
@@ -62,6 +55,7 @@ class Operation:
         self._ended = threading.Event()
         self._abandoned = False
         self._idle = False
+        self._frame: Any = None  # the native frame whose rows it computes
 
     @property
     def state(self) -> OperationState:
@@ -81,7 +75,7 @@ class Operation:
     @property
     def progress(self) -> Progress:
         """Tasks done and known; after the end, the last that was known."""
-        if self._state not in _ENDED:
+        if self._state in _UNDER_WAY:
             self._last_progress = Progress(*self._control.progress(self.id))
         return self._last_progress
 
@@ -98,8 +92,25 @@ class Operation:
         return self._ended.wait(timeout)
 
     def assignments(self) -> Sequence[TaskAssignment]:
-        """Which task ran on which executor, also after the end; ``UnsupportedError`` over Spark Connect."""
-        return self._control.assignments(self.id)
+        """Which task ran on which executor, also after the end; ``UnsupportedError`` over Spark Connect.
+
+        Their stages are numbered as in ``explain``; ``render_assignments`` prints them in one line.
+        """
+        return self._control.assignments(self.id, self._frame)
+
+    def explain(self) -> str:
+        """The stages of the plan as it runs, or ran, in the form of ``session.explain(query, "stages")``.
+
+        Raises:
+            UnsupportedError: it computes no DataFrame's rows, it ended long ago, or Spark is behind Spark Connect.
+        """
+        if self._frame is None:
+            raise UnsupportedError(
+                f"No plan is known of {self.description!r}.",
+                hint="only what computes a DataFrame's rows has one (submit, to_arrow, collect, ...); of an operation "
+                "that ended long ago it is forgotten, unless you hold the operation",
+            )
+        return self._control.explain(self.id, self._frame)
 
     def __repr__(self) -> str:
         done = self._last_progress
@@ -111,6 +122,9 @@ class Operation:
                 return
             self._state = OperationState.CANCELLING
             self._stopping = ending
+        self._stop_work()
+
+    def _stop_work(self) -> None:
         self._cancel_while(lambda: not self._ended.wait(_CANCEL_AGAIN_SECONDS))
 
     def _abandon(self) -> None:

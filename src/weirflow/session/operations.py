@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import signal
 import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.arguments import Name, Seconds, checked
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REMEMBERED = 1000
+_REMEMBERED_FRAMES = 20
 
 
 class Operations:
@@ -45,8 +46,8 @@ class Operations:
         self._display = display
         self._streams = streams
         self._running: dict[str, Operation] = {}
-        self._ended: deque[Operation] = deque(maxlen=_REMEMBERED)
-        self._nested = threading.local()
+        self._ended: dict[str, Operation] = {}
+        self._thread = threading.local()  # has `inside`: the operations this thread is a part of, None for unknown ones
 
     def __iter__(self) -> Iterator[Operation]:
         return iter(list(self._running.values()))
@@ -64,14 +65,14 @@ class Operations:
     @checked
     def get(self, operation_id: Name) -> Operation:
         """The running or recently ended operation with this id; ``OperationUnknown`` if there is none."""
-        for operation in itertools.chain(self, list(self._ended)):
-            if operation.id == operation_id:
-                return operation
-        raise OperationUnknown(
-            f"No operation has the id {operation_id!r}.",
-            operation_id=operation_id,
-            hint="it never ran in this Session, or ended long ago",
-        )
+        operation = self._running.get(operation_id) or self._ended.get(operation_id)
+        if operation is None:
+            raise OperationUnknown(
+                f"No operation has the id {operation_id!r}.",
+                operation_id=operation_id,
+                hint="it never ran in this Session, or ended long ago",
+            )
+        return operation
 
     @checked
     def cancel(self, operation_id: Name) -> None:
@@ -95,22 +96,25 @@ class Operations:
             if not operation._idle:  # noqa: SLF001 - the registry steers its own objects
                 operation.wait(max(deadline - time.monotonic(), 0.0))
 
-    def run(self, description: str, call: Callable[[], T]) -> T:
-        """Run ``call`` as an operation on this thread. Inside another operation it is a part of that one."""
-        if getattr(self._nested, "depth", 0):
+    def run(self, description: str, call: Callable[[], T], frame: Any = None) -> T:
+        """Run ``call``, which computes the rows of ``frame`` if there is one, as an operation on this thread.
+
+        Inside another operation it is a part of that one.
+        """
+        operation = self._new(description, frame)
+        if operation is None:
             with self._translated():
                 return call()
-        operation = Operation(description, self._control())
         with self._tracked(operation), _stopped_by_interrupt(operation), self._marked(operation):
             return call()
 
-    def drain(self, description: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """Run an iterator as an operation that lasts until it is read to its end, closed or dropped."""
-        if getattr(self._nested, "depth", 0):
+    def drain(self, description: str, items: Callable[[], Iterator[T]], frame: Any = None) -> Iterator[T]:
+        """Run an iterator as an operation that lasts until it is read to its end, closed or dropped; see ``run``."""
+        operation = self._new(description, frame)
+        if operation is None:
             with self._translated():
                 yield from items()
             return
-        operation = Operation(description, self._control())
         with self._tracked(operation):
             # The first item starts the Spark work, which keeps its mark; between items the thread is the reader's.
             with _stopped_by_interrupt(operation), self._marked(operation):
@@ -136,23 +140,17 @@ class Operations:
         operation = Followed(description, self._control(), stop, note)
         self._running[operation.id] = operation
         self._display.begin(operation)
-
-        def end(error: BaseException | None) -> None:
-            self._display.end(operation)
-            self._running.pop(operation.id, None)
-            self._ended.append(operation)
-            operation._finish(error)  # noqa: SLF001 - the registry steers its own objects
-
-        return end
+        return lambda error: self._end(operation, error)
 
     @contextlib.contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self, operation: Operation | None = None) -> Iterator[None]:
         """Have what this thread runs in the block be a part of an operation that is listed already."""
-        self._nested.depth = getattr(self._nested, "depth", 0) + 1
+        before = getattr(self._thread, "inside", ())
+        self._thread.inside = (*before, operation)
         try:
             yield
         finally:
-            self._nested.depth -= 1
+            self._thread.inside = before
 
     def submit(self, description: str, call: Callable[[], Any]) -> Submitted:
         """Run ``call`` as an operation on a thread of its own and return at once."""
@@ -227,11 +225,28 @@ class Operations:
             operation._abandon()  # noqa: SLF001 - as above
             raise
         finally:
-            # Whoever waits for the end finds the operation listed no more.
-            self._display.end(operation)
-            self._running.pop(operation.id, None)
-            self._ended.append(operation)
-            operation._finish(error)  # noqa: SLF001 - as above
+            self._end(operation, error)
+
+    def _new(self, description: str, frame: Any) -> Operation | None:
+        """An operation about ``frame``; None inside another one, which is about this frame from now on."""
+        outer = getattr(self._thread, "inside", ())
+        operation = outer[-1] if outer else Operation(description, self._control())
+        if frame is not None and operation is not None:
+            operation._frame = frame  # noqa: SLF001 - the registry steers its own objects
+        return None if outer else operation
+
+    def _end(self, operation: Operation, error: BaseException | None) -> None:
+        """Whoever waits for the end finds the operation listed no more."""
+        self._display.end(operation)
+        self._ended[operation.id] = operation
+        ids = list(self._ended)
+        for aged in ids[-_REMEMBERED_FRAMES - 1 : -_REMEMBERED_FRAMES]:
+            self._ended[aged] = copy.copy(self._ended[aged])
+            self._ended[aged]._frame = None  # noqa: SLF001 - which keeps shuffle files and broadcasts of Spark's alive
+        for forgotten in ids[:-_REMEMBERED]:
+            self._ended.pop(forgotten, None)
+        self._running.pop(operation.id, None)
+        operation._finish(error)  # noqa: SLF001 - as above
 
     @staticmethod
     def _raise_if_stopped(operation: Operation) -> None:
@@ -244,7 +259,7 @@ class Operations:
         control = operation._control  # noqa: SLF001 - the registry steers its own objects
         control.begin(operation.id)
         try:
-            with self.inside():
+            with self.inside(operation):
                 yield
         finally:
             control.end(operation.id)

@@ -1,28 +1,50 @@
-from weirflow.spark.jobs.assignments import TaskAssignment, render_assignments
+import weirflow
+from weirflow import TaskAssignment, render_assignments
 
 
-def ran(stage, partition, executor, host="localhost"):
+def ran(stage, partition, port, host="localhost", attempt=0):
     return TaskAssignment(
         job=0,
         stage=stage,
-        attempt=0,
+        attempt=attempt,
         partition=partition,
-        executor=executor,
+        executor="7",
         host=host,
+        address=f"{host}:{port}" if port else host,
         locality="PROCESS_LOCAL",
         status="SUCCESS",
         duration_ms=5,
+        spark_stage=40 + stage,
     )
 
 
 def test_assignments_are_grouped_by_executor_and_stage():
-    tasks = [ran(0, 3, "1"), ran(0, 0, "1"), ran(1, 0, "1"), ran(0, 10, "1"), ran(0, 2, "2", "other")]
-    assert render_assignments(tasks) == "0/{0,3,10},1/{0}->executor-1@localhost, 0/{2}->executor-2@other"
+    tasks = [
+        *(ran(0, partition, 50060) for partition in (9, 3, 0, 6)),
+        *(ran(1, partition, 50060) for partition in (1, 0)),
+        *(ran(0, partition, 50070) for partition in (4, 1)),
+    ]
+    assert render_assignments(tasks) == "0/{0,3,6,9},1/{0,1}->localhost:50060, 0/{1,4}->localhost:50070"
+    assert render_assignments(tasks[::-1]) == render_assignments(tuple(tasks)) == render_assignments(tasks)
 
 
-def test_local_spark_runs_in_the_driver():
-    assert render_assignments([ran(4, 0, "driver")]) == "4/{0}->driver@localhost"
+def test_stages_and_partitions_are_in_the_order_of_numbers():
+    tasks = [ran(10, 11, 50060), ran(10, 2, 50060), ran(9, 0, 50060)]
+    assert render_assignments(tasks) == "9/{0},10/{2,11}->localhost:50060"
+
+
+def test_a_partition_is_there_once_for_each_executor_that_tried_it():
+    tasks = [ran(0, 2, 50060), ran(0, 2, 50060, attempt=1), ran(0, 2, 50070, attempt=2)]
+    assert render_assignments(tasks) == "0/{2}->localhost:50060, 0/{2}->localhost:50070"
+
+
+def test_of_a_forgotten_executor_the_host_is_left():
+    assert render_assignments([ran(0, 0, None, "other"), ran(0, 1, 1, "::1")]) == "0/{1}->::1:1, 0/{0}->other"
 
 
 def test_nothing_ran():
     assert render_assignments([]) == ""
+
+
+def test_both_names_are_exported():
+    assert {"TaskAssignment", "render_assignments"} <= set(weirflow.__all__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weirflow.spark.frames.leaf_partitions import leaf_partition_counts
+from weirflow.spark.frames.live_plan import leaf_partition_counts
 from weirflow.spark.frames.stages import Stage, cut, render
 from weirflow.types import ExplainMode
 
@@ -40,17 +40,12 @@ def explain_stages(native_df: Any) -> str:
 
 def plan_stages(native_df: Any) -> tuple[Stage, ...]:
     """The stages that ``explain_stages`` prints."""
-    counts = leaf_partition_counts(native_df) if _is_classic(native_df) else []
-    return cut(_spark_text(native_df, "simple"), counts)
+    return cut(_spark_text(native_df, "simple"), leaf_partition_counts(native_df))
 
 
 def _spark_text(native_df: Any, mode: str) -> str:
-    if not _is_classic(native_df):
+    if type(native_df).__module__.startswith("pyspark.sql.connect"):
         return str(native_df._explain_string(mode=mode))  # noqa: SLF001  PySpark's explain() only prints
     execution = native_df._jdf.queryExecution()  # noqa: SLF001  as above
     jvm = native_df.sparkSession.sparkContext._jvm  # noqa: SLF001  as above
     return str(jvm.PythonSQLUtils.explainString(execution, mode))
-
-
-def _is_classic(native_df: Any) -> bool:
-    return not type(native_df).__module__.startswith("pyspark.sql.connect")

@@ -36,16 +36,18 @@ P = ParamSpec("P")
 _LEADING_MODULES = frozenset({"dataframe", "group", "group_ops", "merge", "readwriter"})
 # Methods whose Spark work goes on while their result is read.
 _DRAINED = frozenset({"toLocalIterator"})
+# Methods that compute just the rows of their frame, by its own plan.
+_COMPUTING = frozenset({"collect", "toArrow", "toLocalIterator", "toPandas"})
 _HTML_ROWS = 20
 
 
 class Runner(Protocol):
     """Runs Spark work as operations of a Session."""
 
-    def run(self, description: str, call: Callable[[], T]) -> T:
-        """Run ``call`` as one operation and return what it returns, errors translated."""
+    def run(self, description: str, call: Callable[[], T], frame: Any = None) -> T:
+        """Run ``call``, which may compute the rows of ``frame``, as one operation, errors translated."""
 
-    def drain(self, description: str, items: Callable[[], Iterator[T]]) -> Iterator[T]:
+    def drain(self, description: str, items: Callable[[], Iterator[T]], frame: Any = None) -> Iterator[T]:
         """Like ``run`` for work that goes on while its iterator is read."""
 
     @property
@@ -96,7 +98,7 @@ class DataFrame:
         """Compute all rows and return them as one Arrow table."""
         if self._computed is not None:
             return self._computed
-        return self._runner.run("to_arrow", self.spark.toArrow)
+        return self._runner.run("to_arrow", self.spark.toArrow, self.spark)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Compute the rows as a stream of record batches, in order; memory holds a partition or two at a time.
@@ -105,7 +107,7 @@ class DataFrame:
         """
         if self._computed is not None:
             return iter(self._computed.to_batches())
-        return self._runner.drain("to_batches", lambda: stream_batches(self.spark))
+        return self._runner.drain("to_batches", lambda: stream_batches(self.spark), self.spark)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule interface: ``pa.table(df)``, ``polars.DataFrame(df)``, ``duckdb`` and others."""
@@ -292,9 +294,10 @@ def _wrap_method(method: Callable[..., Any], runner: Runner, name: str, derive: 
     def call(*args: Any, **kwargs: Any) -> Any:
         native_args = [unwrap(arg) for arg in args]
         native_kwargs = {key: unwrap(arg) for key, arg in kwargs.items()}
+        frame = method.__self__ if name in _COMPUTING else None  # type: ignore[attr-defined]  # it is a bound method
         if name in _DRAINED:
-            return runner.drain(name, lambda: ending_quietly(method(*native_args, **native_kwargs)))
-        return _wrap(runner.run(name, lambda: method(*native_args, **native_kwargs)), runner, name, derive)
+            return runner.drain(name, lambda: ending_quietly(method(*native_args, **native_kwargs)), frame)
+        return _wrap(runner.run(name, lambda: method(*native_args, **native_kwargs), frame), runner, name, derive)
 
     return call
 

@@ -22,7 +22,7 @@ that are alike and swap joins. The plan behind a cached table is not part of the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import prod
 from typing import TYPE_CHECKING
@@ -71,6 +71,8 @@ class Stage:
             ``ExchangeRead: stage=2, hashpartitioning(name, 4)``.
         children: the numbers of the stages it reads from, in the order the plan names them.
         kind: what becomes of its rows.
+        key: what Spark's plan knows it by: ``result``, ``exchange <id>``, a subquery's name, or ``limit <n>`` below
+            the plan's n-th limit.
     """
 
     number: int
@@ -78,6 +80,7 @@ class Stage:
     root: PlanNode
     children: tuple[int, ...]
     kind: StageKind
+    key: str = field(default="", repr=False, compare=False)
 
 
 def cut(plan: str, leaf_partitions: Sequence[int | None] = ()) -> tuple[Stage, ...]:
@@ -115,7 +118,7 @@ def render(stages: Sequence[Stage]) -> str:
         partitions = "?" if stage.partitions is None else stage.partitions
         heading = f"Stage {stage.number} (partitions={partitions})"
         lines.append(f"{'=' * 15}{heading}{'=' * 15}")
-        lines += (f"{'  ' * depth}{text}" for depth, text in _outline(stage.root))
+        lines += (f"{'  ' * depth}{node.text}" for depth, node in _outline(stage.root))
     return "\n".join(lines)
 
 
@@ -135,19 +138,16 @@ def _is_leaf(node: PlanNode) -> bool:
     return all(child.name in _SUBQUERIES for child in node.children)
 
 
-def _walk(node: PlanNode) -> Iterator[PlanNode]:
-    pending = [node]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += reversed(node.children)
+def _walk(root: PlanNode) -> Iterator[PlanNode]:
+    return (node for _, node in _outline(root))
 
 
-def _outline(root: PlanNode) -> Iterator[tuple[int, str]]:
+def _outline(root: PlanNode) -> Iterator[tuple[int, PlanNode]]:
+    """The nodes in the order they are printed, each with its depth."""
     pending = [(0, root)]
     while pending:
         depth, node = pending.pop()
-        yield depth, node.text
+        yield depth, node
         pending += ((depth + 1, child) for child in reversed(node.children))
 
 
@@ -174,13 +174,9 @@ class _Crossing:
     label: str = ""
 
     def reference(self, number: int) -> PlanNode:
-        match self.kind:
-            case StageKind.SUBQUERY:
-                return PlanNode(f"SubqueryRead: stage={number}")
-            case StageKind.BROADCAST:
-                return PlanNode(f"BroadcastRead: stage={number}")
-            case _:
-                return PlanNode(f"ExchangeRead: stage={number}, {_cleaned(self.label, {})}")
+        if self.kind is StageKind.SHUFFLE:
+            return PlanNode(f"ExchangeRead: stage={number}, {_cleaned(self.label, {})}")
+        return PlanNode(f"{self.kind.capitalize()}Read: stage={number}")
 
 
 class _Cutter:
@@ -195,6 +191,8 @@ class _Cutter:
                 self._subqueries.setdefault(found["name"], node)
             elif node.children and (found := _EXCHANGE.match(node.text)) and found["id"]:
                 self._exchanges.setdefault(found["id"], node)
+        limits = (node.children[-1:] for node in _walk(root) if node.name in _GATHERS)
+        self._gathers = {id(node): f"limit {place}" for place, gathered in enumerate(limits) for node in gathered}
 
     def stages(self) -> tuple[Stage, ...]:
         for node in reversed([*_walk(self._result.body)]):
@@ -208,6 +206,7 @@ class _Cutter:
                 root=self._rewritten(stage.body, numbers, inside=stage.kind is not StageKind.RESULT),
                 children=tuple(dict.fromkeys(numbers[read.key] for read in reads)),
                 kind=stage.kind,
+                key=stage.key,
             )
             for stage, reads in crossings
         )
@@ -270,7 +269,7 @@ class _Cutter:
         if found is None:
             return None
         body = self._exchanges.get(found["id"] or "", original)
-        key = f"exchange {found['id'] or id(node)}"
+        key = f"exchange {found['id']}" if found["id"] else self._gathers.get(id(node), f"exchange {id(node)}")
         if "Broadcast" in found["name"]:
             return _Crossing(key, StageKind.BROADCAST, body)
         return _Crossing(key, StageKind.SHUFFLE, body, found["partitioning"] + how_read)

@@ -1,16 +1,24 @@
-"""Where the tasks of a job ran; classic sessions only."""
+"""Where the tasks of a job ran, by the stages of the plan that they carried out; classic sessions only."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from weirflow.arguments import checked
+from weirflow.errors import UnsupportedError
+from weirflow.spark.frames.explain import plan_stages
+from weirflow.spark.frames.live_plan import elements, stage_rdds
 from weirflow.spark.jobs.tagged import job_record, scala_context, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
     from pyspark import SparkContext
 
@@ -21,16 +29,26 @@ _ALL_TASKS = 2**31 - 1
 class TaskAssignment:
     """One attempt of one task, and the executor it was given to.
 
+    Where a DataFrame's rows were computed, ``stage`` is the number that ``Operation.explain()`` gives to the stage, and
+    ``session.explain(query, "stages")``, too, unless adaptive execution changed the plan. Stages whose rows Spark still
+    had have no tasks. What Spark ran beside the plan has the next numbers, in Spark's order: samples of rows that are
+    spread by range, what fills a cache, the gathering of a last limit's rows for ``to_arrow``, other queries.
+
+    Where no plan is known (a write, a count, an operation that ended long ago) the last stage of the last job is 0,
+    and the others follow in Spark's order.
+
     Attributes:
         job: the first of the asked jobs that lists the stage.
-        stage: Spark's stage id.
+        stage: the number of the stage.
         attempt: which attempt at the task this is, from 0.
         partition: the partition of the stage's rows it works on.
         executor: Spark's executor id, ``driver`` for local Spark.
         host: the executor's host.
+        address: the executor's ``host:port``; just the host if Spark does not know it any more.
         locality: how near its input was, such as ``PROCESS_LOCAL``.
         status: ``RUNNING``, ``SUCCESS``, ``FAILED``, ``KILLED`` or another of Spark's words.
         duration_ms: how long it ran, None while it has not ended.
+        spark_stage: Spark's own id of the stage.
     """
 
     job: int
@@ -39,52 +57,59 @@ class TaskAssignment:
     partition: int
     executor: str
     host: str
+    address: str
     locality: str
     status: str
     duration_ms: int | None
+    spark_stage: int
 
 
-def task_assignments(sc: SparkContext, job_ids: Iterable[int]) -> list[TaskAssignment]:
+def task_assignments(sc: SparkContext, job_ids: Iterable[int], frame: Any = None) -> list[TaskAssignment]:
     """Every task attempt of these jobs, running or ended, sorted.
 
     Waits until Spark's records hold all events sent so far. Stages Spark skipped have no tasks; jobs, stages
-    and tasks it no longer has records of are left out.
+    and tasks it no longer has records of are left out. ``frame`` is the native one whose rows they computed.
     """
     settle(sc)
     store = scala_context(sc).statusStore()
     jobs_of_stages: dict[int, int] = {}
     for job_id in sorted(job_ids):
         job = job_record(store, job_id)
-        stages = [] if job is None else _elements(job.stageIds())
+        stages = [] if job is None else elements(job.stageIds())
         for stage in stages:
             jobs_of_stages.setdefault(int(stage), job_id)
+    ran = {stage: found for stage in jobs_of_stages if (found := _ran(sc, store, stage))[1]}
+    numbers = _numbers({stage: rdds for stage, (rdds, _) in ran.items()}, max(jobs_of_stages, default=0), frame)
+    addresses = {one.id(): one.hostPort() for one in elements(store.executorList(False))}  # noqa: FBT003  the lost, too
     return sorted(
         TaskAssignment(
-            job=job_id,
-            stage=stage,
+            job=jobs_of_stages[stage],
+            stage=numbers[stage],
             attempt=task["attempt"],
             partition=task["partitionId"],
             executor=task["executorId"],
             host=task["host"],
+            address=addresses.get(task["executorId"]) or task["host"],
             locality=task["taskLocality"],
             status=task["status"],
             duration_ms=task.get("duration"),
+            spark_stage=stage,
         )
-        for stage, job_id in jobs_of_stages.items()
-        for task in _tasks(sc, store, stage)
+        for stage, (_, tasks) in ran.items()
+        for task in tasks
     )
 
 
-def render_assignments(assignments: Iterable[TaskAssignment]) -> str:
-    """Who works on what, by executor in the order of names: ``0/{0,2},1/{0}->executor-1@host, ...``.
+@checked
+def render_assignments(assignments: Sequence[TaskAssignment]) -> str:
+    """Who works on what: ``0/{0,3,6,9},1/{0,1}->localhost:50060, 0/{1,4}->localhost:50070``.
 
-    Before each arrow stand the stages, each with the partitions the executor was given.
+    By executor in the order of addresses. Before each arrow stand the stages, each with the partitions it was given.
     """
     placed: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for task in assignments:
-        name = f"executor-{task.executor}" if task.executor.isdigit() else task.executor
-        placed[f"{name}@{task.host}"][task.stage].add(task.partition)
-    return ", ".join(f"{_work(stages)}->{executor}" for executor, stages in sorted(placed.items()))
+        placed[task.address][task.stage].add(task.partition)
+    return ", ".join(f"{_work(stages)}->{address}" for address, stages in sorted(placed.items()))
 
 
 def _work(stages: dict[int, set[int]]) -> str:
@@ -93,17 +118,32 @@ def _work(stages: dict[int, set[int]]) -> str:
     )
 
 
-def _tasks(sc: SparkContext, store: Any, stage: int) -> Iterator[dict[str, Any]]:
+def _numbers(ran: dict[int, set[int]], last: int, frame: Any) -> dict[int, int]:
+    """The numbers of Spark's stages, given with the RDDs they computed; ``last`` is the last stage of the last job."""
+    planned: tuple[Any, ...] = ()
+    rdds: dict[str, int] = {}
+    if ran and frame is not None:
+        # A query that Spark failed to plan, or one too deep to be cut, has no numbers to agree with.
+        with contextlib.suppress(Py4JError, PySparkException, UnsupportedError):
+            planned, rdds = plan_stages(frame), stage_rdds(frame)
+    by_rdd = {rdds[stage.key]: stage.number for stage in planned if stage.key in rdds}
+    # Of a limit that needed no exchange, the stage it would have had is a part of the one that reads it.
+    numbers = {stage: by_rdd[max(known)] for stage, computed in ran.items() if (known := computed & by_rdd.keys())}
+    others = sorted(ran.keys() - numbers) if planned else sorted({*ran, last}, key=lambda stage: (stage != last, stage))
+    return numbers | {stage: number for number, stage in enumerate(others, len(planned))}
+
+
+def _ran(sc: SparkContext, store: Any, stage: int) -> tuple[set[int], list[dict[str, Any]]]:
+    """The RDDs that the tasks of a stage compute, and all attempts at these tasks."""
     gateway: Any = sc._gateway  # noqa: SLF001  there is no public way
     # One JSON text per stage attempt: a call into the JVM for each field of each task would take seconds.
     mapper = gateway.jvm.org.apache.spark.status.api.v1.JacksonMessageWriter().mapper()
     nothing = gateway.jvm.java.util.ArrayList()
     no_quantiles = gateway.new_array(gateway.jvm.double, 0)
     details = summaries = False
-    for attempt in _elements(store.stageData(stage, details, nothing, summaries, no_quantiles)):
-        tasks = store.taskList(stage, attempt.attemptId(), _ALL_TASKS)
-        yield from json.loads(mapper.writeValueAsString(tasks))
-
-
-def _elements(seq: Any) -> Iterator[Any]:
-    return (seq.apply(index) for index in range(seq.size()))
+    rdds: set[int] = set()
+    tasks: list[dict[str, Any]] = []
+    for attempt in elements(store.stageData(stage, details, nothing, summaries, no_quantiles)):
+        rdds.update(map(int, elements(attempt.rddIds())))
+        tasks += json.loads(mapper.writeValueAsString(store.taskList(stage, attempt.attemptId(), _ALL_TASKS)))
+    return rdds, tasks

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from typing_extensions import override
 
 from weirflow.errors import UnsupportedError
+from weirflow.spark.errors import translated
+from weirflow.spark.frames.explain import explain_stages
 from weirflow.spark.jobs.assignments import TaskAssignment, task_assignments
 from weirflow.spark.jobs.tagged import job_ids_for_tag, job_progress
 
@@ -32,8 +34,11 @@ class JobControl(Protocol):
     def progress(self, tag: str) -> tuple[int, int]:
         """Tasks done and tasks known of the marked work. Any thread may call it."""
 
-    def assignments(self, tag: str) -> Sequence[TaskAssignment]:
-        """Which task ran on which executor. Also answers after ``end``."""
+    def assignments(self, tag: str, frame: Any) -> Sequence[TaskAssignment]:
+        """Which task ran on which executor, for which stage of ``frame``, if it is known. Also after ``end``."""
+
+    def explain(self, tag: str, frame: Any) -> str:
+        """The stages of the frame that was computed, as they ran so far."""
 
 
 class DriverControl(JobControl):
@@ -62,8 +67,13 @@ class DriverControl(JobControl):
         return job_progress(self._context, job_ids_for_tag(self._context, tag))
 
     @override
-    def assignments(self, tag: str) -> Sequence[TaskAssignment]:
-        return task_assignments(self._context, job_ids_for_tag(self._context, tag))
+    def assignments(self, tag: str, frame: Any) -> Sequence[TaskAssignment]:
+        return task_assignments(self._context, job_ids_for_tag(self._context, tag), frame)
+
+    @override
+    def explain(self, tag: str, frame: Any) -> str:
+        with translated():
+            return explain_stages(frame)
 
 
 class ConnectControl(JobControl):
@@ -97,12 +107,16 @@ class ConnectControl(JobControl):
     def progress(self, tag: str) -> tuple[int, int]:
         return self._progress.get(tag, (0, 0))
 
-    def assignments(self, tag: str) -> Sequence[TaskAssignment]:
-        """Spark Connect does not tell where tasks ran."""
+    @override
+    def assignments(self, tag: str, frame: Any) -> NoReturn:
         raise UnsupportedError(
-            f"Spark Connect does not tell where the tasks of {tag} ran.",
+            f"Spark Connect does not tell which plan {tag} ran, nor where its tasks ran.",
             hint="use an embedded, single-node or spark:// Session",
         )
+
+    @override
+    def explain(self, tag: str, frame: Any) -> str:
+        self.assignments(tag, frame)
 
     def _on_progress(
         self, stages: Iterable[Any] | None, *, operation_id: str | None = None, done: bool = False, **_: Any
