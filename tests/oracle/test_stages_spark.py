@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 
 from weirflow.spark.frames.explain import explain_stages, explain_text
-from weirflow.spark.frames.live_plan import leaf_partition_counts
+from weirflow.spark.frames.live_plan import leaf_partition_counts, stage_rdds
 from weirflow.spark.frames.plan_text import parse_plan
 from weirflow.spark.frames.stages import cut, partition_sources
 from weirflow.spark.jobs.assignments import render_assignments, task_assignments
@@ -192,7 +192,28 @@ def test_a_stage_whose_rows_are_still_there_has_no_tasks(native_spark, adaptive)
     df.collect()
     with Tagged(native_spark) as again:
         df.collect()
-    assert Counter(task.stage for task in again.tasks(df)) == {0: 4}
+        native_spark.range(0, 9, 1, 6).collect()
+    assert Counter(task.stage for task in again.tasks(df)) == {0: 4, 3: 6}
+
+
+def test_asking_for_what_has_not_run_runs_nothing(native_spark, adaptive):
+    adaptive(False)
+    with Tagged(native_spark) as asked:
+        assert stage_rdds(native_spark.sql(QUERIES["all unlike"])) == {}
+    assert asked.jobs == []
+
+
+def test_an_exchange_is_known_where_it_is_only_reused_any_more(native_spark, adaptive):
+    adaptive(True)
+    df = native_spark.sql(
+        "WITH x AS (SELECT customer, count(*) n FROM orders WHERE customer IS NOT NULL GROUP BY customer)"
+        " SELECT /*+ MERGE(e) */ n FROM x JOIN (SELECT max(id) k FROM regions WHERE concat(name, 'x') = 'none'"
+        " GROUP BY name) e ON x.customer = e.k UNION ALL SELECT n FROM x"
+    )
+    with Tagged(native_spark) as ran:
+        assert len(df.collect()) == 10
+    assert len(stages_of(df)) == 2  # the join is empty, and gone
+    assert Counter(task.stage for task in ran.tasks(df)) == {0: 1, 1: 5, 2: 6}
 
 
 def test_each_partition_read_by_an_iterator_is_of_the_result(native_spark, adaptive):

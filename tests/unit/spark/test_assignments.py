@@ -1,5 +1,9 @@
 import weirflow
 from weirflow import TaskAssignment, render_assignments
+from weirflow.errors import UnsupportedError
+from weirflow.spark.frames.plan_text import PlanNode
+from weirflow.spark.frames.stages import Stage, StageKind
+from weirflow.spark.jobs import assignments
 
 
 def ran(stage, partition, port, host="localhost", attempt=0):
@@ -44,6 +48,28 @@ def test_of_a_forgotten_executor_the_host_is_left():
 
 def test_nothing_ran():
     assert render_assignments([]) == ""
+
+
+def test_a_limit_that_needed_no_exchange_is_a_part_of_the_stage_that_reads_it(monkeypatch):
+    empty = PlanNode("")
+    planned = (
+        Stage(0, 1, empty, (1,), StageKind.RESULT, "result"),
+        Stage(1, None, empty, (), StageKind.SHUFFLE, "limit 0"),
+    )
+    monkeypatch.setattr(assignments, "plan_stages", lambda _: planned)
+    monkeypatch.setattr(assignments, "stage_rdds", lambda _: {"limit 0": 10, "result": 11})
+    assert assignments._numbers({7: {9, 10, 11, 12}}, 7, "a frame") == {7: 0}
+    assert assignments._numbers({7: {9, 10}, 8: {11, 12}, 9: {13}}, 9, "a frame") == {7: 1, 8: 0, 9: 2}
+
+
+def test_a_query_that_could_not_be_planned_is_numbered_from_its_end(monkeypatch):
+    def fail(_):
+        raise UnsupportedError("too deep")
+
+    monkeypatch.setattr(assignments, "plan_stages", fail)
+    assert assignments._numbers({7: {1}, 3: {2}, 5: {3}}, 7, "a frame") == {7: 0, 3: 1, 5: 2}
+    # The last one is known, but has no tasks yet.
+    assert assignments._numbers({3: {2}, 5: {3}}, 7, None) == {7: 0, 3: 1, 5: 2}
 
 
 def test_both_names_are_exported():
