@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _CANCEL_AGAIN_SECONDS = 0.1
 _ABANDONED_SECONDS = 2.0
-_UNDER_WAY = frozenset({OperationState.RUNNING, OperationState.CANCELLING})
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Operation:
     @property
     def progress(self) -> Progress:
         """Tasks done and known; after the end, the last that was known."""
-        if self._state in _UNDER_WAY:
+        if self._state in (OperationState.RUNNING, OperationState.CANCELLING):
             self._last_progress = Progress(*self._control.progress(self.id))
         return self._last_progress
 
@@ -107,8 +106,7 @@ class Operation:
         if self._frame is None:
             raise UnsupportedError(
                 f"No plan is known of {self.description!r}.",
-                hint="only what computes a DataFrame's rows has one (submit, to_arrow, collect, ...); of an operation "
-                "that ended long ago it is forgotten, unless you hold the operation",
+                hint="submit, to_arrow, collect and the like have one, for a while or as long as you hold them",
             )
         return self._control.explain(self.id, self._frame)
 

@@ -97,10 +97,7 @@ class Operations:
                 operation.wait(max(deadline - time.monotonic(), 0.0))
 
     def run(self, description: str, call: Callable[[], T], frame: Any = None) -> T:
-        """Run ``call``, which computes the rows of ``frame`` if there is one, as an operation on this thread.
-
-        Inside another operation it is a part of that one.
-        """
+        """Run ``call``, which may compute ``frame``, as an operation on this thread or a part of the one around it."""
         operation = self._new(description, frame)
         if operation is None:
             with self._translated():

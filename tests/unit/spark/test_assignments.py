@@ -1,9 +1,14 @@
+from types import SimpleNamespace
+
+import pytest
+
 import weirflow
 from weirflow import TaskAssignment, render_assignments
-from weirflow.errors import UnsupportedError
+from weirflow.errors import SessionClosed, UnsupportedError
 from weirflow.spark.frames.plan_text import PlanNode
 from weirflow.spark.frames.stages import Stage, StageKind
 from weirflow.spark.jobs import assignments
+from weirflow.spark.jobs.control import DriverControl
 
 
 def ran(stage, partition, port, host="localhost", attempt=0):
@@ -70,6 +75,11 @@ def test_a_query_that_could_not_be_planned_is_numbered_from_its_end(monkeypatch)
     assert assignments._numbers({7: {1}, 3: {2}, 5: {3}}, 7, "a frame") == {7: 0, 3: 1, 5: 2}
     # The last one is known, but has no tasks yet.
     assert assignments._numbers({3: {2}, 5: {3}}, 7, None) == {7: 0, 3: 1, 5: 2}
+
+
+def test_of_a_closed_session_nothing_is_known():
+    with pytest.raises(SessionClosed, match="closed"):
+        DriverControl(SimpleNamespace(_jsc=None)).assignments("weirflow-1", None)
 
 
 def test_both_names_are_exported():

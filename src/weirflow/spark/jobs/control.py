@@ -68,7 +68,8 @@ class DriverControl(JobControl):
 
     @override
     def assignments(self, tag: str, frame: Any) -> Sequence[TaskAssignment]:
-        return task_assignments(self._context, job_ids_for_tag(self._context, tag), frame)
+        with translated():
+            return task_assignments(self._context, job_ids_for_tag(self._context, tag), frame)
 
     @override
     def explain(self, tag: str, frame: Any) -> str:

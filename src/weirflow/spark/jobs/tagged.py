@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
+from weirflow.errors import SessionClosed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -61,6 +63,8 @@ def job_record(store: Any, job_id: int) -> Any | None:
 
 def scala_context(sc: SparkContext) -> Any:
     """The JVM's own SparkContext, which knows more than its Java and Python faces."""
+    if sc._jsc is None:  # noqa: SLF001  as below
+        raise SessionClosed("This Session is closed.", hint="open another one")
     return sc._jsc.sc()  # noqa: SLF001  there is no public way
 
 
