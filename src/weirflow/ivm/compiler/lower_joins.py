@@ -7,9 +7,9 @@ import pyarrow as pa
 from weirflow.ivm.compiler.building import BOOL, Arranged, Building, any_null, negated
 from weirflow.ivm.compiler.columns import identity, moved
 from weirflow.ivm.operators.consolidate import Consolidate
-from weirflow.ivm.operators.join import Join
+from weirflow.ivm.operators.join.match import Match
+from weirflow.ivm.operators.join.operator import Join
 from weirflow.ivm.operators.map import Filter
-from weirflow.ivm.operators.match import Match
 from weirflow.ivm.operators.union import Union
 from weirflow.sql import plan as logical
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal

@@ -1,1 +1,1 @@
-"""The operators of a circuit, one file each; a file's first line is the operator's definition."""
+"""The operators of a circuit, one file or folder each; a file's first line is the operator's definition."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import QueryError, SqlTypeError
-from weirflow.sql.bind.call import GROUPING, GROUPING_ID
-from weirflow.sql.bind.slots import Slot, SlotKind
+from weirflow.sql.bind.expressions.call import GROUPING, GROUPING_ID
+from weirflow.sql.bind.expressions.slots import Slot, SlotKind
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Generate, Plan, Project, TopK, Window
 from weirflow.sql.traverse import map_arguments, map_call, rewrite_deep
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.generator import Generator
+    from weirflow.sql.bind.expressions.generator import Generator
+    from weirflow.sql.bind.expressions.slots import Slots
     from weirflow.sql.bind.grouping import Grouping
     from weirflow.sql.bind.limit import Limit
-    from weirflow.sql.bind.slots import Slots
 
 _GROUPING_ID_NAME = "spark_grouping_id"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError, TableNotFound, did_you_mean
-from weirflow.sql.bind.expression import ExpressionBinder
-from weirflow.sql.bind.generator import bind_generator
+from weirflow.sql.bind.expressions.binder import ExpressionBinder
+from weirflow.sql.bind.expressions.generator import bind_generator
 from weirflow.sql.bind.join import bind_join
 from weirflow.sql.bind.scope import Name, Scope, scope_of
 from weirflow.sql.bind.strict import check_parts

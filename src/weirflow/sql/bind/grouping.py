@@ -12,13 +12,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql.bind.slots import SlotKind, has_slot
+from weirflow.sql.bind.expressions.slots import SlotKind, has_slot
 from weirflow.sql.expr import Expr
 from weirflow.sql.limits import check_grouping_sets
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
     from weirflow.sql.plan import Field
 
 Sets = list[tuple[Expr, ...]]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
     from weirflow.sql.expr import Expr
 
 _KINDS = {

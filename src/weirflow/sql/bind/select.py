@@ -9,18 +9,18 @@ from sqlglot import exp
 
 from weirflow.errors import SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.assemble import Block, assemble
-from weirflow.sql.bind.call import sort_key
-from weirflow.sql.bind.expression import ExpressionBinder
+from weirflow.sql.bind.expressions.binder import ExpressionBinder
+from weirflow.sql.bind.expressions.call import sort_key
+from weirflow.sql.bind.expressions.generator import bind_generator, is_generator
+from weirflow.sql.bind.expressions.naming import output_name, spelled_out
+from weirflow.sql.bind.expressions.slots import SlotKind, Slots, has_slot
+from weirflow.sql.bind.expressions.time_window import find_time_window
 from weirflow.sql.bind.from_clause import bind_from
-from weirflow.sql.bind.generator import bind_generator, is_generator
 from weirflow.sql.bind.grouping import Grouping, bind_group
 from weirflow.sql.bind.limit import bind_limit
-from weirflow.sql.bind.naming import output_name, spelled_out
 from weirflow.sql.bind.scope import AmbiguousColumn, Name, Scope
-from weirflow.sql.bind.slots import SlotKind, Slots, has_slot
 from weirflow.sql.bind.star import expand_star, is_star
 from weirflow.sql.bind.strict import check_parts
-from weirflow.sql.bind.time_window import find_time_window
 from weirflow.sql.expr import Expr, Literal, SortKey
 from weirflow.sql.functions.rules import Signature
 from weirflow.sql.plan import Field, Filter, Plan
@@ -30,7 +30,7 @@ from weirflow.sql.types import BOOLEAN
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind.context import Context
-    from weirflow.sql.bind.generator import Generator
+    from weirflow.sql.bind.expressions.generator import Generator
 
 _REFUSED = {
     "qualify": "QUALIFY is not in Spark SQL; filter on the window function's column in a query around this one.",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql.bind.call import sort_key
-from weirflow.sql.bind.expression import ExpressionBinder
+from weirflow.sql.bind.expressions.binder import ExpressionBinder
+from weirflow.sql.bind.expressions.call import sort_key
 from weirflow.sql.bind.limit import bind_limit
 from weirflow.sql.bind.scope import scope_of
 from weirflow.sql.bind.strict import check_parts

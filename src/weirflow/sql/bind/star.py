@@ -12,7 +12,7 @@ from weirflow.sql.bind.scope import Name
 from weirflow.sql.functions.collections import struct_field
 
 if TYPE_CHECKING:
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 
 def is_star(node: exp.Expr) -> TypeGuard[exp.Star | exp.Column]:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.operators import pairs
+from weirflow.ivm.operators.join import pairs
 from weirflow.ivm.zset.delta import DeltaBatch
 
 INNER = "SELECT a.k, a.v, b.v AS w FROM a JOIN b ON a.k = b.k"

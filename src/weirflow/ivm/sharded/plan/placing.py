@@ -13,9 +13,9 @@ from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
 from weirflow.ivm.operators.generate import Generate
-from weirflow.ivm.operators.join import Join
+from weirflow.ivm.operators.join.match import Match
+from weirflow.ivm.operators.join.operator import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
-from weirflow.ivm.operators.match import Match
 from weirflow.ivm.operators.negate import Negate
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.set_operation import SetOperation

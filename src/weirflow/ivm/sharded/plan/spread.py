@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from weirflow.ivm.circuit.circuit import Circuit, Input, Node, advance, ancestors
 from weirflow.ivm.circuit.fingerprint import fingerprint
 from weirflow.ivm.operators.aggregate.operator import Aggregate
-from weirflow.ivm.operators.join import Join
-from weirflow.ivm.operators.match import Match
+from weirflow.ivm.operators.join.match import Match
+from weirflow.ivm.operators.join.operator import Join
 from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.sharded.plan.placing import place, whole_rows
 from weirflow.ivm.sharded.plan.routes import (

@@ -16,7 +16,7 @@ from weirflow.sql.types import INT, is_array, type_name
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 
 @dataclass(frozen=True)

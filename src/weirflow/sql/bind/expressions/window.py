@@ -18,8 +18,8 @@ from weirflow.sql.typing.coercion import cast
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.call import Wrapped
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
+    from weirflow.sql.bind.expressions.call import Wrapped
 
 _VALUE_FUNCTIONS = {
     "first": "first_value",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from weirflow.sql.bind.call import CALLS, bind_call
-from weirflow.sql.bind.syntax import bind_syntax
+from weirflow.sql.bind.expressions.call import CALLS, bind_call
+from weirflow.sql.bind.expressions.syntax import bind_syntax
 from weirflow.sql.expr import Expr
 from weirflow.sql.limits import check_node, check_type
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from weirflow.errors import QueryError, SqlPosition
     from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.expressions.slots import Slots
     from weirflow.sql.bind.scope import Scope
-    from weirflow.sql.bind.slots import Slots
 
 Lookup = Callable[[tuple[str, ...], "SqlPosition | None"], Expr | None]
 """What a dotted name stands for in one place, or None."""

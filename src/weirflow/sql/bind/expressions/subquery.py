@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 
 def bind_scalar_subquery(binder: ExpressionBinder, node: exp.Subquery) -> Expr:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql.bind.naming import field_names
+from weirflow.sql.bind.expressions.naming import field_names
+from weirflow.sql.bind.expressions.subquery import bind_exists, bind_in_subquery, bind_scalar_subquery
 from weirflow.sql.bind.strict import check_parts
-from weirflow.sql.bind.subquery import bind_exists, bind_in_subquery, bind_scalar_subquery
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.collections import item, named_struct, struct_field
 from weirflow.sql.functions.conditionals import case
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 
 def bind_syntax(binder: ExpressionBinder, node: exp.Expr) -> Expr:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql.bind.naming import field_names
+from weirflow.sql.bind.expressions.naming import field_names
+from weirflow.sql.bind.expressions.window import bind_over
 from weirflow.sql.bind.strict import check_parts
-from weirflow.sql.bind.window import bind_over
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal, SortKey
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import extract
@@ -21,7 +21,7 @@ from weirflow.sql.types import BIGINT, DOUBLE, TINYINT
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.expression import ExpressionBinder
+    from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
 """The syntax of calls by name, with the clauses around them."""

@@ -11,8 +11,8 @@ from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_memory, require_takeable, row_bytes
 from weirflow.ivm.kernel.expressions.compile import compile_expression
 from weirflow.ivm.kernel.frontier import least
+from weirflow.ivm.operators.join.pairs import met
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.operators.pairs import met
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
