@@ -21,7 +21,7 @@ import pyarrow as pa
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.ordering import SortColumn
+from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:

@@ -17,17 +17,17 @@ _PATIENCE_SECONDS = 10.0
 """How long a fork waits for threads that are in a library; what takes longer is more likely stuck."""
 
 
-class Owned(Protocol):
+class ProcessResource(Protocol):
     """Something that only the process may use, or close, that made it."""
 
     def left_behind(self) -> None:
         """Called in a forked child before anything else: refuse every call from now on, and close nothing."""
 
 
-_owned: WeakSet[Owned] = WeakSet()
+_owned: WeakSet[ProcessResource] = WeakSet()
 
 
-def keep_to_this_process(owned: Owned) -> None:
+def keep_to_this_process(owned: ProcessResource) -> None:
     """Have an object told in every child that is forked from now on."""
     _owned.add(owned)
 

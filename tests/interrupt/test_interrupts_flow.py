@@ -13,7 +13,7 @@ from support.interrupts import async_raise, at_depth, interrupt_after, raise_at
 
 from weirflow.errors import StackExhausted, WeirflowError
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.flow.unfinished import Changes
+from weirflow.ivm.flow.unfinished import AtomicChanges
 
 pytestmark = [
     # An exception in a finalizer goes no further, and a file that was being read when it came is closed by one.
@@ -149,7 +149,7 @@ def test_a_tick_near_the_end_of_the_stack_has_happened_or_not(attacked):
 
 
 def test_interrupts_while_an_interrupt_is_dealt_with_are_made_up_for_by_the_next_call(attacked, monkeypatch):
-    settle = Changes.settle
+    settle = AtomicChanges.settle
     armed = []
 
     def interrupted_settle(changes):
@@ -159,7 +159,7 @@ def test_interrupts_while_an_interrupt_is_dealt_with_are_made_up_for_by_the_next
         with raise_at(armed.pop(), KeyboardInterrupt, COMMIT):
             settle(changes)
 
-    monkeypatch.setattr(Changes, "settle", interrupted_settle)
+    monkeypatch.setattr(AtomicChanges, "settle", interrupted_settle)
     for first in range(1, commit_points(attacked), 71):
         act, after = attacked.tick()
         armed[:] = [attacked.dice.randrange(1, 12), attacked.dice.randrange(1, 20)]

@@ -30,7 +30,7 @@ DECIDING = tuple(
 )
 """Where it is decided what the flow is."""
 TELLING = (
-    "ivm/flow/outputs/publication.py",
+    "ivm/flow/outputs/publisher.py",
     "ivm/flow/outputs/watch.py",
     "ivm/flow/outputs/history.py",
     "ivm/flow/unfinished.py",

@@ -17,8 +17,8 @@ from weirflow.ivm.kernel import spine
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.ordering import SortColumn
 from weirflow.ivm.kernel.run import Run
+from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.rows import canonical_rows
 

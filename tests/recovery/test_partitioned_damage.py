@@ -11,7 +11,7 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import StorageError
 from weirflow.failpoints import watch_failpoints
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.sharded.commits import Commits, commit_name
+from weirflow.ivm.sharded.commits import CommitFiles, commit_name
 
 KINDS = {"commits", "definitions", "packs", "pending", "rows"}
 
@@ -96,7 +96,7 @@ def contents_or_error(path):
 
 def needed(path):
     """The files that the flow cannot be opened without: those of the last commit and of the tick that was begun."""
-    commits = Commits(open_checkpoint_storage(str(path)))
+    commits = CommitFiles(open_checkpoint_storage(str(path)))
     commit = commits.newest()
     pending = commits.pending(commit, 0)
     deltas = {ref.file for shards in pending.deltas.values() for refs in shards.values() for ref in refs}

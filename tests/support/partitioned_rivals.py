@@ -22,7 +22,7 @@ from support.processes import wait_until
 
 from weirflow.errors import LeaseLost, MetadataError
 from weirflow.failpoints import PARTITIONED_POINTS, watch_failpoints
-from weirflow.ivm.sharded.commits import Commit, Commits
+from weirflow.ivm.sharded.commits import Commit, CommitFiles
 from weirflow.metadata import LeaseKeeper, open_metadata
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def told(folder: Path) -> dict[tuple[int, str], list[str]]:
 
 def _run(uri: str, folder: Path) -> None:
     """Bring the flow to its last tick, under a lease."""
-    put = Commits.put
+    put = CommitFiles.put
 
-    def put_and_note(self: Commits, commit: Commit, *others: Commit) -> Commit:
+    def put_and_note(self: CommitFiles, commit: Commit, *others: Commit) -> Commit:
         found = put(self, commit, *others)
         note(_file(folder, "commits"), [found.number, found.fence])
         return found
 
-    with mock.patch.object(Commits, "put", put_and_note):
+    with mock.patch.object(CommitFiles, "put", put_and_note):
         _run_noted(uri, folder)
 
 

@@ -12,7 +12,7 @@ from weirflow.flows.feeds.stream import StreamFeed
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
-from weirflow.streaming.savepoints.named import Restored
+from weirflow.streaming.savepoints.named import RestoreNote
 from weirflow.streaming.sinks.flow import FlowSink
 
 REMEMBERED = 10
@@ -83,7 +83,7 @@ def batch(amount, customer="ann"):
 
 
 def restored(query, number):
-    return Restored("before", datetime.now(UTC), done=True, query_id=query, batch=number)
+    return RestoreNote("before", datetime.now(UTC), done=True, query_id=query, batch=number)
 
 
 def totals(flow):

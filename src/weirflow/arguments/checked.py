@@ -43,9 +43,9 @@ def checked(thing: Checked) -> Checked:
     return cast("Checked", _checked_function(thing))
 
 
-def rules_of(function: Callable[..., Any]) -> Rules | None:
+def rules_of(function: Callable[..., Any]) -> ParameterRules | None:
     """What a function lets through; None if it is not checked."""
-    read: Callable[[], Rules] | None = getattr(function, "__argument_rules__", None)
+    read: Callable[[], ParameterRules] | None = getattr(function, "__argument_rules__", None)
     return None if read is None else read()
 
 
@@ -62,7 +62,7 @@ def require(annotation: Any, value: Any) -> Any:
         raise ValueError(f"it must be {wrong.wanted if isinstance(wrong, Unfit) else known.wanted}") from None
 
 
-class Rules:
+class ParameterRules:
     """The rules of a function's parameters.
 
     Attributes:
@@ -161,12 +161,12 @@ def _said(unfit: Unfit, *, secret: bool) -> str:
 
 
 def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    rules: Rules | None = None
+    rules: ParameterRules | None = None
 
-    def read() -> Rules:
+    def read() -> ParameterRules:
         nonlocal rules
         if rules is None:
-            rules = Rules(function)
+            rules = ParameterRules(function)
         return rules
 
     @functools.wraps(function)

@@ -1,4 +1,4 @@
-"""``NamedStates``: what savepoints of every kind have in common, a manifest under a name behind files of its own."""
+"""``NamedStateFiles``: what savepoints of all kinds have in common, a manifest under a name behind files of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ S = TypeVar("S", bound=NamedState)
 
 
 @checked
-class NamedStates(ABC, Generic[S]):
+class NamedStateFiles(ABC, Generic[S]):
     """The savepoints of one kind in a storage.
 
     A savepoint is there when its manifest is, which is put if absent behind its files. It shares no file with
@@ -98,7 +98,7 @@ class NamedStates(ABC, Generic[S]):
             StorageError: a file is missing or damaged; there is no copy.
         """
         savepoint = self.get(name)
-        target: NamedStates[S] = type(self)(to)
+        target: NamedStateFiles[S] = type(self)(to)
         wanted = name if new_name is None else new_name
         target._require_free(wanted)
         source, files = self._files(name), target._files(wanted)

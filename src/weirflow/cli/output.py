@@ -31,14 +31,14 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Sink(Protocol):
+class TextWriter(Protocol):
     """Where text goes: standard output or a file."""
 
     def write(self, text: str, /) -> Any:
         """Write the text."""
 
 
-class Stdout(Sink):
+class Stdout(TextWriter):
     """Standard output. Once nobody reads it, writing raises ``OutputClosed``."""
 
     @override
@@ -60,7 +60,7 @@ class Stdout(Sink):
             raise OutputClosed
 
 
-def write_csv(result: Result, sink: Sink) -> None:
+def write_csv(result: Result, sink: TextWriter) -> None:
     """A header and one line for each row. NULL is an empty field, the empty string is ``""``."""
     from weirflow.cli.values import as_text  # noqa: PLC0415 - imports pyarrow, and help does without
 
@@ -69,7 +69,7 @@ def write_csv(result: Result, sink: Sink) -> None:
         sink.write(",".join("" if value is None else _csv_field(as_text(value)) for value in row) + "\n")
 
 
-def write_jsonl(result: Result, sink: Sink) -> None:
+def write_jsonl(result: Result, sink: TextWriter) -> None:
     """One object in each line. Nothing at all for no rows."""
     from weirflow.cli.values import to_json  # noqa: PLC0415 - as above
 
@@ -79,7 +79,7 @@ def write_jsonl(result: Result, sink: Sink) -> None:
         sink.write(to_json(dict(zip(names, row, strict=True))) + "\n")
 
 
-def write_json(result: Result, sink: Sink) -> None:
+def write_json(result: Result, sink: TextWriter) -> None:
     """An array of objects, one in each line."""
     from weirflow.cli.values import to_json  # noqa: PLC0415 - as above
 
@@ -89,7 +89,7 @@ def write_json(result: Result, sink: Sink) -> None:
     sink.write("\n")
 
 
-def write_document(result: Result, sink: Sink) -> None:
+def write_document(result: Result, sink: TextWriter) -> None:
     """One document with columns, rows as arrays in the columns' order, their count, and whether there are more."""
     from weirflow.cli.values import to_json  # noqa: PLC0415 - as above
 
@@ -99,7 +99,7 @@ def write_document(result: Result, sink: Sink) -> None:
     sink.write(f',"row_count":{result.row_count},"truncated":{to_json(result.truncated)}}}\n')
 
 
-def write_table(result: Result, sink: Sink) -> None:
+def write_table(result: Result, sink: TextWriter) -> None:
     """A table with lines, NULL dimmed, numbers to the right. Wide as the terminal, or as need be in a file."""
     from weirflow.cli.values import as_text  # noqa: PLC0415 - as above
 
@@ -111,7 +111,7 @@ def write_table(result: Result, sink: Sink) -> None:
     sink.write(f"first {counted}; use --limit 0 for all\n" if result.truncated else f"{counted}\n")
 
 
-WRITERS: dict[Format, Callable[[Result, Sink], None]] = {
+WRITERS: dict[Format, Callable[[Result, TextWriter], None]] = {
     Format.TABLE: write_table,
     Format.CSV: write_csv,
     Format.JSONL: write_jsonl,
@@ -152,7 +152,7 @@ def _csv_field(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if _QUOTED_IN_CSV.search(text) else text
 
 
-def _write_list(items: Iterable[str], sink: Sink) -> None:
+def _write_list(items: Iterable[str], sink: TextWriter) -> None:
     sink.write("[")
     for number, item in enumerate(items):
         sink.write(("," if number else "") + "\n" + item)

@@ -29,7 +29,7 @@ _VOID_INSIDE = re.compile(r"(?<=[<,:])void\b(?!:)")
 
 
 @dataclass(frozen=True)
-class Column:
+class ResultColumn:
     """A column's name and its Spark type, such as ``decimal(10,2)``."""
 
     name: str
@@ -49,7 +49,7 @@ class Result:
         truncated: whether there are more than ``limit``; known when all were read.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[ResultColumn, ...]
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     limit: int | None = None
@@ -94,7 +94,7 @@ def queried(session: Session, sql: str, params: Mapping[str, Any] | None, limit:
     for command in commands:
         session.sql(command, params)
     frame = session.sql(last, params)
-    columns = tuple(Column(name, kind) for name, kind in frame.dtypes)
+    columns = tuple(ResultColumn(name, kind) for name, kind in frame.dtypes)
     if limit is not None:
         frame = frame.limit(limit + 1)
     frame = _for_arrow(frame, columns)
@@ -119,7 +119,7 @@ def _statements(sql: str) -> list[str]:
     return found
 
 
-def _for_arrow(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
+def _for_arrow(frame: DataFrame, columns: tuple[ResultColumn, ...]) -> DataFrame:
     """The frame with what Arrow cannot hold as text."""
     spelt = {position: how for position, column in enumerate(columns) if (how := _spelling(column.type))}
     if not spelt:

@@ -21,7 +21,7 @@ _URL_PARAMETERS = re.compile(r"([;?]).*", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingRow:
     """One setting, ready to be shown; ``value`` is None when it is not set."""
 
     name: str
@@ -30,10 +30,10 @@ class Setting:
     description: str
 
 
-def shown_settings(settings: Settings | None) -> list[Setting]:
+def shown_settings(settings: Settings | None) -> list[SettingRow]:
     """All settings; without values when there are none because they cannot be used."""
     return [
-        Setting(
+        SettingRow(
             name=name,
             variable=ENV_PREFIX + name.upper(),
             value=None if settings is None else _shown(getattr(settings, name)),

@@ -11,7 +11,7 @@ import typer
 
 from weirflow.cli.failures import reported
 from weirflow.cli.options import QueryOptions, ReportOptions, SessionOptions
-from weirflow.cli.output import WRITERS, Format, Sink, Stdout, write_document, write_table
+from weirflow.cli.output import WRITERS, Format, Stdout, TextWriter, write_document, write_table
 from weirflow.cli.running import opened
 from weirflow.cli.tables import check_tables, parse_tables, register_tables
 from weirflow.errors import ConfigError
@@ -111,7 +111,7 @@ class _Request:
             return command.run(self.sql, work, self.timeout)
 
 
-def _stream(request: _Request, limit: int | None, write: "Callable[[Result, Sink], None]") -> None:
+def _stream(request: _Request, limit: int | None, write: "Callable[[Result, TextWriter], None]") -> None:
     """Print rows as they come."""
     stdout = Stdout()
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError
-from weirflow.flows.kept import KeptFlows
+from weirflow.flows.kept_flows import KeptFlows
 from weirflow.flows.local import SessionFlow
 from weirflow.flows.sharded import PartitionedIncrementalFlow
 from weirflow.ivm.flow.backend import Capability
@@ -27,7 +27,7 @@ Flow = SessionFlow | PartitionedIncrementalFlow
 """A flow of either kind."""
 
 
-class Flows:
+class FlowRegistry:
     """The flows that a Session has opened. A name is that of one flow, whatever its kind."""
 
     def __init__(self, session: FlowSession) -> None:

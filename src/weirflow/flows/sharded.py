@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.arguments import Lifetime, Name, Seconds, Shards, Uri, checked
 from weirflow.errors import ConfigError
 from weirflow.flows.feeds.feeds import check_name
-from weirflow.flows.kept import KeptFlows
+from weirflow.flows.kept_flows import KeptFlows
 from weirflow.flows.leadership import Leadership
 from weirflow.flows.spark_flow import SparkFlow
 from weirflow.flows.stages import SparkStages

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.flows.host import FlowSession
-    from weirflow.ivm.flow.sinks.sink import Target
+    from weirflow.ivm.flow.sinks.sink import SinkTarget
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.restart import RestartPolicy
@@ -148,5 +148,5 @@ class SparkFlow(Flow):
             finally:
                 super().close()
 
-    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:
+    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> SinkTarget:
         return TableTarget(self._session, table, mode, key)

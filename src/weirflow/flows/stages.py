@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.flows.host import FlowSession
-    from weirflow.ivm.compiler.program import Engine
-    from weirflow.ivm.sharded.worker.moving import ReadRows
+    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.ivm.sharded.worker.reports import ShardReport, StageTask
     from weirflow.spark.jobs.shards import ShardJobs
 
@@ -61,7 +61,7 @@ class SparkStages(StageExecutor):
 
     @property
     @override
-    def engine(self) -> Engine:
+    def engine(self) -> RecomputeEngine:
         return self._recompute
 
     def rows(self, work: ReadRows, shards: int) -> Any:

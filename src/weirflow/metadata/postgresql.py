@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typing_extensions import override
 
 from weirflow.errors import ConfigError, MetadataError
-from weirflow.forks import Owned, keep_to_this_process, never_finalize
+from weirflow.forks import ProcessResource, keep_to_this_process, never_finalize
 from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _DEFAULTS: Mapping[str, object] = {
 _SECRETS = ("password", "sslpassword")
 
 
-class PostgresDatabase(Owned):
+class PostgresDatabase(ProcessResource):
     """One connection, made when it is needed and again after it was dropped. A forked child is refused."""
 
     def __init__(self, uri: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from weirflow.errors import MetadataError, UnsupportedError
-from weirflow.forks import Owned, keep_to_this_process, never_finalize, unforked
+from weirflow.forks import ProcessResource, keep_to_this_process, never_finalize, unforked
 from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SQLite takes the parent's locks for its own here, so that another connection to 
 """
 
 
-class SqliteDatabase(Owned):
+class SqliteDatabase(ProcessResource):
     """One connection and the lock that its users take turns by. A forked child is refused."""
 
     def __init__(

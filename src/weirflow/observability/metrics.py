@@ -52,7 +52,7 @@ class FlowGauges:
     shards: Mapping[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
 
 
-class Measured(Protocol):
+class GaugeSource(Protocol):
     """What is asked for its gauges, from any thread, as long as it lives."""
 
     name: str
@@ -92,7 +92,7 @@ class FlowMetrics:
         if self._forgotten.detach() is not None:
             self._families.leave(self._flow)
 
-    def show_gauges(self, flow: Measured) -> None:
+    def show_gauges(self, flow: GaugeSource) -> None:
         """Ask the flow for its gauges from now on; that does not keep it alive."""
         self._families.flows.add(flow)
 
@@ -212,9 +212,9 @@ class _Flows(Collector):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._flows: WeakSet[Measured] = WeakSet()
+        self._flows: WeakSet[GaugeSource] = WeakSet()
 
-    def add(self, flow: Measured) -> None:
+    def add(self, flow: GaugeSource) -> None:
         with self._lock:
             self._flows.add(flow)
 

@@ -27,7 +27,7 @@ class TaskCount(Protocol):
     def total(self) -> int: ...  # noqa: D102 - the class says it
 
 
-class Watched(Protocol):
+class WatchedOperation(Protocol):
     """What the display needs to know of an operation."""
 
     id: str
@@ -46,10 +46,10 @@ class Watched(Protocol):
 class ProgressDisplay(Protocol):
     """Told when operations begin and end; must never fail them or slow them down."""
 
-    def begin(self, operation: Watched) -> None:
+    def begin(self, operation: WatchedOperation) -> None:
         """An operation has begun."""
 
-    def end(self, operation: Watched) -> None:
+    def end(self, operation: WatchedOperation) -> None:
         """It has ended."""
 
     def close(self) -> None:
@@ -59,10 +59,10 @@ class ProgressDisplay(Protocol):
 class SilentDisplay:
     """Shows nothing."""
 
-    def begin(self, operation: Watched) -> None:
+    def begin(self, operation: WatchedOperation) -> None:
         """Nothing to show."""
 
-    def end(self, operation: Watched) -> None:
+    def end(self, operation: WatchedOperation) -> None:
         """Nothing to show."""
 
     def close(self) -> None:
@@ -75,13 +75,13 @@ class BarDisplay(ProgressDisplay):
     def __init__(self, console: Console) -> None:
         self._console = console
         self._changed = threading.Condition()
-        self._running: dict[str, Watched] = {}
+        self._running: dict[str, WatchedOperation] = {}
         self._drawn: set[str] = set()
         self._thread: threading.Thread | None = None
         self._closed = False
 
     @override
-    def begin(self, operation: Watched) -> None:
+    def begin(self, operation: WatchedOperation) -> None:
         with self._changed:
             self._running[operation.id] = operation
             if self._thread is None:
@@ -90,7 +90,7 @@ class BarDisplay(ProgressDisplay):
             self._changed.notify()
 
     @override
-    def end(self, operation: Watched) -> None:
+    def end(self, operation: WatchedOperation) -> None:
         with self._changed:
             self._running.pop(operation.id, None)
             # What the caller prints next must not be wiped out with the bar.
@@ -115,7 +115,7 @@ class BarDisplay(ProgressDisplay):
             if self._long_running():
                 self._draw_until_idle()
 
-    def _long_running(self) -> list[Watched]:
+    def _long_running(self) -> list[WatchedOperation]:
         with self._changed:
             running = list(self._running.values())
         return [operation for operation in running if operation.seconds >= _SHOW_AFTER_SECONDS]
@@ -160,14 +160,14 @@ class BarDisplay(ProgressDisplay):
             self._changed.notify_all()
 
     @staticmethod
-    def _note(operation: Watched) -> str:
+    def _note(operation: WatchedOperation) -> str:
         try:
             return operation.note
         except Exception:  # noqa: BLE001 - as below
             return ""
 
     @staticmethod
-    def _count(operation: Watched) -> tuple[int, int]:
+    def _count(operation: WatchedOperation) -> tuple[int, int]:
         try:
             progress = operation.progress
         except Exception:  # noqa: BLE001 - Spark may be closing; a bar must not fail anything

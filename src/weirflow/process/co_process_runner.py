@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from weirflow.arguments import AtLeast, Name, Positive, checked
 from weirflow.process.intake import Intake
-from weirflow.process.runner import Runner
+from weirflow.process.runner import FunctionRunner
 from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @checked
-class CoProcessRunner(Runner):
+class CoProcessRunner(FunctionRunner):
     """Runs a ``CoProcessFunction`` batch by batch; the watermark is the earlier one of its inputs.
 
     Args:

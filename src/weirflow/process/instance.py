@@ -9,18 +9,18 @@ from typing_extensions import override
 
 from weirflow.errors import ConfigError
 from weirflow.process.context import BroadcastContext
-from weirflow.process.declaring import Declaring
 from weirflow.process.function import ProcessFunction
 from weirflow.process.progress import StoredProgress
+from weirflow.process.store_context import StoreOpenContext
 from weirflow.process.timers import InstanceTimers, NoTimers
 from weirflow.state import KeyedStateStore, TtlStateBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from weirflow.process.emitted import Outputs
     from weirflow.process.function import KeyedFunction, Row
-    from weirflow.process.progress import Progress
+    from weirflow.process.outputs import FunctionOutputs
+    from weirflow.process.progress import RunProgress
     from weirflow.process.user_code import UserCode
     from weirflow.state import KeyGroupRange, StateBackend
     from weirflow.state.descriptors import TimeKind
@@ -35,10 +35,10 @@ class Moment:
         self.now = 0
 
 
-class Context(BroadcastContext):
+class KeyContext(BroadcastContext):
     """What callbacks for a key are given; an ``ElementContext``."""
 
-    def __init__(self, moment: Moment, outputs: Outputs, timers: InstanceTimers | NoTimers) -> None:
+    def __init__(self, moment: Moment, outputs: FunctionOutputs, timers: InstanceTimers | NoTimers) -> None:
         self._moment = moment
         self.timestamp: int | None = None
         self.timers = timers
@@ -75,7 +75,7 @@ class Instance:
         *,
         operator: str,
         moment: Moment,
-        outputs: Outputs,
+        outputs: FunctionOutputs,
         user_code: UserCode,
     ) -> None:
         self.groups = groups
@@ -85,13 +85,13 @@ class Instance:
         self._progress = StoredProgress(self._store)
         self._moment = moment
         self._user_code = user_code
-        declaring = Declaring(self._store)
+        declaring = StoreOpenContext(self._store)
         with user_code("open"):
             self.function.open(declaring)
         self._broadcasts = declaring.broadcasts
         self.codec: KeyCodec | None = declaring.codec
         self.timers = None if self.codec is None else InstanceTimers(self._store, declaring.key)
-        self.context = Context(moment, outputs, self.timers or NoTimers())
+        self.context = KeyContext(moment, outputs, self.timers or NoTimers())
 
     # Callbacks
 
@@ -128,13 +128,13 @@ class Instance:
 
     # State
 
-    def resume(self, inputs: int) -> Progress:
+    def resume(self, inputs: int) -> RunProgress:
         """The progress that is stored; state expires by its watermark."""
         progress = self._progress.read(inputs)
         self._expire(progress)
         return progress
 
-    def flush(self, progress: Progress) -> None:
+    def flush(self, progress: RunProgress) -> None:
         """Write all changes and the progress together; state expires by its watermark from now on."""
         self._progress.write(progress)
         self._store.flush()
@@ -154,7 +154,7 @@ class Instance:
         for slot in self._broadcasts:
             slot.writable = allowed
 
-    def _expire(self, progress: Progress) -> None:
+    def _expire(self, progress: RunProgress) -> None:
         # Nothing expires before 1970.
         if progress.watermark is not None and progress.watermark >= 0:
             self.backend.set_watermark(progress.watermark)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from weirflow.arguments import AtLeast, Name, Positive, checked
 from weirflow.process.function import ProcessFunction
 from weirflow.process.intake import Intake
-from weirflow.process.runner import Runner
+from weirflow.process.runner import FunctionRunner
 from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @checked
-class ProcessRunner(Runner):
+class ProcessRunner(FunctionRunner):
     """Runs a ``ProcessFunction`` batch by batch.
 
     Args:

@@ -1,4 +1,4 @@
-"""``Progress``: how far a run has come, kept beside the state of every instance and written with it."""
+"""``RunProgress``: how far a run has come, kept beside the state of every instance and written with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EVENT_TIME = "event time "
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far a run has come.
 
     Attributes:
@@ -32,7 +32,7 @@ class Progress:
     watermark: int | None = None
     latest: tuple[int | None, ...] = ()
 
-    def with_events(self, latest: Sequence[int | None], delays: Sequence[int | None]) -> Progress:
+    def with_events(self, latest: Sequence[int | None], delays: Sequence[int | None]) -> RunProgress:
         """After events: the watermark is the least of all inputs that have one, and never goes back."""
         reached = [
             None if time is None else time - delay
@@ -43,7 +43,7 @@ class Progress:
         moved = min(known) if known and len(known) == len(reached) else None
         return replace(self.with_watermark(moved), latest=tuple(latest))
 
-    def with_watermark(self, watermark: int | None) -> Progress:
+    def with_watermark(self, watermark: int | None) -> RunProgress:
         """With a watermark, unless it is earlier than the one there is."""
         known = [one for one in (watermark, self.watermark) if one is not None]
         return replace(self, watermark=max(known, default=None))
@@ -55,7 +55,7 @@ class StoredProgress:
     def __init__(self, store: KeyedStateStore) -> None:
         self._entries: BroadcastState = store.broadcast(StateDescriptor("weirflow.progress", None, dict[str, int]))
 
-    def write(self, progress: Progress) -> None:
+    def write(self, progress: RunProgress) -> None:
         """Keep it with the next flush."""
         self._entries.put("epoch", progress.epoch)
         self._entries.put("clock", progress.clock)
@@ -65,14 +65,14 @@ class StoredProgress:
             if time is not None:
                 self._entries.put(f"{_EVENT_TIME}{at}", time)
 
-    def read(self, inputs: int) -> Progress:
+    def read(self, inputs: int) -> RunProgress:
         """What was written last, of as many inputs."""
         found = dict(self._entries.items())
         latest = tuple(found.get(f"{_EVENT_TIME}{at}") for at in range(inputs))
-        return Progress(found.get("epoch", 0), found.get("clock", 0), found.get("watermark"), latest)
+        return RunProgress(found.get("epoch", 0), found.get("clock", 0), found.get("watermark"), latest)
 
 
-def common_progress(found: Sequence[Progress], operator: str) -> Progress:
+def common_progress(found: Sequence[RunProgress], operator: str) -> RunProgress:
     """What all instances have; ``StateError`` if they are not at the same batch."""
     if any(one != found[0] for one in found):
         epochs = ", ".join(str(one.epoch) for one in found)

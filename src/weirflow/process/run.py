@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from weirflow.process.function import CoProcessFunction, ProcessFunction
     from weirflow.process.intake import KeyOf, Rows
-    from weirflow.process.runner import BackendFor, ProcessResult, Runner
+    from weirflow.process.runner import BackendFor, FunctionRunner, ProcessResult
 
 
 @checked
@@ -113,7 +113,7 @@ def _pair(batch: Any) -> tuple[Rows, Rows]:
     return batch[0], batch[1]
 
 
-def _results(runner: Runner, results: Iterator[ProcessResult], *, finish: bool) -> Iterator[ProcessResult]:
+def _results(runner: FunctionRunner, results: Iterator[ProcessResult], *, finish: bool) -> Iterator[ProcessResult]:
     with runner:
         yield from results
         if finish:

@@ -1,4 +1,4 @@
-"""``Runner``: runs a function batch by batch, in this process; what runners of one and of two inputs share."""
+"""``FunctionRunner``: runs a function batch by batch, in this process; what runners of one and of two inputs share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weirflow.arguments import checked, shown
 from weirflow.errors import ConfigError, StateError, StateTypeError
 from weirflow.process.context import END_OF_TIME
-from weirflow.process.emitted import Outputs
 from weirflow.process.firing import fire
 from weirflow.process.instance import Instance, Moment
 from weirflow.process.intake import read_rows
+from weirflow.process.outputs import FunctionOutputs
 from weirflow.process.progress import common_progress
 from weirflow.process.timers import as_time
 from weirflow.process.user_code import UserCode
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from weirflow.checkpoint.keyed_state.manifest import StateManifest
     from weirflow.process.function import KeyedFunction, Row
     from weirflow.process.intake import Intake, Rows
-    from weirflow.process.progress import Progress
+    from weirflow.process.progress import RunProgress
 
 BackendFor: TypeAlias = StateBackend | Callable[[KeyGroupRange], StateBackend]
 """A backend, or what gives one for each range of key groups, such as ``KeyedStateCheckpoints.restore``."""
@@ -58,7 +58,7 @@ class ProcessResult:
 
 
 @checked
-class Runner(ABC):
+class FunctionRunner(ABC):
     """What the runners of one and of two inputs have in common; for one thread.
 
     A batch is done when the call returns: its state is in the backends. If the call raises, state, timers, watermark
@@ -80,7 +80,7 @@ class Runner(ABC):
         self._operator = operator
         self._clock = clock
         self._user_code = UserCode(type(function).__name__)
-        self._outputs = Outputs(function)
+        self._outputs = FunctionOutputs(function)
         self._moment = Moment()
         self._instances = [
             Instance(
@@ -96,7 +96,7 @@ class Runner(ABC):
         ]
         stored = [instance.resume(len(intakes)) for instance in self._instances]
         self._progress = common_progress(stored, operator)
-        self._unfinished: tuple[Progress, ProcessResult] | None = None
+        self._unfinished: tuple[RunProgress, ProcessResult] | None = None
         self._clean = True
         self._closed = False
 
@@ -192,7 +192,9 @@ class Runner(ABC):
         self._unfinished = (after, result)
         return self._finish(begun=False)
 
-    def _callbacks(self, inputs: Sequence[Sequence[Row]], broadcast: Sequence[Row], watermark: int | None) -> Progress:
+    def _callbacks(
+        self, inputs: Sequence[Sequence[Row]], broadcast: Sequence[Row], watermark: int | None
+    ) -> RunProgress:
         if broadcast:
             self._broadcast(broadcast)
         progress = replace(self._progress, epoch=self.epoch + 1, clock=self._moment.now)

@@ -23,7 +23,7 @@ Values = Sequence[Any]
 
 
 @dataclass(frozen=True)
-class Columns:
+class GivenColumns:
     """Columns as they are given.
 
     Attributes:
@@ -62,7 +62,7 @@ class Columns:
         return pa.Table.from_arrays(arrays, list(self.of))
 
 
-def columns_of(data: Any, names: Sequence[str] | None = None, also: str | None = None) -> Columns:
+def columns_of(data: Any, names: Sequence[str] | None = None, also: str | None = None) -> GivenColumns:
     """The columns of ``data``.
 
     Args:
@@ -127,9 +127,9 @@ def _refuse_objects(frame: Any) -> None:
                 )
 
 
-def _of_table(table: pa.Table) -> Columns:
+def _of_table(table: pa.Table) -> GivenColumns:
     refuse_repeated(table.column_names)
-    return Columns(dict(zip(table.column_names, table.columns, strict=True)), table.num_rows)
+    return GivenColumns(dict(zip(table.column_names, table.columns, strict=True)), table.num_rows)
 
 
 def refuse_repeated(names: Sequence[str]) -> None:
@@ -147,10 +147,10 @@ def _is_pandas(data: Any, kind: str) -> bool:
     return pandas is not None and isinstance(data, getattr(pandas, kind))
 
 
-def _of_frame(frame: Any) -> Columns:
+def _of_frame(frame: Any) -> GivenColumns:
     names = [str(name) for name in frame.columns]
     refuse_repeated(names)
-    return Columns({name: _of_series(frame.iloc[:, at], name) for at, name in enumerate(names)}, len(frame))
+    return GivenColumns({name: _of_series(frame.iloc[:, at], name) for at, name in enumerate(names)}, len(frame))
 
 
 def _of_series(series: Any, name: str) -> pa.ChunkedArray | Values:
@@ -168,7 +168,7 @@ def _array(values: Any, name: str, *, from_pandas: bool) -> pa.ChunkedArray:
     return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
 
 
-def _of_mapping(data: Mapping[Any, Any]) -> Columns:
+def _of_mapping(data: Mapping[Any, Any]) -> GivenColumns:
     if not data:
         raise ConfigError("An empty dict has no columns.", hint="give a list of dicts, or a dict of columns")
     for name in data:
@@ -179,7 +179,7 @@ def _of_mapping(data: Mapping[Any, Any]) -> Columns:
     if len(set(counts.values())) > 1:
         told = ", ".join(f"{name!r} has {count}" for name, count in list(counts.items())[:3])
         raise ConfigError(f"The columns are of different lengths: {told} values.")
-    return Columns(of, next(iter(counts.values()), 0))
+    return GivenColumns(of, next(iter(counts.values()), 0))
 
 
 def _values(values: Any, name: str) -> pa.ChunkedArray | Values:
@@ -204,13 +204,13 @@ def _values(values: Any, name: str) -> pa.ChunkedArray | Values:
 # Dicts
 
 
-def _of_rows(rows: Sequence[Any], names: Sequence[str] | None, also: str | None) -> Columns:
+def _of_rows(rows: Sequence[Any], names: Sequence[str] | None, also: str | None) -> GivenColumns:
     if names is not None:
         first = rows[0] if len(rows) else None
         wanted = (*names, also) if also is not None and type(first) is dict and also in first else tuple(names)
         whole = _whole(rows, wanted)
         if whole is not None:
-            return Columns(dict(zip(wanted, whole, strict=True)), len(rows))
+            return GivenColumns(dict(zip(wanted, whole, strict=True)), len(rows))
     return _ragged(rows, names, also)
 
 
@@ -226,7 +226,7 @@ def _whole(rows: Sequence[Any], names: Sequence[str]) -> Sequence[Values] | None
         return None
 
 
-def _ragged(rows: Sequence[Any], names: Sequence[str] | None, also: str | None) -> Columns:
+def _ragged(rows: Sequence[Any], names: Sequence[str] | None, also: str | None) -> GivenColumns:
     """The columns of rows of which some may lack some."""
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -242,7 +242,7 @@ def _ragged(rows: Sequence[Any], names: Sequence[str] | None, also: str | None) 
     _require_known(rows, found)
     absent = {name: frozenset(at for at, row in enumerate(rows) if name not in row) for name in found}
     of = {name: [None if at in absent[name] else row[name] for at, row in enumerate(rows)] for name in found}
-    return Columns(of, len(rows), {name: missing for name, missing in absent.items() if missing})
+    return GivenColumns(of, len(rows), {name: missing for name, missing in absent.items() if missing})
 
 
 def _require_known(rows: Sequence[Mapping[Any, Any]], names: Sequence[str]) -> None:

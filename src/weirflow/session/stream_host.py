@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from weirflow.session.core import SessionCore
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
-    from weirflow.streaming.savepoints.named import Restored
+    from weirflow.streaming.savepoints.named import RestoreNote
     from weirflow.streaming.sinks.flow import FlowSink
 
 
@@ -52,7 +52,7 @@ class SessionStreams:
 
         return HostedFunction(function, columns, event_time=event_time)
 
-    def feed(self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None]) -> StreamFeed:
+    def feed(self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], RestoreNote | None]) -> StreamFeed:
         """See ``StreamHost``."""
         from weirflow.flows.feeds.stream import StreamFeed  # noqa: PLC0415 - imports the kernel
 

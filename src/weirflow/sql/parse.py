@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlSyntaxError
 from weirflow.sql.limits import check_text, check_tokens, check_tree, out_of_room
-from weirflow.sql.positions import Positions
+from weirflow.sql.positions import TextPositions
 from weirflow.sql.statements.composed import position_at
 from weirflow.stack import grows
 
@@ -137,7 +137,7 @@ def _query(sql: str) -> exp.Query:
         raise SqlSyntaxError(
             f"{kind} is not a query.",
             hint="a view is a SELECT, VALUES or WITH query",
-            position=Positions(sql, tree).of(tree),
+            position=TextPositions(sql, tree).of(tree),
         )
     return tree
 

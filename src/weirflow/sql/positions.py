@@ -1,4 +1,4 @@
-"""``Positions``: where the parts of a syntax tree are in its text, found once for all of them."""
+"""``TextPositions``: where the parts of a syntax tree are in its text, found once for all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 
-class Positions:
+class TextPositions:
     """Where nodes begin in a text. Building it takes as long as the tree is large, asking it takes no time.
 
     Args:

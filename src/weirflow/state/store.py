@@ -19,7 +19,7 @@ from weirflow.state.kinds.broadcast import BroadcastState
 from weirflow.state.kinds.list import ListState
 from weirflow.state.kinds.map import MapState
 from weirflow.state.kinds.reducing import ReducingState
-from weirflow.state.kinds.slot import Slot
+from weirflow.state.kinds.slot import StateSlot
 from weirflow.state.kinds.timer import TimerState
 from weirflow.state.kinds.value import ValueState
 from weirflow.state.migrations import MIGRATIONS, Migrations
@@ -76,7 +76,7 @@ class KeyedStateStore:
         self._clock = backend if isinstance(backend, TtlStateBackend) else None
         self._buffer = WriteBuffer(backend, operator)
         self._key = CurrentKey(operator, groups, self._owned)
-        self._keyed: dict[str, tuple[Slot, KeyCodec]] = {}
+        self._keyed: dict[str, tuple[StateSlot, KeyCodec]] = {}
         self._declared: set[str] = set()
 
     # Slots
@@ -188,7 +188,7 @@ class KeyedStateStore:
 
     # Inner workings
 
-    def _keys(self, slot: Slot, codec: KeyCodec) -> Iterator[Any]:
+    def _keys(self, slot: StateSlot, codec: KeyCodec) -> Iterator[Any]:
         for group in range(self._owned.first, self._owned.end):
             base = slot.place_in(group.to_bytes(2, "big"))
             last = None
@@ -199,7 +199,7 @@ class KeyedStateStore:
                     last = place[:behind]
                     yield key
 
-    def _slot(self, descriptor: StateDescriptor, kind: str, entry: Any) -> Slot:
+    def _slot(self, descriptor: StateDescriptor, kind: str, entry: Any) -> StateSlot:
         name, ttl = descriptor.name, descriptor.ttl
         if name in self._declared:
             raise ConfigError(f"The slot {name!r} of {self._operator!r} is declared already.")
@@ -208,7 +208,7 @@ class KeyedStateStore:
                 f"The slot {name!r} has a time to live, and its backend knows no time.",
                 hint="wrap the backend: TtlStateBackend(backend)",
             )
-        slot = Slot(
+        slot = StateSlot(
             descriptor,
             entry,
             self._key,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from weirflow.config import Settings
-    from weirflow.streaming.savepoints.named import Restored
+    from weirflow.streaming.savepoints.named import RestoreNote
     from weirflow.streaming.sinks.flow import FlowSink
     from weirflow.types import Profile
 
@@ -58,7 +58,7 @@ class StreamHost(Protocol):
         """A process function as a ``weirflow.process.hosted.function.HostedFunction``."""
 
     def feed(
-        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None]
+        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], RestoreNote | None]
     ) -> Callable[[Any, int], object]:
         """What takes the batches of a query into a flow; ``before`` reads what its checkpoint was restored from."""
 

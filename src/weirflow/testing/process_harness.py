@@ -11,7 +11,7 @@ from weirflow.arguments import Name, Positive, checked
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.process import CoProcessRunner, ProcessRunner
-from weirflow.process.runner import Runner
+from weirflow.process.runner import FunctionRunner
 from weirflow.state.dry_run import stored_versions
 from weirflow.testing.clock import ManualClock
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OPERATOR = "harness"
 _PROGRESS = "weirflow.progress"
-_Runner = TypeVar("_Runner", bound=Runner)
+_Runner = TypeVar("_Runner", bound=FunctionRunner)
 _Rows = list[dict[str, Any]]
 
 

@@ -14,7 +14,7 @@ from weirflow.cli.failures import excerpt, reported
 from weirflow.cli.files import write_file
 from weirflow.cli.options import ReportOptions
 from weirflow.cli.output import Format, write_csv, write_document, write_json, write_jsonl, write_table
-from weirflow.cli.result import Column, Result
+from weirflow.cli.result import Result, ResultColumn
 from weirflow.cli.values import json_values
 from weirflow.errors import ConfigError, SqlPosition, SqlSyntaxError
 
@@ -24,7 +24,7 @@ UTC = dt.UTC
 def result_of(*batches, limit=None, types=None):
     schema = batches[0].schema
     columns = tuple(
-        Column(name, kind) for name, kind in zip(schema.names, types or map(str, schema.types), strict=True)
+        ResultColumn(name, kind) for name, kind in zip(schema.names, types or map(str, schema.types), strict=True)
     )
     return Result(columns, schema, iter(batches), limit)
 
@@ -175,7 +175,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
     file.write_text("old")
     schema = two_batches()[0].schema
     with pytest.raises(SqlSyntaxError):
-        write_file(Result((Column("n", "bigint"),), schema, broken()), file)
+        write_file(Result((ResultColumn("n", "bigint"),), schema, broken()), file)
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("rows.parquet", "old")]
 
 

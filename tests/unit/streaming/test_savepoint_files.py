@@ -11,9 +11,9 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.failpoints import watch_failpoints
 from weirflow.streaming.savepoints.files import files_of_batch
-from weirflow.streaming.savepoints.named import QuerySavepoints, QueryState
+from weirflow.streaming.savepoints.named import QuerySavepoints, SavedQuery
 
-STATE = QueryState(["parquet"], "append", [], "parquet out")
+STATE = SavedQuery(["parquet"], "append", [], "parquet out")
 RETAINED = 2
 
 

@@ -13,7 +13,7 @@ from weirflow.arguments import Count, Folder, Name, checked
 from weirflow.checkpoint.keyed_state.checkpoints import require_whole
 from weirflow.checkpoint.keyed_state.manifest import EARLIER, FileRef, StatePart
 from weirflow.checkpoint.keyed_state.parts import restore_parts, save_part, stored_in
-from weirflow.checkpoint.named import NamedState, NamedStates
+from weirflow.checkpoint.named import NamedState, NamedStateFiles
 from weirflow.checkpoint.sealed import FORMAT
 from weirflow.state.dry_run import stored_versions
 
@@ -66,7 +66,7 @@ class Savepoint(NamedState, frozen=True):
 
 
 @checked
-class Savepoints(NamedStates[Savepoint]):
+class Savepoints(NamedStateFiles[Savepoint]):
     """The savepoints in a storage."""
 
     _folder = "savepoints/"

@@ -28,11 +28,11 @@ def weighted_frame(native: Any, op: str) -> Any:
     if op not in schema.names:
         raise ConfigError(f"There is no column {op!r} with the kind of each change.")
     rest = [(field.name, field.type) for field in schema if field.name != op]
-    return mapped_frame(native, _Weighted(op), pa.schema([*rest, (WEIGHT, pa.int64())]))
+    return mapped_frame(native, _DeltaMaker(op), pa.schema([*rest, (WEIGHT, pa.int64())]))
 
 
 @dataclass(frozen=True)
-class _Weighted:
+class _DeltaMaker:
     op: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

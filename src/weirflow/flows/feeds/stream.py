@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.savepoints.named import Restored
+    from weirflow.streaming.savepoints.named import RestoreNote
     from weirflow.streaming.sinks.flow import FlowSink
 
 
@@ -32,7 +32,7 @@ class StreamFeed:
     """
 
     def __init__(
-        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], Restored | None], host: StreamHost
+        self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], RestoreNote | None], host: StreamHost
     ) -> None:
         self._sink = sink
         self._flow = sink.flow

@@ -12,7 +12,7 @@ from weirflow.errors import ConfigError, DataError, SinkConflict, UnsupportedErr
 from weirflow.flows.own_session import own_session, provider
 from weirflow.flows.sinks.table_positions import POSITIONS, PropertyPosition
 from weirflow.ivm.flow.sinks.parquet import changelog, changelog_schema, require_distinct
-from weirflow.ivm.flow.sinks.sink import Guarantee, Target
+from weirflow.ivm.flow.sinks.sink import Guarantee, SinkTarget
 from weirflow.ivm.zset.rows import group_rows
 from weirflow.sql.quoting import quoted
 from weirflow.types import SinkMode, one_of
@@ -29,7 +29,7 @@ _DELETED = "_deleted"
 _SOURCE = "weirflow_sink"
 
 
-class TableTarget(Target):
+class TableTarget(SinkTarget):
     """A table that exists. Delta and Iceberg tables get their rows and the sink's position in one commit.
 
     Args:

@@ -25,7 +25,7 @@ TARGET = "_weirflow_target"
 
 
 @dataclass(frozen=True)
-class Incoming:
+class MergeSource:
     """The source of a MERGE as its query reads it.
 
     Attributes:
@@ -39,7 +39,7 @@ class Incoming:
     tables: Mapping[str, Rows] = field(default_factory=dict)
 
 
-class Changed(Protocol):
+class SourceChange(Protocol):
     """A source of a flow whose rows a statement reads and changes, wherever they are."""
 
     source: Source
@@ -47,7 +47,7 @@ class Changed(Protocol):
     def target(self, *, numbered: bool = False) -> Rows:
         """All rows of the source; each with a number in a last column ``ROW``, if they shall be ``numbered``."""
 
-    def incoming(self, source: Fragment) -> Incoming:
+    def incoming(self, source: Fragment) -> MergeSource:
         """The source of a MERGE."""
 
     def query(self, pieces: Sequence[str | Fragment], tables: Mapping[str, Rows]) -> Rows:
@@ -57,7 +57,7 @@ class Changed(Protocol):
         """How many columns they have."""
 
 
-def insert(statement: Insert, changed: Changed) -> tuple[ChangePlan, Rows]:
+def insert(statement: Insert, changed: SourceChange) -> tuple[ChangePlan, Rows]:
     """INSERT: the rows of its query come."""
     schema = changed.source.schema
     columns = schema.names if statement.columns is None else columns_named(schema.names, statement.columns)
@@ -70,7 +70,7 @@ def insert(statement: Insert, changed: Changed) -> tuple[ChangePlan, Rows]:
     return ChangePlan(changed.source, (Clause(removes=False, columns=tuple(columns)),)), found
 
 
-def delete(statement: Delete, changed: Changed) -> tuple[ChangePlan, Rows]:
+def delete(statement: Delete, changed: SourceChange) -> tuple[ChangePlan, Rows]:
     """DELETE: the rows for which the condition is true go, or all."""
     plan = ChangePlan(changed.source, (Clause(removes=True),))
     if statement.where is None:
@@ -79,7 +79,7 @@ def delete(statement: Delete, changed: Changed) -> tuple[ChangePlan, Rows]:
     return plan, changed.query(pieces, {TARGET: changed.target()})
 
 
-def update(statement: Update, changed: Changed) -> tuple[ChangePlan, Rows]:
+def update(statement: Update, changed: SourceChange) -> tuple[ChangePlan, Rows]:
     """UPDATE: the rows for which the condition is true get new values, which are computed from the old ones."""
     schema = changed.source.schema
     columns = assigned_columns(statement.assignments, statement.target, schema)

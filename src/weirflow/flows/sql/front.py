@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from weirflow.errors import QueryError, TableNotFound
-from weirflow.flows.registry import Flows
+from weirflow.flows.registry import FlowRegistry
 from weirflow.flows.sql.shown_relations import ShownRelations, words
 from weirflow.flows.sql.statements import FlowStatements
 from weirflow.sql.statements.parameters import with_literals
@@ -25,7 +25,7 @@ class FlowSql:
     """The flows of a Session, and what SQL reads of them and says about them."""
 
     def __init__(self, session: FlowSession) -> None:
-        self.flows = Flows(session)
+        self.flows = FlowRegistry(session)
         self._shown = ShownRelations(session, self.flows)
         self._statements = FlowStatements(session, self.flows, self._shown)
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from weirflow.flows.sql.change_plan import ROW
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
-from weirflow.flows.sql.changes import Changed, Incoming
+from weirflow.flows.sql.changes import MergeSource, SourceChange
 from weirflow.flows.sql.merge import require_distinct
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _SOURCE = "_weirflow_source"
 
 
-class LocalChange(Changed):
-    """Reads and changes a source whose rows are here; see ``Changed``."""
+class LocalChange(SourceChange):
+    """Reads and changes a source whose rows are here; see ``SourceChange``."""
 
     def __init__(self, flow: Flow, name: str, queries: FlowQueries) -> None:
         self.source = flow.source(name)
@@ -41,11 +41,11 @@ class LocalChange(Changed):
         rows = self._flow.snapshot(self.source.name)
         return rows.append_column(ROW, pa.array(np.arange(rows.num_rows))) if numbered else rows
 
-    def incoming(self, source: Fragment) -> Incoming:
-        """See ``Changed``: its rows are computed once."""
+    def incoming(self, source: Fragment) -> MergeSource:
+        """See ``SourceChange``: its rows are computed once."""
         rows = self.query(["SELECT * FROM ", source], {})
         require_distinct(rows.column_names)
-        return Incoming(rows.column_names, [_SOURCE], {_SOURCE: rows})
+        return MergeSource(rows.column_names, [_SOURCE], {_SOURCE: rows})
 
     @override
     def query(self, pieces: Sequence[str | Fragment], tables: Mapping[str, Rows]) -> pa.Table:

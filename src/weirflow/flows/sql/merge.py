@@ -16,7 +16,7 @@ from weirflow.sql.statements.composed import ComposedSql, Fragment
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weirflow.flows.sql.changes import Changed, Incoming
+    from weirflow.flows.sql.changes import MergeSource, SourceChange
     from weirflow.flows.sql.queries import Rows
     from weirflow.sql.statements.changes import Merge, Target
 
@@ -24,7 +24,7 @@ _GIVEN = "_weirflow_given"
 _Value = Fragment | str | None
 
 
-def merge(statement: Merge, changed: Changed) -> tuple[ChangePlan, Rows]:
+def merge(statement: Merge, changed: SourceChange) -> tuple[ChangePlan, Rows]:
     """MERGE: each clause does its part to the rows that are for it and for none before it."""
     incoming = changed.incoming(statement.source)
     source_alias = quoted(source_name(statement.source))
@@ -77,7 +77,7 @@ def require_distinct(columns: Sequence[str]) -> None:
 
 
 def _action(
-    clause: MergeClause, target: Target, changed: Changed, incoming: Incoming, source_alias: str
+    clause: MergeClause, target: Target, changed: SourceChange, incoming: MergeSource, source_alias: str
 ) -> tuple[Clause, Sequence[_Value]]:
     """What a clause does, and the values that it gives."""
     schema = changed.source.schema

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from weirflow.flows.host import FlowSession
-    from weirflow.flows.registry import Flow, Flows
+    from weirflow.flows.registry import Flow, FlowRegistry
     from weirflow.flows.sql.shown_relations import ShownRelations
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.statements.composed import ComposedSql
@@ -45,7 +45,9 @@ class FlowQueries:
         statement: its text, where errors point to.
     """
 
-    def __init__(self, session: FlowSession, flows: Flows, shown: ShownRelations, flow: Flow, statement: str) -> None:
+    def __init__(
+        self, session: FlowSession, flows: FlowRegistry, shown: ShownRelations, flow: Flow, statement: str
+    ) -> None:
         self._session = session
         self._flows = flows
         self._shown = shown

@@ -1,4 +1,4 @@
-"""``SpreadChange``: a source of a flow in shards, changed by a statement; its rows stay on Spark's executors."""
+"""``ShardedChange``: a source of a flow in shards, changed by a statement; its rows stay on Spark's executors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.change_plan import ROW
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changed_rows import THERE, ChangedRows, OneForEachKey, delta_schema
-from weirflow.flows.sql.changes import Changed, Incoming
+from weirflow.flows.sql.changes import MergeSource, SourceChange
 from weirflow.flows.sql.local_change import delta
 from weirflow.flows.sql.merge import require_distinct
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
@@ -34,8 +34,8 @@ _MOST_NOTICED = 100_000
 """How many rows a statement may bring to a source that notices repetitions, which takes all of them here."""
 
 
-class SpreadChange(Changed):
-    """Reads and changes a source whose rows are on Spark's executors; see ``Changed``.
+class ShardedChange(SourceChange):
+    """Reads and changes a source whose rows are on Spark's executors; see ``SourceChange``.
 
     Each query is run once: what it finds may be different the next time. Where a rule needs a second look at the rows,
     Spark keeps them.
@@ -52,14 +52,14 @@ class SpreadChange(Changed):
         rows = self._flow.frame(self.source.name)
         return rows.selectExpr("*", f"monotonically_increasing_id() AS {ROW}") if numbered else rows
 
-    def incoming(self, source: Fragment) -> Incoming:
-        """See ``Changed``: it stays a part of the query."""
+    def incoming(self, source: Fragment) -> MergeSource:
+        """See ``SourceChange``: it stays a part of the query."""
         _, rows = self._queries.frame(ComposedSql(["SELECT * FROM ", source]), {})
         require_distinct(rows.columns)
-        return Incoming(rows.columns, [source])
+        return MergeSource(rows.columns, [source])
 
     def query(self, pieces: Sequence[str | Fragment], tables: Mapping[str, Rows]) -> Rows:
-        """See ``Changed``. A list of values is here already, and stays here."""
+        """See ``SourceChange``. A list of values is here already, and stays here."""
         query = ComposedSql(pieces)
         found = self._queries.literal(query) if is_values(query.text) else None
         if found is not None:

@@ -15,7 +15,7 @@ from weirflow.sql.statements.table_references import table_references
 
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
-    from weirflow.flows.registry import Flow, Flows
+    from weirflow.flows.registry import Flow, FlowRegistry
     from weirflow.spark.frames.frame import DataFrame
 
 _WORD = re.compile(r"\w+")
@@ -24,7 +24,7 @@ _WORD = re.compile(r"\w+")
 class ShownRelations:
     """Temporary views of Spark's that hold the rows of sources and views, made when a query may read them."""
 
-    def __init__(self, session: FlowSession, flows: Flows) -> None:
+    def __init__(self, session: FlowSession, flows: FlowRegistry) -> None:
         self._session = session
         self._flows = flows
         self._shown: dict[str, tuple[Flow, str, int]] = {}

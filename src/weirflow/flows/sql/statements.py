@@ -12,7 +12,7 @@ from weirflow.flows.sql.listings import description, listing
 from weirflow.flows.sql.local_change import LocalChange
 from weirflow.flows.sql.merge import merge
 from weirflow.flows.sql.queries import FlowQueries, placed
-from weirflow.flows.sql.sharded_change import SpreadChange
+from weirflow.flows.sql.sharded_change import ShardedChange
 from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.source import Lateness
@@ -40,7 +40,7 @@ from weirflow.sql.statements.table_references import table_references
 
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
-    from weirflow.flows.registry import Flow, Flows
+    from weirflow.flows.registry import Flow, FlowRegistry
     from weirflow.flows.sql.shown_relations import ShownRelations
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.sql.statements.kinds import StatementKind
@@ -51,7 +51,7 @@ _DEFAULT_FLOW = "default"
 class FlowStatements:
     """Runs what a Session's SQL says about flows."""
 
-    def __init__(self, session: FlowSession, flows: Flows, shown: ShownRelations) -> None:
+    def __init__(self, session: FlowSession, flows: FlowRegistry, shown: ShownRelations) -> None:
         self._session = session
         self._flows = flows
         self._shown = shown
@@ -185,7 +185,7 @@ class FlowStatements:
         flow, name = self._found(named, Kind.SOURCE)
         with FlowQueries(self._session, self._flows, self._shown, flow, sql) as queries, flow.exclusive():
             waits = flow.pending
-            changed = (SpreadChange if flow.takes_frames else LocalChange)(flow, name, queries)
+            changed = (ShardedChange if flow.takes_frames else LocalChange)(flow, name, queries)
             match change:
                 case Insert():
                     plan, found = insert(change, changed)

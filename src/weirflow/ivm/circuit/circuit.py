@@ -54,7 +54,7 @@ Marks = list[tuple[Operator, Any]]
 
 
 @dataclass(frozen=True)
-class Node:
+class CircuitNode:
     """An operator in its place."""
 
     operator: Operator
@@ -71,7 +71,7 @@ class Circuit:
     tick, each followed by ``commit`` or ``discard``.
     """
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[CircuitNode] = field(default_factory=list)
     sources: dict[str, int] = field(default_factory=dict)
     views: dict[str, int] = field(default_factory=dict)
     _steps: int = field(default=0, init=False, repr=False)
@@ -93,7 +93,7 @@ class Circuit:
         assert all(number < len(self.nodes) for number in inputs)
         kind = (type(operator).__name__, operator.types, spec)
         mark = fingerprint(kind, [self.nodes[number].fingerprint for number in inputs])
-        self.nodes.append(Node(operator, tuple(inputs), label, mark))
+        self.nodes.append(CircuitNode(operator, tuple(inputs), label, mark))
         return len(self.nodes) - 1
 
     def add_view(self, name: str, node: int) -> None:
@@ -240,7 +240,7 @@ class Circuit:
         self._is_open = False
 
 
-def ancestors(nodes: Sequence[Node], numbers: Iterable[int]) -> set[int]:
+def ancestors(nodes: Sequence[CircuitNode], numbers: Iterable[int]) -> set[int]:
     """Some of the nodes and all that they read, directly or not."""
     ahead, seen = list(numbers), set[int]()
     while ahead:
@@ -251,7 +251,7 @@ def ancestors(nodes: Sequence[Node], numbers: Iterable[int]) -> set[int]:
     return seen
 
 
-def advance(nodes: Sequence[Node], sources: Mapping[int, Frontier]) -> None:
+def advance(nodes: Sequence[CircuitNode], sources: Mapping[int, Frontier]) -> None:
     """Between ticks: time has come so far at the nodes of the sources; state that cannot change any more goes."""
     at = dict(sources)
     for number, node in enumerate(nodes):

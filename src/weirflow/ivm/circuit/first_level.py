@@ -19,7 +19,7 @@ from weirflow.ivm.zset.rows import group_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from weirflow.ivm.kernel.state import Matches
+    from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.zset.batch import Int64s
 
 LEVEL = pa.int32()
@@ -87,7 +87,7 @@ def _different(batches: Sequence[Batch]) -> Batch:
     return Batch(take_columns(rows.columns, order[starts]), add_segments(rows.weights[order], starts))
 
 
-def _first(matches: Matches, count: int, *, above: int = -1) -> Int64s:
+def _first(matches: ProbeResult, count: int, *, above: int = -1) -> Int64s:
     """For each of ``count`` probe rows the first level behind ``above`` at which it is derived."""
     levels = raw_values(matches.batch.columns[-1])
     counted = (matches.batch.weights > 0) & (levels > above)

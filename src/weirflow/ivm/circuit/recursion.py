@@ -36,7 +36,7 @@ STEP = "step"
 
 
 @dataclass(frozen=True)
-class Limits:
+class RecursionLimits:
     """How far a recursion may go before it is taken for endless.
 
     Attributes:
@@ -48,9 +48,9 @@ class Limits:
     rows: int | None
 
 
-UNION_ALL = Limits(100, 1_000_000)
+UNION_ALL = RecursionLimits(100, 1_000_000)
 """Spark's own: spark.sql.cteRecursionLevelLimit and spark.sql.cteRecursionRowLimit."""
-UNION = Limits(10_000, None)
+UNION = RecursionLimits(10_000, None)
 """A row is found once, so cycles end by themselves: only a step that makes ever new values gets this far."""
 
 

@@ -18,7 +18,7 @@ from weirflow.ivm.compiler.lift import lift
 from weirflow.ivm.compiler.lower_joins import JoinLowering
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
-from weirflow.ivm.kernel.ordering import SortColumn
+from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.constant import Constant

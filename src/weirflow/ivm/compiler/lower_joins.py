@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from weirflow.ivm.compiler.building import BOOL, Arranged, Building, any_null, negated
+from weirflow.ivm.compiler.builder import BOOL, ArrangedNode, CircuitBuilder, any_null, negated
 from weirflow.ivm.compiler.columns import identity, moved
 from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.join.match import Match
@@ -17,7 +17,7 @@ from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
 _BIGINT = pa.int64()
 
 
-class JoinLowering(Building):
+class JoinLowering(CircuitBuilder):
     """Inner joins meet arrangements; outer ones add the rows without a match; NOT IN minds NULLs."""
 
     def _inner(self, plan: logical.Join) -> int:
@@ -105,7 +105,7 @@ class JoinLowering(Building):
         kept = self._circuit.add(Filter(types, predicate), [joined], "filter", predicate)
         return self._project(kept, identity(plan.left.fields))
 
-    def _residual(self, plan: logical.Join, left: Arranged, right: Arranged) -> Expr | None:
+    def _residual(self, plan: logical.Join, left: ArrangedNode, right: ArrangedNode) -> Expr | None:
         if plan.residual is None:
             return None
         offset = len(self._circuit.nodes[left.node].operator.types)

@@ -27,7 +27,7 @@ from weirflow.sql.traverse import map_plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from weirflow.ivm.compiler.building import Arranged
+    from weirflow.ivm.compiler.builder import ArrangedNode
     from weirflow.ivm.kernel.run import Run
 
 
@@ -42,7 +42,7 @@ class Mode(StrEnum):
     """Recomputed by Spark and compared with what it was before."""
 
 
-class Engine(Protocol):
+class RecomputeEngine(Protocol):
     """Runs whole queries for views that have no delta rule."""
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -85,7 +85,7 @@ class Relation:
 
     fields: tuple[Field, ...]
     node: int
-    store: Arranged | None
+    store: ArrangedNode | None
     plan: Plan | None = None
     mode: Mode | None = None
     refusal: NotIncremental | None = None
@@ -114,7 +114,7 @@ class Program:
         engine: what runs views of mode DIFF; without one they are refused.
     """
 
-    def __init__(self, engine: Engine | None = None) -> None:
+    def __init__(self, engine: RecomputeEngine | None = None) -> None:
         self.circuit = Circuit()
         self.relations: dict[str, Relation] = {}
         self._engine = engine

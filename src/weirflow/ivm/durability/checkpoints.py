@@ -12,7 +12,7 @@ from weirflow.errors import ObjectExists, ObjectNotFound, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.manifest import MANIFESTS, Manifest, decode_manifest, place_of
 from weirflow.ivm.durability.packs import FOLDER as PACKS
-from weirflow.ivm.durability.packs import Packs, epoch_of
+from weirflow.ivm.durability.packs import PackFiles, epoch_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class Checkpoints:
     def __init__(self, storage: CheckpointStorage, metrics: FlowMetrics) -> None:
         self._storage = storage
         self._metrics = metrics
-        self._packs = Packs(storage)
+        self._packs = PackFiles(storage)
         self._unusable: set[str] = set()
 
     @property
@@ -63,7 +63,7 @@ class Checkpoints:
         """
         started = time.perf_counter()
         if full:
-            self._packs = Packs(self._storage)
+            self._packs = PackFiles(self._storage)
         before = self._packs.written
         try:
             complete = self._save(states, manifest, compact=compact)

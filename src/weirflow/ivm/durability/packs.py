@@ -29,7 +29,7 @@ _SPARSE = 0.5
 _LEAST_MOVED = 64 << 20
 
 
-class Packs:
+class PackFiles:
     """The packs of one storage, and which runs are already in them; ``remedy`` is what to do about damaged ones."""
 
     def __init__(self, storage: CheckpointStorage, remedy: str = "restore an earlier checkpoint: pass epoch=") -> None:

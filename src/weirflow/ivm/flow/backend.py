@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.sinks.sink import Sink, SinkTerms, Target
+    from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.ivm.kernel.deadline import Deadline
@@ -184,7 +184,7 @@ class FlowBackend(Protocol):
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with the deltas of a view."""
 
-    def sink(self, view: str, to: str | Path | Callable[..., object] | Target, terms: SinkTerms) -> Sink:
+    def sink(self, view: str, to: str | Path | Callable[..., object] | SinkTarget, terms: SinkTerms) -> Sink:
         """Write the deltas of a view somewhere; returns a handle."""
 
     def describe(self) -> FlowInfo:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.outputs.watch import Watch
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.sinks.sink import Sink, Target
+    from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget
     from weirflow.ivm.flow.source import Lateness, Source
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.ivm.zset.delta import DeltaBatch
@@ -479,7 +479,7 @@ class Flow:
         wanted = other._backend
         return self._backend.plan(wanted.sources, wanted.views)
 
-    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> Target:  # noqa: ARG002 - see below
+    def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> SinkTarget:  # noqa: ARG002 - see below
         """What writes to a table; a Session's flow has it."""
         raise ConfigError(
             f"{table!r} cannot be a sink: this flow has no Session, whose table it could be.",

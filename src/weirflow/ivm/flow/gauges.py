@@ -9,11 +9,11 @@ from weirflow.observability.metrics import FlowGauges
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import Program
     from weirflow.ivm.flow.folder.store import FlowStore
-    from weirflow.ivm.flow.outputs.publication import Outputs
+    from weirflow.ivm.flow.outputs.publisher import Publisher
     from weirflow.ivm.flow.state import FlowState
 
 
-def measure(state: FlowState, outputs: Outputs, store: FlowStore | None) -> FlowGauges:
+def measure(state: FlowState, outputs: Publisher, store: FlowStore | None) -> FlowGauges:
     """The gauges of a flow that nothing changes meanwhile."""
     return FlowGauges(
         epoch=state.epoch,

@@ -16,7 +16,7 @@ from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.backend import FlowBackend
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
-from weirflow.ivm.flow.outputs.publication import Outputs
+from weirflow.ivm.flow.outputs.publisher import Publisher
 from weirflow.ivm.flow.refusals import (
     no_source,
     not_refreshed,
@@ -25,7 +25,7 @@ from weirflow.ivm.flow.refusals import (
     require_token,
     tick_pending,
 )
-from weirflow.ivm.flow.sinks.opened import Sinks
+from weirflow.ivm.flow.sinks.sink_set import SinkSet
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import afterwards
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import View
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.sinks.sink import Sink, SinkTerms, Target
+    from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.types import SourceSpread
@@ -91,8 +91,8 @@ class FlowHost(FlowBackend, ABC):
         self._ticks = threading.RLock()
         self._lock = threading.RLock()
         self._released = False
-        self._outputs = Outputs(history=history, nbytes=_HISTORY_BYTES, delta=self.delta)
-        self._sinks = Sinks(self, self._outputs, self._lock)
+        self._outputs = Publisher(history=history, nbytes=_HISTORY_BYTES, delta=self.delta)
+        self._sinks = SinkSet(self, self._outputs, self._lock)
         self._metrics = FlowMetrics(name, registry)
 
     @property
@@ -111,7 +111,7 @@ class FlowHost(FlowBackend, ABC):
     @override
     def require_outside(self, what: str) -> None:
         with self._lock:
-            self._outputs.telling.require_over(what)
+            self._outputs.reentry.require_over(what)
 
     @override
     def close(self) -> None:
@@ -326,7 +326,7 @@ class FlowHost(FlowBackend, ABC):
             self._outputs.call(view, callback)
 
     @override
-    def sink(self, view: str, to: str | Path | Callable[..., object] | Target, terms: SinkTerms) -> Sink:
+    def sink(self, view: str, to: str | Path | Callable[..., object] | SinkTarget, terms: SinkTerms) -> Sink:
         with self._lock:
             self._ready()
             self._require_output(view)

@@ -13,7 +13,7 @@ from weirflow.ivm.flow.local import LocalBackend
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.flow.folder.repair import Repair
 
 
@@ -52,7 +52,7 @@ class IncrementalFlow(Flow):
         fsync: Count = 1,
         checkpoint_every: Count = 10_000,
         history: Count = 1000,
-        engine: Engine | None = None,
+        engine: RecomputeEngine | None = None,
         registry: CollectorRegistry | None = None,
     ) -> None:
         super().__init__(

@@ -31,7 +31,7 @@ from weirflow.ivm.flow.refusals import require_unsunk
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.summary import StepSummary
-from weirflow.ivm.flow.unfinished import Changes, Committed
+from weirflow.ivm.flow.unfinished import AtomicChanges, Completion
 from weirflow.observability.metrics import FlowGauges
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
     from weirflow.arguments import Folder
     from weirflow.ivm.circuit.circuit import Marks
-    from weirflow.ivm.compiler.program import Engine, Mode, View
+    from weirflow.ivm.compiler.program import Mode, RecomputeEngine, View
     from weirflow.ivm.durability.records import Entry
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.evolution.rebuild import Rebuilt
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.source import Change, Source
+    from weirflow.ivm.flow.source import Source, SourceDelta
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.batch import Batch
     from weirflow.types import SourceSpread
@@ -61,7 +61,7 @@ _SCRAPE_SECONDS = 1.0
 class Pending:
     """A tick on its way: what it was given is kept until it succeeds or is discarded."""
 
-    changes: Mapping[str, Change]
+    changes: Mapping[str, SourceDelta]
     token: str | None
     position: Position | None
 
@@ -70,7 +70,7 @@ class LocalBackend(FlowHost):
     """Runs a flow in this process; see ``IncrementalFlow`` for the arguments."""
 
     capabilities = frozenset({Capability.CHECKPOINTS})
-    _changes: Changes
+    _changes: AtomicChanges
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class LocalBackend(FlowHost):
         checkpoint_every: int,
         *,
         history: int,
-        engine: Engine | None,
+        engine: RecomputeEngine | None,
         registry: CollectorRegistry | None,
     ) -> None:
         super().__init__(name, history=history, registry=registry)
@@ -97,7 +97,7 @@ class LocalBackend(FlowHost):
                 self._store = FlowStore(Path(path), name, fsync=fsync, metrics=self._metrics)
                 self._state = self._store.open(engine, self._outputs.history)
                 self.path, self.identity, self.storage = self._store.folder, self._store.identity, self._store.storage
-            self._changes = Changes(self._store)
+            self._changes = AtomicChanges(self._store)
             self._metrics.show_gauges(self)
         except BaseException:
             if self._store is not None:
@@ -172,10 +172,10 @@ class LocalBackend(FlowHost):
     def _define(self, define: Callable[[], None], entry: Entry) -> None:
         """Change what the flow is made of, and log it."""
 
-        def apply() -> Committed:
+        def apply() -> Completion:
             define()
             failpoint("define.before_log")
-            return Committed([lambda: failpoint("define.after_log")])
+            return Completion([lambda: failpoint("define.after_log")])
 
         self._changes.make(apply, lambda: entry, self._state.keep())
 
@@ -191,10 +191,10 @@ class LocalBackend(FlowHost):
             before, epoch = self._state.epoch, rebuilt.state.epoch
             publication = self._outputs.publication(epoch, rebuilt.differences)
 
-            def apply() -> Committed:
+            def apply() -> Completion:
                 self._state.become(rebuilt.state)
                 failpoint("define.before_log")
-                return Committed([remember, publication.run])
+                return Completion([remember, publication.run])
 
             def remember() -> None:
                 failpoint("define.after_log")
@@ -215,9 +215,9 @@ class LocalBackend(FlowHost):
         if not self._state.is_filled:
             self._changes.make(self._filled, None, self._state.keep_unfilled())
 
-    def _filled(self) -> Committed:
+    def _filled(self) -> Completion:
         self._state.fill()
-        return Committed([])
+        return Completion([])
 
     # Ticks
 
@@ -284,11 +284,11 @@ class LocalBackend(FlowHost):
         marks: Marks = []
         publication = self._outputs.publication(epoch, outputs)
 
-        def apply() -> Committed:
+        def apply() -> Completion:
             failpoint("tick.before_commit")
             state.commit(marks)
             failpoint("tick.before_log")
-            return Committed([remember, publication.run])
+            return Completion([remember, publication.run])
 
         def remember() -> None:
             state.accept(epoch, changes, pending.token, pending.position)
@@ -409,7 +409,7 @@ class LocalBackend(FlowHost):
                 self._outputs.history.forget(reached)
                 self._outputs.close(lambda view: view.removesuffix(LATE) not in known)
 
-            self._changes.make(lambda: Committed([take_over, publication.run]), None, lambda: None)
+            self._changes.make(lambda: Completion([take_over, publication.run]), None, lambda: None)
             self._afterwards([publication.raise_interrupt])
             return restored.plan
 

@@ -16,7 +16,7 @@ from weirflow.ivm.zset.rows import consolidate
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.flow.state import FlowState
 
 
@@ -48,7 +48,9 @@ def run_query(state: FlowState, query: str, given: Mapping[str, Any]) -> pa.Tabl
     return DeltaBatch.of_batch(schema, consolidate(Batch.concat([begun, *made.values()]))).inserts()
 
 
-def explain_query(tables: Mapping[str, pa.Schema], query: str, mode: Mode, engine: Engine | None = None) -> str:
+def explain_query(
+    tables: Mapping[str, pa.Schema], query: str, mode: Mode, engine: RecomputeEngine | None = None
+) -> str:
     """How a query over sources and views of these columns would be maintained as a view, without making it one."""
     program = Program(engine)
     for name, schema in tables.items():

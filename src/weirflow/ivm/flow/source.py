@@ -142,7 +142,7 @@ def deltas_of(source: str | Mapping[str, Any], delta: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Change:
+class SourceDelta:
     """A delta of a source, ready for the circuit.
 
     Attributes:
@@ -184,7 +184,7 @@ class SourceInput:
             (index, field.name) for index, field in enumerate(source.schema) if not is_always_valid(field.type)
         ]
 
-    def read(self, data: Any) -> Change:
+    def read(self, data: Any) -> SourceDelta:
         """The change that ``data`` asks for: a ``DeltaBatch``, or plain rows that are inserted, or upserted by key.
 
         Raises:
@@ -194,12 +194,12 @@ class SourceInput:
         given = self.weighted(data)
         digest = digest_of(given) if self.source.dedup else None
         if digest is not None and digest in self.digests:
-            return Change(len(given), self._nothing, self._nothing, self.watermark, dropped=True)
+            return SourceDelta(len(given), self._nothing, self._nothing, self.watermark, dropped=True)
         rows, late, watermark = self._in_time(given)
         rows = self._upserted(rows) if self.source.key else consolidate(rows)
         if not self.source.key:
             self._require_present(rows)
-        return Change(len(given), rows, late, watermark, digest)
+        return SourceDelta(len(given), rows, late, watermark, digest)
 
     @property
     def frontier(self) -> Frontier:
@@ -212,7 +212,7 @@ class SourceInput:
             for index, bound in self.frontier.items():
                 self._rows.release(self._positions[index], bound)
 
-    def accept(self, change: Change) -> None:
+    def accept(self, change: SourceDelta) -> None:
         """Remember the watermark and content of a change that was committed. May be repeated."""
         self.watermark = change.watermark
         if change.digest is not None and not (self.digests and self.digests[-1] is change.digest):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound, WeirflowError
-from weirflow.ivm.compiler.program import Engine, Program, View
+from weirflow.ivm.compiler.program import Program, RecomputeEngine, View
 from weirflow.ivm.compiler.reads import in_order, readers_of
 from weirflow.ivm.flow.describe import relation_infos
 from weirflow.ivm.flow.refusals import (
@@ -17,7 +17,7 @@ from weirflow.ivm.flow.refusals import (
     require_unread,
     waits,
 )
-from weirflow.ivm.flow.source import Change, Source, SourceInput
+from weirflow.ivm.flow.source import Source, SourceDelta, SourceInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -41,7 +41,7 @@ class FlowState:
     done: ``keep`` and ``keep_unfilled`` bring back what was before.
     """
 
-    def __init__(self, engine: Engine | None = None) -> None:
+    def __init__(self, engine: RecomputeEngine | None = None) -> None:
         self.engine = engine
         self.program = Program(engine)
         self.inputs: dict[str, SourceInput] = {}
@@ -145,7 +145,7 @@ class FlowState:
 
     # Ticks
 
-    def step(self, changes: Mapping[str, Change]) -> dict[str, Batch]:
+    def step(self, changes: Mapping[str, SourceDelta]) -> dict[str, Batch]:
         """What the changes do to the views. Nothing has changed yet when it returns or raises."""
         try:
             return self.program.circuit.step({name: one.rows for name, one in changes.items() if len(one.rows)})
@@ -161,7 +161,9 @@ class FlowState:
         """Take back a commit that was interrupted. May be repeated."""
         self.program.circuit.rewind(marks)
 
-    def accept(self, epoch: int, changes: Mapping[str, Change], token: str | None, position: Position | None) -> None:
+    def accept(
+        self, epoch: int, changes: Mapping[str, SourceDelta], token: str | None, position: Position | None
+    ) -> None:
         """Remember of a tick that was committed what later ones go by. May be repeated."""
         self.epoch = epoch
         for name, change in changes.items():

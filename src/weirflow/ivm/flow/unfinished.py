@@ -1,7 +1,7 @@
 """What an interrupt leaves to be done: a change that was begun is taken back, one that was committed is told to all.
 
 A change of a flow has one moment at which it happens: when the ``Undo`` that it began with is replaced by what it
-entails, ``Committed``. Whatever is raised before, the change is taken back; whatever is raised after it, the rest is
+entails, ``Completion``. Whatever is raised before, the change is taken back; whatever is raised after it, the rest is
 done. Should even that be interrupted, the next call on the flow does it first. So every step here may be repeated.
 """
 
@@ -39,7 +39,7 @@ class Undo:
             self._store.rewind(self._mark)
 
 
-class Committed:
+class Completion:
     """Does what a change that has happened entails.
 
     Args:
@@ -55,7 +55,7 @@ class Committed:
             step()
 
 
-class Changes:
+class AtomicChanges:
     """Lets changes of a flow's state happen, each wholly or not at all, whatever is raised on the way.
 
     Args:
@@ -64,7 +64,7 @@ class Changes:
 
     def __init__(self, store: FlowStore | None) -> None:
         self._store = store
-        self._unfinished: Undo | Committed | None = None
+        self._unfinished: Undo | Completion | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -79,7 +79,7 @@ class Changes:
 
     def make(
         self,
-        apply: Callable[[], Committed],
+        apply: Callable[[], Completion],
         entry: Callable[[], Entry] | None,
         undo: Callable[[], None],
         *,

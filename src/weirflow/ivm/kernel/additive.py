@@ -8,7 +8,7 @@ import numpy as np
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.codes import KeyCodes
-from weirflow.ivm.kernel.merge import CodeOrder, Merge
+from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.zset.batch import add_rows, magnitude
@@ -84,7 +84,7 @@ class AdditiveArrangement(SpineState):
 
     def rows(self) -> Iterator[tuple[tuple[pa.Array, ...], Int64s]]:
         """All keys with their accumulators, each once, in pieces of about 65,536 keys and in no useful order."""
-        merge = Merge(self._spine.runs, self._order, keep=False)
+        merge = RunMerge(self._spine.runs, self._order, keep=False)
         while not merge.finished:
             run = merge.advance(_ROWS_PER_BATCH)
             if len(run):

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.codes import EVERYTHING, NOTHING, RowCodes
-from weirflow.ivm.kernel.merge import CodeOrder, Merge
+from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import SpineState
-from weirflow.ivm.kernel.state import Matches
+from weirflow.ivm.kernel.state import ProbeResult
 from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.rows import group_rows
@@ -71,7 +71,7 @@ class Arrangement(SpineState):
         consolidated: bool = False,
         count: int | None = None,
         most: int | None = None,
-    ) -> Matches:
+    ) -> ProbeResult:
         """All stored rows whose key equals that of a probe row. The order of matches is unspecified.
 
         The same row may be found several times with weights that are to be added, unless ``consolidated``. Without
@@ -84,13 +84,13 @@ class Arrangement(SpineState):
             needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
             hits = needles.candidates(runs, most)
         if not hits:
-            return Matches(np.empty(0, np.int64), Batch.empty(self.types))
+            return ProbeResult(np.empty(0, np.int64), Batch.empty(self.types))
         probe = np.concatenate([probe for _, probe, _ in hits])
         found = Batch.concat([Batch(take_columns(run.columns, at), run.values[at, 0]) for run, _, at in hits])
         equal = needles.equal(found.columns, probe)
         if not equal.all():
             probe, found = probe[equal], found.filter(equal)
-        matches = Matches(probe, found)
+        matches = ProbeResult(probe, found)
         return _consolidated(matches, self._hash) if consolidated and len(hits) > 1 else matches
 
     def weights_of(self, batch: Batch) -> Int64s:
@@ -108,7 +108,7 @@ class Arrangement(SpineState):
 
         What is inserted while the iterator is in use is not in it.
         """
-        merge = Merge(self._spine.runs, self._order, keep=False)
+        merge = RunMerge(self._spine.runs, self._order, keep=False)
         while not merge.finished:
             batch = merge.advance(_ROWS_PER_BATCH).batch
             if len(batch):
@@ -122,11 +122,11 @@ class Arrangement(SpineState):
         return Needles(keys, codes & ~self._span, self._span, Equality.GROUPING)
 
 
-def _consolidated(found: Matches, row_hash: RowHash) -> Matches:
+def _consolidated(found: ProbeResult, row_hash: RowHash) -> ProbeResult:
     """Add up the weights of equal rows found for the same probe row."""
     columns = (pa.array(found.probe_index), *found.batch.columns)
     order, starts, _ = group_rows(columns, len(found), row_hash=row_hash)
     weights = add_segments(found.batch.weights[order], starts)
     kept = np.flatnonzero(weights)
     rows = order[starts[kept]]
-    return Matches(found.probe_index[rows], Batch(take_columns(found.batch.columns, rows), weights[kept]))
+    return ProbeResult(found.probe_index[rows], Batch(take_columns(found.batch.columns, rows), weights[kept]))

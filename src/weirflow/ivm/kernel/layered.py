@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.state import Matches
+    from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 # As for any state: enough to keep the number of the layer's runs logarithmic.
@@ -49,13 +49,13 @@ class LayeredArrangement(Arrangement):
         consolidated: bool = False,
         count: int | None = None,
         most: int | None = None,
-    ) -> Matches:
+    ) -> ProbeResult:
         """See ``Arrangement``; rows of the layer are found too."""
         if not self._inserted:
             return super().probe(keys, consolidated=consolidated, count=count, most=most)
         return self._both.probe(keys, consolidated=consolidated, count=count, most=most)
 
-    def probe_stored(self, keys: Sequence[pa.Array]) -> Matches:
+    def probe_stored(self, keys: Sequence[pa.Array]) -> ProbeResult:
         """The rows that were there before the tick, each once."""
         return super().probe(keys, consolidated=True)
 

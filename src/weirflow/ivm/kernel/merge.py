@@ -1,4 +1,4 @@
-"""``Merge``: runs become one run, in slices of bounded work that can be spread over many ticks."""
+"""``RunMerge``: runs become one run, in slices of bounded work that can be spread over many ticks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RunOrder(Protocol):
         """
 
 
-class Merge:
+class RunMerge:
     """A merge under way. The inputs stay valid and in use until ``result`` replaces them.
 
     All equal rows fall into one slice.

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.codes import KeyCodes
-from weirflow.ivm.kernel.merge import Merge
-from weirflow.ivm.kernel.ordering import SortColumn, prefixes, row_order
+from weirflow.ivm.kernel.merge import RunMerge
 from weirflow.ivm.kernel.run import Run
 from weirflow.ivm.kernel.search import Needles
+from weirflow.ivm.kernel.sort_keys import SortColumn, prefixes, row_order
 from weirflow.ivm.kernel.spine import SpineState
-from weirflow.ivm.kernel.state import Matches
+from weirflow.ivm.kernel.state import ProbeResult
 from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_columns
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
@@ -66,7 +66,7 @@ class OrderedArrangement(SpineState):
         columns = (*batch.columns, pa.array(prefix))
         self._spine.insert(columns, batch.weights.reshape(-1, 1))
 
-    def first(self, keys: Sequence[pa.Array], count: int) -> Matches:
+    def first(self, keys: Sequence[pa.Array], count: int) -> ProbeResult:
         """The first ``count`` rows of each probe row's key, by probe row and then in order.
 
         A row of weight n counts as n rows, and the last row's weight is cut so that the weights of a probe row add up
@@ -74,35 +74,35 @@ class OrderedArrangement(SpineState):
         """
         length = len(keys[0]) if keys else 1
         unresolved = np.arange(length)
-        found: list[Matches] = []
+        found: list[ProbeResult] = []
         ahead = count + _READ_AHEAD
         while len(unresolved):
             part = tuple(keys) if len(unresolved) == length else take_columns(keys, unresolved)
             rows, enough = self._first_of(part, len(unresolved), count, ahead)
-            found.append(Matches(unresolved[rows.probe_index], rows.batch))
+            found.append(ProbeResult(unresolved[rows.probe_index], rows.batch))
             unresolved = unresolved[~enough]
             ahead *= _GROWTH
         if len(found) == 1:
             return found[0]
         if not found:
-            return Matches(np.empty(0, np.int64), Batch.empty(self.types))
+            return ProbeResult(np.empty(0, np.int64), Batch.empty(self.types))
         index = np.concatenate([part.probe_index for part in found])
         by_probe = np.argsort(index, kind="stable")
-        return Matches(index[by_probe], Batch.concat([part.batch for part in found]).take(by_probe))
+        return ProbeResult(index[by_probe], Batch.concat([part.batch for part in found]).take(by_probe))
 
-    def probe(self, keys: Sequence[pa.Array]) -> Matches:
+    def probe(self, keys: Sequence[pa.Array]) -> ProbeResult:
         """All rows of each probe row's key, consolidated, by probe row and then in order."""
         return self.first(keys, 2**62)
 
     def rows(self) -> Iterator[Batch]:
         """All stored rows, each once with its weight; those of a key follow each other in order."""
-        merge = Merge(self._spine.runs, self._run_order, keep=False)
+        merge = RunMerge(self._spine.runs, self._run_order, keep=False)
         while not merge.finished:
             run = merge.advance(_ROWS_PER_BATCH)
             if len(run):
                 yield Batch(run.columns[:-1], run.values[:, 0])
 
-    def _first_of(self, keys: Sequence[pa.Array], length: int, count: int, ahead: int) -> tuple[Matches, Bools]:
+    def _first_of(self, keys: Sequence[pa.Array], length: int, count: int, ahead: int) -> tuple[ProbeResult, Bools]:
         """The first rows of those keys for which ``ahead`` rows of each run suffice, and which keys these are."""
         needles = Needles(keys, self._codes(keys, length), _EXACT, Equality.GROUPING)
         parts: list[tuple[Int64s, tuple[pa.Array, ...], Int64s, Bools]] = []
@@ -117,7 +117,7 @@ class OrderedArrangement(SpineState):
             frontier[np.cumsum(read)[size > read] - 1] = True
             parts.append((probe.repeat(read), take_columns(run.columns, position), run.values[position, 0], frontier))
         if not parts:
-            return Matches(np.empty(0, np.int64), Batch.empty(self.types)), np.ones(length, np.bool_)
+            return ProbeResult(np.empty(0, np.int64), Batch.empty(self.types)), np.ones(length, np.bool_)
         probe = np.concatenate([part[0] for part in parts])
         columns = concat_columns([part[1] for part in parts])
         weights = np.concatenate([part[2] for part in parts])
@@ -125,7 +125,9 @@ class OrderedArrangement(SpineState):
         weights[~equal_rows_at(columns[: self.key_count], np.arange(len(probe)), keys, probe, Equality.GROUPING)] = 0
         return self._select(probe, Batch(columns, weights), frontier, length, count)
 
-    def _select(self, probe: Int64s, read: Batch, frontier: Bools, length: int, count: int) -> tuple[Matches, Bools]:
+    def _select(
+        self, probe: Int64s, read: Batch, frontier: Bools, length: int, count: int
+    ) -> tuple[ProbeResult, Bools]:
         columns, weights = read.columns, read.weights
         codes = probe.astype(np.uint64)
         order, tied = row_order(codes, raw_values(columns[-1]), columns[:-1], self.order)
@@ -145,7 +147,7 @@ class OrderedArrangement(SpineState):
         cut_off[probe[unknown_after]] = True
         enough = (total >= count) | ~cut_off
         kept = np.flatnonzero((weights > 0) & enough[probe])
-        return Matches(probe[kept], Batch(take_columns(columns[:-1], rows[kept]), weights[kept])), enough
+        return ProbeResult(probe[kept], Batch(take_columns(columns[:-1], rows[kept]), weights[kept])), enough
 
 
 class _OrderedRuns:

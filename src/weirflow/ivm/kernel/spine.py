@@ -8,7 +8,7 @@ import numpy as np
 
 from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
-from weirflow.ivm.kernel.merge import Merge, can_merge, copied
+from weirflow.ivm.kernel.merge import RunMerge, can_merge, copied
 from weirflow.ivm.kernel.run import Run, kept_rows
 from weirflow.ivm.zset.batch import concat_columns, magnitude
 
@@ -34,7 +34,7 @@ FAN_IN = 3
 """How many runs of similar size are merged into one, and so the factor between the sizes of levels."""
 
 
-class _Inserted(NamedTuple):
+class _WaitingRows(NamedTuple):
     """Rows that wait for their place."""
 
     columns: tuple[pa.Array, ...]
@@ -58,7 +58,7 @@ class Content(NamedTuple):
 
     runs: tuple[Run, ...]
     head: Run | None = None
-    inserted: tuple[_Inserted, ...] = ()
+    inserted: tuple[_WaitingRows, ...] = ()
     inserted_rows: int = 0
     large: bool = False
     settled: bool = False
@@ -83,7 +83,7 @@ class Spine:
         self._spill = spill
         self._allocate = allocator(spill)
         self.content = Content(tuple([run for run in runs if len(run)]))
-        self._merges: list[Merge] = []
+        self._merges: list[RunMerge] = []
         self._planned: tuple[Run, ...] | None = None
 
     @property
@@ -113,7 +113,7 @@ class Spine:
                 self.content = before._replace(runs=(*before.runs, run), settled=False)
             return
         large = before.large or magnitude(values) > _LARGE
-        inserted = (*before.inserted, _Inserted(tuple(columns), values, codes))
+        inserted = (*before.inserted, _WaitingRows(tuple(columns), values, codes))
         rows = before.inserted_rows + len(values)
         after = Content(before.runs, before.head, inserted, rows, large, before.settled)
         self.content = self._tidied(after) if large or rows > HEAD_ROWS // 2 else after
@@ -176,7 +176,7 @@ class Spine:
             self.content = self.content._replace(settled=True)
         return done
 
-    def _replace(self, merge: Merge) -> None:
+    def _replace(self, merge: RunMerge) -> None:
         used = {id(run) for run in merge.runs}
         left = tuple([run for run in self.content.runs if id(run) not in used])
         merged = merge.result()
@@ -205,7 +205,7 @@ class Spine:
     def _start(self, runs: Sequence[Run]) -> bool:
         if not can_merge(runs):
             return False
-        merge = Merge(runs, self._order, allocate=self._allocate)
+        merge = RunMerge(runs, self._order, allocate=self._allocate)
         self._merges = sorted([*self._merges, merge], key=lambda one: sum(len(run) for run in one.runs))
         return True
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matches:
+class ProbeResult:
     """Stored rows that were found: row i of ``batch`` belongs to the probe row ``probe_index[i]``."""
 
     probe_index: Int64s

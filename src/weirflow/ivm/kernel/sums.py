@@ -26,15 +26,15 @@ _MANTISSA_BITS = 53
 
 
 @dataclass(frozen=True)
-class Window:
+class LimbRange:
     """The bits that limbs of doubles hold: ``limbs`` times 32, from 2**lowest_bit up."""
 
     lowest_bit: int
     limbs: int
 
 
-VALUES = Window(-128, 8)
-SQUARES = Window(-256, 13)
+VALUES = LimbRange(-128, 8)
+SQUARES = LimbRange(-256, 13)
 
 
 def split_integers(values: np.ndarray) -> np.ndarray:
@@ -62,7 +62,7 @@ def split_wide(words: np.ndarray) -> np.ndarray:
     return limbs
 
 
-def in_window(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
+def in_window(values: np.ndarray, window: LimbRange = VALUES) -> np.ndarray:
     """Which doubles the limbs of ``split_doubles`` hold without loss."""
     # A sum needs room above its parts: one limb stays free at the top. NaN is in no range.
     lowest = 2.0 ** (window.lowest_bit + _MANTISSA_BITS - 1)
@@ -72,7 +72,7 @@ def in_window(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
     return held
 
 
-def split_doubles(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
+def split_doubles(values: np.ndarray, window: LimbRange = VALUES) -> np.ndarray:
     """Doubles for which ``in_window`` holds, as (n, limbs) limbs, lowest first."""
     limbs = np.zeros((len(values), window.limbs), np.int64)
     mantissa, exponent = np.frexp(values)
@@ -92,7 +92,7 @@ def split_doubles(values: np.ndarray, window: Window = VALUES) -> np.ndarray:
     return limbs
 
 
-def encode_doubles(values: np.ndarray, weights: np.ndarray, into: np.ndarray, window: Window = VALUES) -> bool:
+def encode_doubles(values: np.ndarray, weights: np.ndarray, into: np.ndarray, window: LimbRange = VALUES) -> bool:
     """Write the limbs of doubles, times their weights; zeros for those not ``in_window``. Whether all are in it."""
     if compiled.kernels is not None:
         bits = np.ascontiguousarray(values).view(np.int64)
@@ -105,7 +105,7 @@ def encode_doubles(values: np.ndarray, weights: np.ndarray, into: np.ndarray, wi
 
 
 @cache
-def _bounds(window: Window) -> tuple[int, int]:
+def _bounds(window: LimbRange) -> tuple[int, int]:
     """The bits of the least and of the first too great magnitude that ``in_window`` allows."""
     lowest = 2.0 ** (window.lowest_bit + _MANTISSA_BITS - 1)
     highest = 2.0 ** (window.lowest_bit + LIMB_BITS * (window.limbs - 1))
@@ -132,7 +132,7 @@ def wide_totals(limbs: np.ndarray) -> list[int]:
     return totals
 
 
-def double_totals(limbs: np.ndarray, window: Window = VALUES) -> np.ndarray:
+def double_totals(limbs: np.ndarray, window: LimbRange = VALUES) -> np.ndarray:
     """The totals of ``split_doubles`` limbs, each rounded once, half to even."""
     if compiled.kernels is not None:
         rounded: np.ndarray = compiled.kernels.double_totals(limbs, window.lowest_bit)

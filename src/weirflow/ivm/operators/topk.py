@@ -8,7 +8,7 @@ import numpy as np
 from typing_extensions import override
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.ordering import prefixes
+from weirflow.ivm.kernel.sort_keys import prefixes
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.sorting import sorted_batch
 from weirflow.ivm.zset.batch import Batch
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.ordering import SortColumn
     from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.sort_keys import SortColumn
     from weirflow.ivm.kernel.state import State
 
 

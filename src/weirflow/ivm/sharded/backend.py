@@ -31,10 +31,10 @@ from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.sharded.coordinator import Coordinator
-from weirflow.ivm.sharded.declared import Declared
+from weirflow.ivm.sharded.declarations import Declarations
 from weirflow.ivm.sharded.explain import explain_stages
 from weirflow.ivm.sharded.published import PublishedChanges
-from weirflow.ivm.sharded.worker.moving import CountLate, CountRows, Incoming, ReadRows, is_frame
+from weirflow.ivm.sharded.worker.distribution import CountLate, CountRows, ReadRows, TickInput, is_frame
 from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import Mode, View
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.sharded.executor import StageExecutor
-    from weirflow.ivm.sharded.ledger import Ticked
+    from weirflow.ivm.sharded.ledger import ChangeNotice
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
     from weirflow.types import SourceSpread
@@ -80,7 +80,7 @@ class ShardedBackend(FlowHost):
         self.path = None if "://" in uri else Path(uri)
         self.identity = self._coordinator.commit.identity
         self.storage = None if temporary else self._coordinator.files.storage
-        self._declared = Declared(self._coordinator, executor)
+        self._declared = Declarations(self._coordinator, executor)
         self._changes = PublishedChanges(name, self._coordinator, self._declared, self._outputs, self._sinks)
         self._dropped = 0
         self._remember_recent()
@@ -227,7 +227,7 @@ class ShardedBackend(FlowHost):
 
     def _begin(self, deltas: Mapping[str, Any], token: str | None, position: Position | None) -> None:
         self._ready()
-        incoming = Incoming()
+        incoming = TickInput()
         for name, data in deltas.items():
             if name not in self._coordinator.definition.sources:
                 raise no_source(name, self.views, self.sources)
@@ -240,7 +240,7 @@ class ShardedBackend(FlowHost):
         self._coordinator.discard()
 
     def _run(self, started: float, deadline: Deadline) -> StepSummary:
-        done: list[Ticked] = []
+        done: list[ChangeNotice] = []
         # What changes is known when the job is done; then it is too late to wait for readers.
         with deadline:
             self._outputs.await_room(dict.fromkeys(self._outputs.watched))

@@ -14,7 +14,7 @@ from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.ivm.durability.checkup import CheckedFile, Lost
 from weirflow.ivm.durability.sink_position import SINKS, decode_position, sink_name
 from weirflow.ivm.flow.folder.repair import Repair
-from weirflow.ivm.sharded.commits import COMMITS, PENDING, Commit, Commits, PendingTick
+from weirflow.ivm.sharded.commits import COMMITS, PENDING, Commit, CommitFiles, PendingTick
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,7 +178,7 @@ def _outdated(storage: CheckpointStorage, found: ShardsCheckup, newest: CheckedC
 
 
 def _copy_without_rows(storage: CheckpointStorage, commit: Commit) -> None:
-    Commits(storage).put(msgspec.structs.replace(commit, number=commit.number + 1, kind="open", outputs={}))
+    CommitFiles(storage).put(msgspec.structs.replace(commit, number=commit.number + 1, kind="open", outputs={}))
 
 
 def _put_aside(storage: CheckpointStorage, name: str, aside: str) -> None:
@@ -187,7 +187,7 @@ def _put_aside(storage: CheckpointStorage, name: str, aside: str) -> None:
 
 
 def _checked(storage: CheckpointStorage, name: str, found: dict[str, CheckedFile]) -> CheckedCommit:
-    commits = Commits(storage)
+    commits = CommitFiles(storage)
     try:
         commit = commits.read(name)
     except StorageError as error:

@@ -91,7 +91,7 @@ class PendingTick(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-class Commits:
+class CommitFiles:
     """The commits of one flow in a storage."""
 
     def __init__(self, storage: CheckpointStorage) -> None:

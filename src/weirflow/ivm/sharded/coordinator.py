@@ -13,10 +13,10 @@ import msgspec
 from weirflow.checkpoint.sealed import refused
 from weirflow.errors import LeaseLost, StorageError
 from weirflow.ivm.flow.source import LATE
-from weirflow.ivm.sharded.commits import Commit, Commits, PendingTick
-from weirflow.ivm.sharded.definition import Blueprint, Definition, Group, decode_definition
+from weirflow.ivm.sharded.commits import Commit, CommitFiles, PendingTick
+from weirflow.ivm.sharded.definition import Blueprint, Definition, FillGroup, decode_definition
 from weirflow.ivm.sharded.jobs import FlowJobs, after, part_of_commit
-from weirflow.ivm.sharded.ledger import Ledger, Ticked
+from weirflow.ivm.sharded.ledger import ChangeNotice, Ledger
 from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.ivm.sharded.recent_ticks import recent_ticks
 from weirflow.ivm.sharded.worker.files import flow_files
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.sharded.executor import StageExecutor
-    from weirflow.ivm.sharded.jobs import Deltas, Stepped
+    from weirflow.ivm.sharded.jobs import Deltas, PendingCommit
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
     from weirflow.metadata import Lease
 
@@ -65,7 +65,7 @@ class Coordinator:
     def __init__(self, uri: str, shards: int, executor: StageExecutor, lease: Lease | None = None) -> None:
         self.uri = uri
         self.files = flow_files(uri)
-        self.commits = Commits(self.files.storage)
+        self.commits = CommitFiles(self.files.storage)
         self._executor = executor
         self._jobs = FlowJobs(uri, executor)
         self._lease = lease
@@ -102,7 +102,7 @@ class Coordinator:
         return self._ledger.pending
 
     @property
-    def untold(self) -> Ticked | None:
+    def untold(self) -> ChangeNotice | None:
         """What the last change did, until it is told."""
         return self._ledger.untold
 
@@ -126,7 +126,7 @@ class Coordinator:
 
     # Changes
 
-    def define(self, group: Group) -> None:
+    def define(self, group: FillGroup) -> None:
         """Add sources and views, and fill the views from the rows that are there."""
         before, commit = self.definition, self.commit
         # As long as no row has come, nor waits to, where rows go is for all that reads them to decide.
@@ -141,7 +141,7 @@ class Coordinator:
     def drop(self, name: str) -> None:
         """Remove a source or view that nothing reads."""
         blueprint = Blueprint(self.definition.without(name))
-        gone = Ticked(self.commit.epoch, ended=(name, f"{name}{LATE}"))
+        gone = ChangeNotice(self.commit.epoch, ended=(name, f"{name}{LATE}"))
         self._redefine("drop", blueprint, _left(self.commit, blueprint), gone)
 
     def rescale(self, shards: int, spread: Mapping[str, SourceSpread]) -> None:
@@ -184,7 +184,7 @@ class Coordinator:
         for name in reversed(rebuilt):
             rest = rest.without(name)
         forced = [name for name in self.definition.recomputed if name != view.name]
-        group = chosen(rest, Group((), tuple(views[name] for name in rebuilt)), self._executor, forced=forced)
+        group = chosen(rest, FillGroup((), tuple(views[name] for name in rebuilt)), self._executor, forced=forced)
         blueprint = Blueprint(rest.with_group(group))
         left = _left(before, Blueprint(rest))
         filled = self._jobs.fill(blueprint, left, len(blueprint.definition.groups) - 1)
@@ -197,7 +197,7 @@ class Coordinator:
         outputs = {name: refs for name, refs in found.items() if refs}
         filled = msgspec.structs.replace(filled, epoch=before.epoch + 1)
         # What was told of a view with other columns is of no use for those who come back.
-        ticked = Ticked(filled.epoch, (), outputs, tuple(ended))
+        ticked = ChangeNotice(filled.epoch, (), outputs, tuple(ended))
         self._redefine("replace" if ended else "tick", blueprint, filled, ticked)
 
     def begin(
@@ -230,7 +230,7 @@ class Coordinator:
         """Finish what is done in the background."""
         self._chores.shutdown()
 
-    def tick(self, deadline: Deadline) -> Ticked:
+    def tick(self, deadline: Deadline) -> ChangeNotice:
         """Run the tick that was begun and commit it.
 
         Raises:
@@ -322,7 +322,7 @@ class Coordinator:
             digests[name] = [*digests.get(name, []), digest][-self.definition.sources[name].dedup :]
         return {"tokens": tokens, "positions": positions, "digests": digests}
 
-    def _redefine(self, kind: str, blueprint: Blueprint, filled: Commit, untold: Ticked | None = None) -> None:
+    def _redefine(self, kind: str, blueprint: Blueprint, filled: Commit, untold: ChangeNotice | None = None) -> None:
         """Commit that the flow is made of something else now."""
         definition = blueprint.definition
         self.commits.put_definition(definition.digest, definition.encoded)
@@ -330,12 +330,12 @@ class Coordinator:
         commit = msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs=outputs)
         self._ledger.publish(commit, blueprint, untold=untold, pending=self.pending)
 
-    def _commit_tick(self, stepped: Stepped, epoch: int, **remembered: Any) -> Ticked:
+    def _commit_tick(self, stepped: PendingCommit, epoch: int, **remembered: Any) -> ChangeNotice:
         outputs: dict[str, list[RowsRef]] = {}
         for views in stepped.outputs.values():
             for name, refs in views.items():
                 outputs.setdefault(name, []).extend(refs)
-        ticked = Ticked(epoch, stepped.reports, outputs)
+        ticked = ChangeNotice(epoch, stepped.reports, outputs)
         commit = msgspec.structs.replace(stepped.commit, kind="tick", epoch=epoch, outputs=outputs, **remembered)
         self._ledger.publish(commit, self.blueprint, untold=ticked)
         return ticked

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.source import Source
 
 
-class Group(msgspec.Struct, frozen=True):
+class FillGroup(msgspec.Struct, frozen=True):
     """Sources and views that were filled together, views behind those they read.
 
     Attributes:
@@ -34,9 +34,9 @@ class Group(msgspec.Struct, frozen=True):
     recomputed: tuple[DefineSource, ...] = ()
     spread: dict[str, SourceSpread] = {}
 
-    def with_others(self, other: Group) -> Group:
+    def with_others(self, other: FillGroup) -> FillGroup:
         """This group and another one, which may read it, as one."""
-        return Group(
+        return FillGroup(
             (*self.sources, *other.sources),
             (*self.views, *other.views),
             (*self.recomputed, *other.recomputed),
@@ -51,7 +51,7 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         forced: whether every view is recomputed, later ones too.
     """
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[FillGroup, ...] = ()
     columns: dict[str, tuple[int, ...]] = {}
     forced: bool = False
 
@@ -96,7 +96,7 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         """The views by name."""
         return {entry.name: entry for group in self.groups for entry in group.views}
 
-    def with_group(self, group: Group) -> Definition:
+    def with_group(self, group: FillGroup) -> Definition:
         """The definition with a new group at the end; it is decided by which columns new sources are partitioned."""
         wider = Definition((*self.groups, group), self.columns, self.forced)
         program = Program()
@@ -116,7 +116,7 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
     def without(self, name: str) -> Definition:
         """The definition without a source or view, which nothing reads."""
         groups = [
-            Group(
+            FillGroup(
                 tuple(one for one in group.sources if one.name != name),
                 tuple(one for one in group.views if one.name != name),
                 tuple(one for one in group.recomputed if one.name != name),
@@ -127,11 +127,11 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         columns = {source: places for source, places in self.columns.items() if source != name}
         return Definition(tuple(group for group in groups if group.sources or group.views), columns, self.forced)
 
-    def together(self) -> Group:
+    def together(self) -> FillGroup:
         """All that there is as one group."""
-        return reduce(Group.with_others, self.groups, Group((), ()))
+        return reduce(FillGroup.with_others, self.groups, FillGroup((), ()))
 
-    def add(self, group: Group, program: Program) -> None:
+    def add(self, group: FillGroup, program: Program) -> None:
         """Compile a group."""
         for entry in (*group.sources, *group.recomputed):
             add_input(self.inputs[entry.name], program, everywhere=self.is_everywhere(entry.name))

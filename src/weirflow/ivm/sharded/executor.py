@@ -13,8 +13,8 @@ from weirflow.ivm.sharded.worker.stage import run_stage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from weirflow.ivm.compiler.program import Engine
-    from weirflow.ivm.sharded.worker.moving import ReadRows
+    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.ivm.sharded.worker.reports import Parcel, ShardReport, StageTask
 
 
@@ -38,7 +38,7 @@ class StageExecutor(Protocol):
         """Run ``work`` for each shard; returns what it does, in any order."""
 
     @property
-    def engine(self) -> Engine | None:
+    def engine(self) -> RecomputeEngine | None:
         """What plans queries that have no delta rule; without one ``query`` cannot be called."""
 
     def rows(self, work: ReadRows, shards: int) -> Any:
@@ -63,7 +63,7 @@ class InThisProcess(StageExecutor):
         engine: what recomputes views; without one they cannot be.
     """
 
-    def __init__(self, engine: Engine | None = None) -> None:
+    def __init__(self, engine: RecomputeEngine | None = None) -> None:
         self._engine = engine
 
     @property
@@ -92,7 +92,7 @@ class InThisProcess(StageExecutor):
 
     @property
     @override
-    def engine(self) -> Engine | None:
+    def engine(self) -> RecomputeEngine | None:
         return self._engine
 
     @override

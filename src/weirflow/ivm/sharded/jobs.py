@@ -10,7 +10,7 @@ import msgspec
 from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.reads import tables
 from weirflow.ivm.sharded.plan.recomputing import AddRows, CompareRows, SubtractRows
-from weirflow.ivm.sharded.worker.moving import MoveRows, ReadRows, SplitRows, decode_moved
+from weirflow.ivm.sharded.worker.distribution import MoveRows, ReadRows, SplitRows, decode_moved
 from weirflow.ivm.sharded.worker.reports import StageTask
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Deltas = dict[str, dict[int, list["RowsRef"]]]
 
 
 @dataclass
-class Stepped:
+class PendingCommit:
     """How far a change of the flow is: several jobs may follow each other.
 
     Attributes:
@@ -66,7 +66,7 @@ class FlowJobs:
 
     def tick(
         self, blueprint: Blueprint, commit: Commit, epoch: int, deltas: Deltas, again: Collection[str] = ()
-    ) -> Stepped:
+    ) -> PendingCommit:
         """Bring deltas to the circuit, and then recompute those views that have to be, each with what reads it.
 
         Args:
@@ -76,7 +76,7 @@ class FlowJobs:
             deltas: of the sources.
             again: views that are recomputed even if nothing changed that they read.
         """
-        stepped = Stepped(commit, ())
+        stepped = PendingCommit(commit, ())
         if deltas or not again:
             stepped.reports = self._run(blueprint, commit, epoch=epoch, deltas=deltas)
             stepped.add(blueprint, stepped.reports)
@@ -127,7 +127,7 @@ class FlowJobs:
 
     # Inner workings
 
-    def _recompute(self, blueprint: Blueprint, stepped: Stepped, name: str, epoch: int) -> None:
+    def _recompute(self, blueprint: Blueprint, stepped: PendingCommit, name: str, epoch: int) -> None:
         """Run a view's query over the flow as it would be, and let in what differs from the view's rows."""
         definition, commit = blueprint.definition, stepped.commit
         sql, encoded = definition.views[name].sql, definition.encoded
@@ -142,7 +142,7 @@ class FlowJobs:
         if deltas:
             stepped.add(blueprint, self._run(blueprint, commit, epoch=epoch, deltas=deltas))
 
-    def _add_up(self, stepped: Stepped, epoch: int) -> None:
+    def _add_up(self, stepped: PendingCommit, epoch: int) -> None:
         """What a view is told of one tick is one change, however many jobs there were."""
         several = {
             shard: {name: refs for name, refs in views.items() if len(refs) > 1}

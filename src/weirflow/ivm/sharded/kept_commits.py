@@ -1,4 +1,4 @@
-"""``Trail``: the last commits of a flow and their files, which readers may still need, and what can go behind them."""
+"""``KeptCommits``: the last commits of a flow and their files, which readers may still need, and what can go then."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from weirflow.ivm.sharded.worker.files import ROWS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from weirflow.ivm.sharded.commits import Commit, Commits
+    from weirflow.ivm.sharded.commits import Commit, CommitFiles
 
 
-class Trail:
+class KeptCommits:
     """The commits that are kept, oldest first, and how many of them need each file.
 
     ``add`` is for the thread that publishes; an exception leaves it done or not, and it may be repeated. All else is
     for the one thread that tidies up.
     """
 
-    def __init__(self, commits: Commits, kept: Iterable[Commit]) -> None:
+    def __init__(self, commits: CommitFiles, kept: Iterable[Commit]) -> None:
         self._commits = commits
         self._storage = commits.storage
         self._new: deque[Commit] = deque()

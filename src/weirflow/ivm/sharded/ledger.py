@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.errors import LeaseLost
-from weirflow.ivm.sharded.kept_commits import Trail
+from weirflow.ivm.sharded.kept_commits import KeptCommits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from weirflow.ivm.sharded.commits import Commit, Commits, PendingTick
+    from weirflow.ivm.sharded.commits import Commit, CommitFiles, PendingTick
     from weirflow.ivm.sharded.definition import Blueprint
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
     from weirflow.metadata import Lease
 
 
 @dataclass(frozen=True)
-class Ticked:
+class ChangeNotice:
     """What a change did that others are to be told.
 
     Attributes:
@@ -46,7 +46,7 @@ class _Change:
 
     commit: Commit
     blueprint: Blueprint
-    untold: Ticked | None
+    untold: ChangeNotice | None
     pending: PendingTick | None
 
 
@@ -67,19 +67,19 @@ class Ledger:
 
     commit: Commit
     blueprint: Blueprint
-    trail: Trail
+    trail: KeptCommits
 
-    def __init__(self, commits: Commits, lease: Lease | None) -> None:
+    def __init__(self, commits: CommitFiles, lease: Lease | None) -> None:
         self._commits = commits
         self._lease = lease
         self._change: _Change | None = None
         self.pending: PendingTick | None = None
-        self.untold: Ticked | None = None
+        self.untold: ChangeNotice | None = None
 
     def begin(self, commit: Commit, kept: Sequence[Commit], blueprint: Blueprint, fence: int) -> None:
         """Go on from a commit that is there, and write the next ones under a token."""
         self.commit, self.blueprint = commit, blueprint
-        self.trail = Trail(self._commits, kept)
+        self.trail = KeptCommits(self._commits, kept)
         self._fence = fence
 
     @property
@@ -92,7 +92,7 @@ class Ledger:
         commit: Commit,
         blueprint: Blueprint,
         *,
-        untold: Ticked | None = None,
+        untold: ChangeNotice | None = None,
         pending: PendingTick | None = None,
     ) -> None:
         """Let the flow be something else.

@@ -6,23 +6,23 @@ import contextlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from weirflow.errors import WeirflowError
-from weirflow.ivm.flow.unfinished import Committed, afterwards
+from weirflow.ivm.flow.unfinished import Completion, afterwards
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.ivm.flow.outputs.publication import Outputs, Publication
-    from weirflow.ivm.flow.sinks.opened import Sinks
+    from weirflow.ivm.flow.outputs.publisher import Publication, Publisher
+    from weirflow.ivm.flow.sinks.sink_set import SinkSet
     from weirflow.ivm.sharded.coordinator import Coordinator
-    from weirflow.ivm.sharded.declared import Declared
-    from weirflow.ivm.sharded.ledger import Ticked
+    from weirflow.ivm.sharded.declarations import Declarations
+    from weirflow.ivm.sharded.ledger import ChangeNotice
 
 
 class _Telling(NamedTuple):
     """What tells everyone of a change; it may be repeated."""
 
-    ticked: Ticked
-    committed: Committed
+    ticked: ChangeNotice
+    committed: Completion
     publication: Publication
 
 
@@ -37,7 +37,9 @@ class PublishedChanges:
         sinks: those that are told too.
     """
 
-    def __init__(self, flow: str, coordinator: Coordinator, declared: Declared, outputs: Outputs, sinks: Sinks) -> None:
+    def __init__(
+        self, flow: str, coordinator: Coordinator, declared: Declarations, outputs: Publisher, sinks: SinkSet
+    ) -> None:
         self._flow = flow
         self._coordinator = coordinator
         self._declared = declared
@@ -90,7 +92,7 @@ class PublishedChanges:
             steps.append(lambda: self._coordinator.tidy(pending))
         afterwards(steps, self._flow, self._coordinator.commit.epoch)
 
-    def _told(self, ticked: Ticked) -> _Telling:
+    def _told(self, ticked: ChangeNotice) -> _Telling:
         """Rows of large outputs are read only if somebody watches them."""
         watched = self._outputs.watched | self._sinks.views
         changed = {
@@ -106,4 +108,4 @@ class PublishedChanges:
             self._outputs.close(lambda view: view in ticked.ended)
             self._sinks.put(ticked.epoch, changed)
 
-        return _Telling(ticked, Committed([remember, publication.run]), publication)
+        return _Telling(ticked, Completion([remember, publication.run]), publication)

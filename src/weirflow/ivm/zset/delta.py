@@ -16,7 +16,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.ingest import WEIGHT, made_table, read_table, read_weights, without
 from weirflow.ivm.zset.rows import consolidate
-from weirflow.rows.tabular import Columns, columns_of, rereadable
+from weirflow.rows.tabular import GivenColumns, columns_of, rereadable
 from weirflow.rows.types import spark_schema
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _padded(old: Any, schema: pa.Schema) -> pa.Table:
     """Rows with NULL in the columns that they lack."""
     given = columns_of(old, schema.names)
     absent = {name: [None] * given.count for name in schema.names if name not in given.of}
-    table = made_table(Columns({**given.of, **absent}, given.count), spark_schema(schema))
+    table = made_table(GivenColumns({**given.of, **absent}, given.count), spark_schema(schema))
     _refuse_weight(table.schema)
     return table
 

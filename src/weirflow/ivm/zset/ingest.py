@@ -12,7 +12,7 @@ from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
-from weirflow.rows.tabular import Columns, columns_of
+from weirflow.rows.tabular import GivenColumns, columns_of
 from weirflow.rows.types import spark_schema
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read_table(data: Any, schema: pa.Schema | None = None) -> pa.Table:
     return made_table(columns_of(data, None if schema is None else schema.names), schema)
 
 
-def made_table(given: Columns, schema: pa.Schema | None) -> pa.Table:
+def made_table(given: GivenColumns, schema: pa.Schema | None) -> pa.Table:
     """``read_table`` of columns that were found already; the schema is of Spark's types."""
     if schema is None:
         return pa.Table.from_arrays([given.array(name, None) for name in given.of], list(given.of))
@@ -69,7 +69,7 @@ def read_weighted(data: Any, schema: pa.Schema, *, key: Collection[str] = ()) ->
     return Batch(columns, weights).filter(weights != 0)
 
 
-def read_weights(given: Columns) -> Int64s:
+def read_weights(given: GivenColumns) -> Int64s:
     """The column ``_weight``: integers, none of them NULL."""
     weights = given.of[WEIGHT]
     if isinstance(weights, pa.ChunkedArray):
@@ -88,15 +88,15 @@ def read_weights(given: Columns) -> Int64s:
     return raw_values(one_array(given.array(WEIGHT, pa.int64())))
 
 
-def without(given: Columns, name: str) -> Columns:
+def without(given: GivenColumns, name: str) -> GivenColumns:
     """The other columns."""
     if name not in given.of:
         return given
     rest = {other: values for other, values in given.of.items() if other != name}
-    return Columns(rest, given.count, given.absent)
+    return GivenColumns(rest, given.count, given.absent)
 
 
-def require_columns(given: Columns, schema: pa.Schema) -> None:
+def require_columns(given: GivenColumns, schema: pa.Schema) -> None:
     """``ConfigError`` if the columns are not those of the schema, in any order."""
     _require_known(given, schema)
     for name in schema.names:
@@ -104,7 +104,7 @@ def require_columns(given: Columns, schema: pa.Schema) -> None:
             raise ConfigError(f"The column {name!r} is missing.", hint=did_you_mean(name, given.of))
 
 
-def _require_known(given: Columns, schema: pa.Schema) -> None:
+def _require_known(given: GivenColumns, schema: pa.Schema) -> None:
     known = schema.names
     for name in given.of:
         if name not in known:
@@ -112,7 +112,7 @@ def _require_known(given: Columns, schema: pa.Schema) -> None:
             raise ConfigError(f"There is no column {name!r} in the schema.", hint=hint)
 
 
-def _keyed(given: Columns, schema: pa.Schema, weights: Int64s, key: Collection[str]) -> tuple[pa.Array, ...]:
+def _keyed(given: GivenColumns, schema: pa.Schema, weights: Int64s, key: Collection[str]) -> tuple[pa.Array, ...]:
     """The columns of rows for a source with a key; rows that delete may leave out what is not in the key."""
     _require_known(given, schema)
     inserted = weights > 0

@@ -241,7 +241,7 @@ def _group_collided(columns: Sequence[pa.Array], rows: Int64s, fresh: Bools, equ
     return order
 
 
-class Grouping(NamedTuple):
+class GroupedRows(NamedTuple):
     """Rows in groups: ``order[starts[g]:starts[g + 1]]`` are those of group g, and ``codes[g]`` is their hash."""
 
     order: Int64s
@@ -251,13 +251,13 @@ class Grouping(NamedTuple):
 
 def group_rows(
     columns: Sequence[pa.Array], length: int, equality: Equality = Equality.IDENTITY, *, row_hash: RowHash = hash_rows
-) -> Grouping:
+) -> GroupedRows:
     """Group equal rows. Exact whatever the hash; rows of a group keep their order, groups are sorted by hash."""
     order, codes, repeated = sorted_codes(row_hash(columns, length, equality))
     regrouped, starts = group_sorted(codes, repeated, columns, equality, order)
     if starts is None:
-        return Grouping(order, np.arange(length), codes)
-    return Grouping(order if regrouped is None else order[regrouped], starts, codes[starts])
+        return GroupedRows(order, np.arange(length), codes)
+    return GroupedRows(order if regrouped is None else order[regrouped], starts, codes[starts])
 
 
 def consolidate(batch: Batch, *, row_hash: RowHash = hash_rows) -> Batch:

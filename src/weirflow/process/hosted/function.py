@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from weirflow.arguments import shown
 from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.process.emitted import Outputs
 from weirflow.process.function import LATE, KeyedFunction, ProcessFunction
-from weirflow.process.hosted.slots import HostedDeclaring
+from weirflow.process.hosted.slots import HostedOpenContext
 from weirflow.process.hosted.timers import HostedTimers, fire
-from weirflow.process.instance import Context, Moment, copied
+from weirflow.process.instance import KeyContext, Moment, copied
 from weirflow.process.intake import Intake
+from weirflow.process.outputs import FunctionOutputs
 from weirflow.process.schemas import output_schema, side_schemas
 from weirflow.process.timers import NoTimers
 from weirflow.process.user_code import UserCode
@@ -111,12 +111,12 @@ class HostedFunction:
         """Declare the state, in the engine's own."""
         self._host = host
         self._moment = Moment()
-        self._outputs = Outputs(self.function)
+        self._outputs = FunctionOutputs(self.function)
         self._user_code = UserCode(self.name)
         self._backend = TtlStateBackend(host.backend, lambda: self._moment.now)
         self._store = KeyedStateStore(self._backend, OPERATOR)
         self._intake = Intake(self._columns, self._event_time, None)
-        declaring = HostedDeclaring(self._store, host.declare)
+        declaring = HostedOpenContext(self._store, host.declare)
         with self._user_code("open"):
             self.function.open(declaring)
         if declaring.broadcasts:
@@ -127,7 +127,7 @@ class HostedFunction:
         self._store.flush()
         self._codec = declaring.codec
         self._timers = None if self._codec is None else HostedTimers(host, self.time, self.name)
-        self._context = Context(self._moment, self._outputs, self._timers or NoTimers())  # type: ignore[arg-type]
+        self._context = KeyContext(self._moment, self._outputs, self._timers or NoTimers())  # type: ignore[arg-type]
         self._whole_batches = type(self.function).on_batch is not ProcessFunction.on_batch
         self._now = wall_clock()
 

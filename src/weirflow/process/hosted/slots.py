@@ -1,10 +1,10 @@
-"""``HostedDeclaring``: the ``OpenContext`` of a function whose state another engine keeps."""
+"""``HostedOpenContext``: the ``OpenContext`` of a function whose state another engine keeps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from weirflow.process.declaring import Declaring
+from weirflow.process.store_context import StoreOpenContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _Kind = TypeVar("_Kind")
 
 
-class HostedDeclaring(Declaring):
+class HostedOpenContext(StoreOpenContext):
     """Declares slots in a store, and tells the engine of each: its name, kind and time to live."""
 
     def __init__(self, store: KeyedStateStore, declare: Callable[[str, str, Ttl | None], None]) -> None:

@@ -1,4 +1,4 @@
-"""A bound SELECT put together: slots become columns of Aggregate, Window and Generate nodes under one projection."""
+"""A bound SELECT put together: placeholders become columns of the nodes that compute them, under one projection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import QueryError, SqlTypeError
 from weirflow.sql.bind.expressions.call import GROUPING, GROUPING_ID
-from weirflow.sql.bind.expressions.slots import Slot, SlotKind
+from weirflow.sql.bind.expressions.placeholders import Placeholder, PlaceholderKind
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Generate, Plan, Project, TopK, Window
 from weirflow.sql.traverse import map_arguments, map_call, rewrite_deep
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.generator import Generator
-    from weirflow.sql.bind.expressions.slots import Slots
+    from weirflow.sql.bind.expressions.placeholders import Placeholders
     from weirflow.sql.bind.grouping import Grouping
     from weirflow.sql.bind.limit import Limit
 
@@ -33,7 +33,7 @@ class NotGrouped(QueryError):
 
 @dataclass(frozen=True)
 class Block:
-    """All clauses of one SELECT, bound over the columns of ``plan``, with slots for what is computed later."""
+    """All clauses of one SELECT, bound over the columns of ``plan``, with placeholders for what is computed later."""
 
     plan: Plan
     items: tuple[Expr, ...]
@@ -42,7 +42,7 @@ class Block:
     fields: tuple[Field, ...]
     grouping: Grouping | None
     having: Expr | None
-    slots: Slots
+    placeholders: Placeholders
     generator: Generator | None
     distinct: bool
     order: tuple[SortKey, ...]
@@ -52,9 +52,9 @@ class Block:
 def assemble(block: Block, position: SqlPosition | None) -> Plan:
     """The plan of the SELECT."""
     plan = block.plan
-    items, order, windows, generator = block.items, block.order, tuple(block.slots.windows), block.generator
+    items, order, windows, generator = block.items, block.order, tuple(block.placeholders.windows), block.generator
     if block.grouping is not None:
-        grouped = _Grouped(block.grouping, tuple(block.slots.aggregates), position)
+        grouped = _GroupedInput(block.grouping, tuple(block.placeholders.aggregates), position)
         plan = grouped.over(plan)
         if block.having is not None:
             plan = Filter(plan, grouped.change(block.having))
@@ -75,8 +75,8 @@ def assemble(block: Block, position: SqlPosition | None) -> Plan:
     if generator is not None:
         width = len(plan.fields)
         plan = Generate(plan, generator.call, generator.outer, plan.fields + generator.fields)
-        items = tuple(_placed(item, SlotKind.GENERATED, width) for item in items)
-        order = tuple(replace(key, expr=_placed(key.expr, SlotKind.GENERATED, width)) for key in order)
+        items = tuple(_placed(item, PlaceholderKind.GENERATED, width) for item in items)
+        order = tuple(replace(key, expr=_placed(key.expr, PlaceholderKind.GENERATED, width)) for key in order)
     return _ordered(plan, items, order, block, position)
 
 
@@ -115,7 +115,7 @@ def _windowed(plan: Plan, calls: tuple[WindowCall, ...]) -> tuple[Plan, Callable
     fields = tuple(Field(f"_window{index}", call.type) for index, call in enumerate(calls))
 
     def place(expr: Expr) -> Expr:
-        return _placed(expr, SlotKind.WINDOW, width)
+        return _placed(expr, PlaceholderKind.WINDOW, width)
 
     if any(place(part) != part for call in calls for part in (*call.arguments, *call.partition_by)):
         raise SqlTypeError(
@@ -124,11 +124,11 @@ def _windowed(plan: Plan, calls: tuple[WindowCall, ...]) -> tuple[Plan, Callable
     return Window(plan, calls, plan.fields + fields), place
 
 
-def _placed(expr: Expr, kind: SlotKind, width: int) -> Expr:
-    """The expression with columns from ``width`` on instead of slots of a kind."""
+def _placed(expr: Expr, kind: PlaceholderKind, width: int) -> Expr:
+    """The expression with columns from ``width`` on instead of placeholders of a kind."""
 
     def change(part: Expr) -> Expr | None:
-        if not isinstance(part, Slot) or part.kind is not kind:
+        if not isinstance(part, Placeholder) or part.kind is not kind:
             return None
         return Column(width + part.number, part.name, part.type)
 
@@ -136,7 +136,7 @@ def _placed(expr: Expr, kind: SlotKind, width: int) -> Expr:
 
 
 @dataclass(frozen=True)
-class _Grouped:
+class _GroupedInput:
     """Expressions over a query's input, told over its groups."""
 
     grouping: Grouping
@@ -165,8 +165,8 @@ class _Grouped:
             return self._grouping(part)
         if not isinstance(part, Column):
             return None
-        if isinstance(part, Slot):  # others than those of aggregates are filled after grouping
-            is_aggregate = part.kind is SlotKind.AGGREGATE
+        if isinstance(part, Placeholder):  # others than those of aggregates are filled after grouping
+            is_aggregate = part.kind is PlaceholderKind.AGGREGATE
             return Column(len(keys) + part.number, part.name, part.type) if is_aggregate else part
         raise NotGrouped(
             f"The column {part.name!r} is neither grouped nor aggregated.",

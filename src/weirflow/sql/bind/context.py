@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind.scope import Scope
     from weirflow.sql.plan import Field, Plan
-    from weirflow.sql.positions import Positions
+    from weirflow.sql.positions import TextPositions
 
 Catalog = Mapping[str, "tuple[Field, ...]"]
 """The columns of each source and view by name; names are compared without regard to case."""
 
 
 @dataclass(frozen=True)
-class Context:
+class BindContext:
     """One query's surroundings; CTEs are added on the way down."""
 
-    positions: Positions
+    positions: TextPositions
     catalog: Catalog
     zone: tzinfo
-    bind_query: Callable[[exp.Expr, Context, Scope | None], Plan]
+    bind_query: Callable[[exp.Expr, BindContext, Scope | None], Plan]
     """Binds a query inside this one; given here so that no module needs the one above it."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
 
@@ -37,7 +37,7 @@ class Context:
         """Where ``node`` is in the text."""
         return self.positions.of(node)
 
-    def with_cte(self, name: str, plan: Plan) -> Context:
+    def with_cte(self, name: str, plan: Plan) -> BindContext:
         """This context with one more CTE in reach; ``SqlTooComplex`` if it has grown too large to be used."""
         check_node(plan)
         return replace(self, ctes={**self.ctes, name.casefold(): plan})

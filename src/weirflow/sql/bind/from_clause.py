@@ -21,7 +21,7 @@ from weirflow.sql.typing.coercion import cast, common_type
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.context import BindContext
 
 _PARTS = frozenset(
     {"alias", "db", "catalog", "joins", "laterals", "with_", "order", "limit", "offset", "view", "outer", "hints"}
@@ -30,18 +30,18 @@ _JOIN_PARTS = frozenset({"side", "kind", "on", "using", "method", "hint"})
 
 
 @dataclass(frozen=True)
-class Relation:
+class FromItem:
     """A plan and the names by which its columns are seen."""
 
     plan: Plan
     scope: Scope
 
 
-def bind_from(query: exp.Select, context: Context, around: Scope | None) -> Relation:
+def bind_from(query: exp.Select, context: BindContext, around: Scope | None) -> FromItem:
     """FROM, JOIN and LATERAL VIEW of a SELECT; one row without columns when there is no FROM."""
     source = query.args.get("from_")
     if source is None:
-        relation = Relation(Values(((),), ()), Scope((), around))
+        relation = FromItem(Values(((),), ()), Scope((), around))
     else:
         relation = _relation(source.this, context, around)
     for join in query.args.get("joins") or ():
@@ -51,15 +51,15 @@ def bind_from(query: exp.Select, context: Context, around: Scope | None) -> Rela
     return relation
 
 
-def _join(left: Relation, join: exp.Join, context: Context, around: Scope | None) -> Relation:
+def _join(left: FromItem, join: exp.Join, context: BindContext, around: Scope | None) -> FromItem:
     check_parts(join, _JOIN_PARTS, context)
     right = _relation(join.this, context, around)
     binder = ExpressionBinder(context, left.scope, clause="a join condition")
-    return Relation(*bind_join(binder, join, left.plan, right.plan, right.scope))
+    return FromItem(*bind_join(binder, join, left.plan, right.plan, right.scope))
 
 
 @grows
-def _relation(node: exp.Expr, context: Context, around: Scope | None) -> Relation:
+def _relation(node: exp.Expr, context: BindContext, around: Scope | None) -> FromItem:
     check_parts(node, _PARTS, context)
     if isinstance(node, exp.Table):
         relation = _table(node, context, around)
@@ -80,7 +80,7 @@ def _relation(node: exp.Expr, context: Context, around: Scope | None) -> Relatio
     return relation
 
 
-def _table(node: exp.Table, context: Context, around: Scope | None) -> Relation:
+def _table(node: exp.Table, context: BindContext, around: Scope | None) -> FromItem:
     if not isinstance(node.this, exp.Identifier):
         raise _refused("Table functions in FROM have no incremental form.", node, context)
     name = ".".join(part.name for part in node.parts)
@@ -97,22 +97,22 @@ def _table(node: exp.Table, context: Context, around: Scope | None) -> Relation:
 
 
 def _renamed(
-    plan: Plan, node: exp.Expr, context: Context, around: Scope | None, default: str | None = None
-) -> Relation:
+    plan: Plan, node: exp.Expr, context: BindContext, around: Scope | None, default: str | None = None
+) -> FromItem:
     """The relation under its alias, with its columns under theirs."""
     relation = node.alias or default
     columns = node.alias_column_names
     if not columns:
-        return Relation(plan, scope_of(plan.fields, relation, around))
+        return FromItem(plan, scope_of(plan.fields, relation, around))
     if len(columns) != len(plan.fields):
         raise SqlTypeError(
             f"{len(columns)} column aliases for {len(plan.fields)} columns.", position=context.position(node)
         )
     named = tuple(Field(name, field.type) for name, field in zip(columns, plan.fields, strict=True))
-    return Relation(plan, scope_of(named, relation, around))
+    return FromItem(plan, scope_of(named, relation, around))
 
 
-def bind_values(node: exp.Values, context: Context, around: Scope | None) -> Plan:
+def bind_values(node: exp.Values, context: BindContext, around: Scope | None) -> Plan:
     """``VALUES (...), (...)``: columns ``col1`` and so on, each in the common type of its values."""
     binder = ExpressionBinder(context, Scope((), around), clause="VALUES")
     rows = [
@@ -127,7 +127,7 @@ def bind_values(node: exp.Values, context: Context, around: Scope | None) -> Pla
     return Values(tuple(tuple(row) for row in zip(*typed, strict=True)), fields)
 
 
-def _column(values: list[Expr], node: exp.Expr, context: Context) -> list[Expr]:
+def _column(values: list[Expr], node: exp.Expr, context: BindContext) -> list[Expr]:
     kind = common_type(value.type for value in values)
     if kind is None:
         names = ", ".join(dict.fromkeys(type_name(value.type) for value in values))
@@ -135,7 +135,7 @@ def _column(values: list[Expr], node: exp.Expr, context: Context) -> list[Expr]:
     return [cast(value, kind) for value in values]
 
 
-def _lateral_view(relation: Relation, view: exp.Lateral, context: Context) -> Relation:
+def _lateral_view(relation: FromItem, view: exp.Lateral, context: BindContext) -> FromItem:
     if not view.args.get("view"):
         raise _refused("LATERAL subqueries have no incremental form.", view, context)
     binder = ExpressionBinder(context, relation.scope, clause="LATERAL VIEW")
@@ -154,10 +154,10 @@ def _lateral_view(relation: Relation, view: exp.Lateral, context: Context) -> Re
         Name(field.name, Column(width + index, field.name, field.type), view.alias or None)
         for index, field in enumerate(made)
     )
-    return Relation(plan, Scope(relation.scope.names + seen, relation.scope.around))
+    return FromItem(plan, Scope(relation.scope.names + seen, relation.scope.around))
 
 
-def _refused(message: str, node: exp.Expr, context: Context) -> NotIncremental:
+def _refused(message: str, node: exp.Expr, context: BindContext) -> NotIncremental:
     return NotIncremental(
         message,
         reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,

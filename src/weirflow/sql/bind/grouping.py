@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql.bind.expressions.slots import SlotKind, has_slot
+from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, has_placeholder
 from weirflow.sql.expr import Expr
 from weirflow.sql.limits import check_grouping_sets
 
@@ -44,7 +44,7 @@ def bind_group(binder: ExpressionBinder, group: exp.Group | None, fields: list[F
     if group is None:
         return Grouping()
     if group.args.get("all"):
-        keys = tuple(dict.fromkeys(item for item in items if not has_slot(item, SlotKind.AGGREGATE)))
+        keys = tuple(dict.fromkeys(item for item in items if not has_placeholder(item, PlaceholderKind.AGGREGATE)))
         return Grouping(keys, None, is_grouped=True)
     keyed = _KeyBinder(binder, fields, items)
     factors = [_sets(keyed, node) for node in group.expressions]
@@ -95,7 +95,7 @@ class _KeyBinder:
         return found[0] if found else None
 
     def _checked(self, key: Expr, position: SqlPosition | None) -> Expr:
-        if has_slot(key, SlotKind.AGGREGATE) or has_slot(key, SlotKind.WINDOW):
+        if has_placeholder(key, PlaceholderKind.AGGREGATE) or has_placeholder(key, PlaceholderKind.WINDOW):
             raise SqlTypeError("GROUP BY cannot use aggregates or window functions.", position=position)
         if pa.types.is_map(key.type):
             raise SqlTypeError("Maps cannot be grouped.", position=position)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import ColumnNotFound, SqlSyntaxError
 from weirflow.sql.bind.scope import Name, Scope, beside
-from weirflow.sql.functions.rules import Signature, alike
+from weirflow.sql.functions.rules import FunctionSignature, alike
 from weirflow.sql.passes.conditions import conjunction, split_condition
 from weirflow.sql.plan import Join, JoinKind, Plan
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -136,4 +136,4 @@ def _one_side(scope: Scope, name: str, side: str, position: SqlPosition | None) 
 
 
 def _boolean(expr: Expr, position: SqlPosition | None) -> Expr:
-    return Signature("ON", (BOOLEAN,), BOOLEAN).arguments((expr,), position)[0]
+    return FunctionSignature("ON", (BOOLEAN,), BOOLEAN).arguments((expr,), position)[0]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from weirflow.errors import SqlTypeError
 
 if TYPE_CHECKING:
-    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.context import BindContext
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Limit:
     offset: int
 
 
-def bind_limit(query: exp.Query, context: Context) -> Limit | None:
+def bind_limit(query: exp.Query, context: BindContext) -> Limit | None:
     """The query's LIMIT and OFFSET, or None if it has neither."""
     limit, offset = query.args.get("limit"), query.args.get("offset")
     if limit is None and offset is None:
@@ -31,7 +31,7 @@ def bind_limit(query: exp.Query, context: Context) -> Limit | None:
     return None if bound is None and not start else Limit(bound, start or 0)
 
 
-def _count(node: exp.Expr, clause: str, context: Context) -> int | None:
+def _count(node: exp.Expr, clause: str, context: BindContext) -> int | None:
     inner = node.unnest()
     if inner.name.upper() == "ALL" and not isinstance(inner, exp.Literal):
         return None

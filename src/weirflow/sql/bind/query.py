@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from weirflow.sql.bind.context import Catalog, Context
+from weirflow.sql.bind.context import BindContext, Catalog
 from weirflow.sql.bind.from_clause import bind_values
 from weirflow.sql.bind.recursive import bind_recursive, is_recursive
 from weirflow.sql.bind.select import bind_select
@@ -18,7 +18,7 @@ from weirflow.sql.bind.set_operation import bind_set
 from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.parse import parse_query
 from weirflow.sql.passes.rename import rename
-from weirflow.sql.positions import Positions
+from weirflow.sql.positions import TextPositions
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
 
@@ -42,7 +42,7 @@ def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
     """
     tree = parse_query(sql)
     try:
-        plan = _bind(tree, Context(Positions(sql, tree), catalog, ZoneInfo(time_zone), _bind), None)
+        plan = _bind(tree, BindContext(TextPositions(sql, tree), catalog, ZoneInfo(time_zone), _bind), None)
     except (RecursionError, MemoryError):
         raise out_of_room() from None
     check_plan(plan)
@@ -50,7 +50,7 @@ def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
 
 
 @grows
-def _bind(node: exp.Expr, context: Context, around: Scope | None) -> Plan:
+def _bind(node: exp.Expr, context: BindContext, around: Scope | None) -> Plan:
     with_clause = node.args.get("with_")
     if with_clause is not None:
         context = _with_ctes(with_clause, context, around)
@@ -74,7 +74,7 @@ def _bind(node: exp.Expr, context: Context, around: Scope | None) -> Plan:
     )
 
 
-def _with_ctes(with_clause: exp.With, context: Context, around: Scope | None) -> Context:
+def _with_ctes(with_clause: exp.With, context: BindContext, around: Scope | None) -> BindContext:
     """Each CTE sees those before it; a recursive one also itself."""
     for cte in with_clause.expressions:
         if with_clause.args.get("recursive") and is_recursive(cte):

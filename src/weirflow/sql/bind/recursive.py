@@ -15,7 +15,7 @@ from weirflow.sql.types import type_name
 from weirflow.sql.typing.coercion import common_type
 
 if TYPE_CHECKING:
-    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.context import BindContext
     from weirflow.sql.bind.scope import Scope
 
 
@@ -28,7 +28,7 @@ def is_recursive(cte: exp.CTE) -> bool:
     return _reads(cte.this, cte.alias)
 
 
-def bind_recursive(cte: exp.CTE, context: Context, around: Scope | None) -> Plan:
+def bind_recursive(cte: exp.CTE, context: BindContext, around: Scope | None) -> Plan:
     """The base decides names and types; the step is cast to them where that is how Spark widens types."""
     query, name = _unwrapped(cte.this), cte.alias
     position = context.position(cte)
@@ -69,7 +69,7 @@ def _unwrapped(query: exp.Expr) -> exp.Expr:
     return query
 
 
-def _unique(name: str, context: Context) -> str:
+def _unique(name: str, context: BindContext) -> str:
     """A name that no source has, so that a Scan of it can only mean the recursion."""
     chosen = name
     while context.table(chosen) is not None or chosen.casefold() in context.ctes:

@@ -13,7 +13,7 @@ from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.call import sort_key
 from weirflow.sql.bind.expressions.generator import bind_generator, is_generator
 from weirflow.sql.bind.expressions.naming import output_name, spelled_out
-from weirflow.sql.bind.expressions.slots import SlotKind, Slots, has_slot
+from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, Placeholders, has_placeholder
 from weirflow.sql.bind.expressions.time_window import find_time_window
 from weirflow.sql.bind.from_clause import bind_from
 from weirflow.sql.bind.grouping import Grouping, bind_group
@@ -22,14 +22,14 @@ from weirflow.sql.bind.scope import AmbiguousColumn, Name, Scope
 from weirflow.sql.bind.star import expand_star, is_star
 from weirflow.sql.bind.strict import check_parts
 from weirflow.sql.expr import Expr, Literal, SortKey
-from weirflow.sql.functions.rules import Signature
+from weirflow.sql.functions.rules import FunctionSignature
 from weirflow.sql.plan import Field, Filter, Plan
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
-    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.context import BindContext
     from weirflow.sql.bind.expressions.generator import Generator
 
 _REFUSED = {
@@ -88,7 +88,7 @@ class _Items:
         return Scope(tuple(found[:1])).find_here(path, position) if found else None
 
 
-def bind_select(query: exp.Select, context: Context, around: Scope | None) -> Plan:
+def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -> Plan:
     """The plan of one SELECT, its ORDER BY and LIMIT included."""
     _refuse_clauses(query, context)
     relation = bind_from(query, context, around)
@@ -98,8 +98,8 @@ def bind_select(query: exp.Select, context: Context, around: Scope | None) -> Pl
         binder = ExpressionBinder(context, scope, clause="WHERE")
         plan = Filter(plan, condition(binder, where.this, "WHERE"))
     named_windows = {window.name.casefold(): window for window in query.args.get("windows") or ()}
-    slots = Slots()
-    binder = ExpressionBinder(context, scope, slots=slots, clause="SELECT", windows=named_windows)
+    placeholders = Placeholders()
+    binder = ExpressionBinder(context, scope, placeholders=placeholders, clause="SELECT", windows=named_windows)
     time_window = find_time_window(binder, query, plan)
     if time_window is not None:
         plan, scope = time_window.plan, time_window.scope
@@ -116,9 +116,9 @@ def bind_select(query: exp.Select, context: Context, around: Scope | None) -> Pl
         items=tuple(items.expressions),
         positions=tuple(items.positions),
         fields=tuple(items.fields),
-        grouping=grouping if grouping.is_grouped or _aggregates(slots, having) else None,
+        grouping=grouping if grouping.is_grouped or _aggregates(placeholders, having) else None,
         having=having,
-        slots=slots,
+        placeholders=placeholders,
         generator=items.generator,
         distinct=_is_distinct(query, context),
         order=order if limit is not None else (),
@@ -130,14 +130,14 @@ def bind_select(query: exp.Select, context: Context, around: Scope | None) -> Pl
 def condition(binder: ExpressionBinder, node: exp.Expr, clause: str) -> Expr:
     """A predicate, checked to be boolean."""
     bound = binder.bind(node)
-    return Signature(clause, (BOOLEAN,), BOOLEAN).arguments((bound,), binder.position(node))[0]
+    return FunctionSignature(clause, (BOOLEAN,), BOOLEAN).arguments((bound,), binder.position(node))[0]
 
 
-def _aggregates(slots: Slots, having: Expr | None) -> bool:
-    return bool(slots.aggregates) or having is not None
+def _aggregates(placeholders: Placeholders, having: Expr | None) -> bool:
+    return bool(placeholders.aggregates) or having is not None
 
 
-def _refuse_clauses(query: exp.Select, context: Context) -> None:
+def _refuse_clauses(query: exp.Select, context: BindContext) -> None:
     for part, message in _REFUSED.items():
         if query.args.get(part):
             found = query.args[part]
@@ -146,7 +146,7 @@ def _refuse_clauses(query: exp.Select, context: Context) -> None:
     check_parts(query, _PARTS, context)
 
 
-def _is_distinct(query: exp.Select, context: Context) -> bool:
+def _is_distinct(query: exp.Select, context: BindContext) -> bool:
     distinct = query.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
         raise SqlSyntaxError("DISTINCT ON is not in Spark SQL.", position=context.position(distinct))
@@ -189,9 +189,9 @@ def _add_generator(binder: ExpressionBinder, items: _Items, node: exp.Expr, name
     made = items.generator.fields
     if names and len(names) != len(made):
         raise SqlTypeError(f"{len(names)} names for {len(made)} generated columns.", position=binder.position(node))
-    assert binder.slots is not None, "a SELECT list has slots"
+    assert binder.placeholders is not None, "a SELECT list has placeholders"
     for name, part in zip(names or [part.name for part in made], made, strict=True):
-        items.add(name, binder.slots.generate(name, part.type), binder.position(node))
+        items.add(name, binder.placeholders.generate(name, part.type), binder.position(node))
 
 
 def _bind_having(binder: ExpressionBinder, query: exp.Select, items: _Items, grouping: Grouping) -> Expr | None:
@@ -206,7 +206,7 @@ def _bind_having(binder: ExpressionBinder, query: exp.Select, items: _Items, gro
 
     lookups = (grouped, items.alias, binder.scope.find)
     bound = condition(replace(binder, lookups=lookups, clause="HAVING"), having.this, "HAVING")
-    if has_slot(bound, SlotKind.WINDOW):
+    if has_placeholder(bound, PlaceholderKind.WINDOW):
         raise SqlTypeError("HAVING cannot use window functions.", position=binder.position(having))
     return bound
 

@@ -20,14 +20,14 @@ from weirflow.sql.types import type_name
 from weirflow.sql.typing.coercion import common_type
 
 if TYPE_CHECKING:
-    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.context import BindContext
     from weirflow.sql.bind.scope import Scope
 
 
 _PARTS = frozenset({"distinct", "order", "limit", "offset", "with_"})
 
 
-def bind_set(node: exp.SetOperation, context: Context, around: Scope | None) -> Plan:
+def bind_set(node: exp.SetOperation, context: BindContext, around: Scope | None) -> Plan:
     """A set operation of two queries; columns meet by position, types in their common type."""
     left = context.bind_query(node.this, context, around)
     right = context.bind_query(node.expression, context, around)
@@ -38,7 +38,7 @@ def bind_set(node: exp.SetOperation, context: Context, around: Scope | None) -> 
     return plan if limit is None else TopK(plan, order, limit.count, limit.offset)
 
 
-def combine(node: exp.SetOperation, left: Plan, right: Plan, context: Context) -> Plan:
+def combine(node: exp.SetOperation, left: Plan, right: Plan, context: BindContext) -> Plan:
     """The operation on two bound sides."""
     position = context.position(node.expression)
     if len(left.fields) != len(right.fields):
@@ -76,7 +76,7 @@ def _flat(sides: tuple[Plan, Plan]) -> tuple[Plan, ...]:
     return left + right
 
 
-def _order(node: exp.SetOperation, plan: Plan, context: Context, around: Scope | None) -> tuple[SortKey, ...]:
+def _order(node: exp.SetOperation, plan: Plan, context: BindContext, around: Scope | None) -> tuple[SortKey, ...]:
     order = node.args.get("order")
     if order is None:
         return ()

@@ -13,12 +13,12 @@ from weirflow.sql.refusal import NotIncremental, Reason
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from weirflow.sql.bind.context import Context
+    from weirflow.sql.bind.context import BindContext
 
 _PLAIN = frozenset({"this", "expression", "expressions"})
 
 
-def check_parts(node: exp.Expr, read: frozenset[str], context: Context) -> None:
+def check_parts(node: exp.Expr, read: frozenset[str], context: BindContext) -> None:
     """``NotIncremental`` if ``node`` has a part besides its operands and those named in ``read``."""
     for part, value in node.args.items():
         if value and part not in read and part not in _PLAIN:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
-from weirflow.sql.functions.rules import Arguments, ResultType, Signature, result_type, same_as
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, ResultType, result_type, same_as
 from weirflow.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -46,7 +46,7 @@ class Stability(StrEnum):
 class AggregateFunction:
     """An aggregate: its canonical name, its parameters, its result."""
 
-    signature: Signature
+    signature: FunctionSignature
     stability: Stability = Stability.EXACT
 
     @property
@@ -90,7 +90,7 @@ def _aggregate(
     name: str, *parameters: object, result: ResultType, stability: Stability = Stability.EXACT, repeats: bool = False
 ) -> AggregateFunction:
     optional = 1 if repeats else 0
-    return AggregateFunction(Signature(name, parameters, result, optional=optional, repeats=repeats), stability)
+    return AggregateFunction(FunctionSignature(name, parameters, result, optional=optional, repeats=repeats), stability)
 
 
 _NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from weirflow.errors import ColumnNotFound, SqlTypeError, did_you_mean
 from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count, same_as
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
 from weirflow.sql.types import BIGINT, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_integral, type_name
 from weirflow.sql.typing.coercion import ANY, ARRAY, MAP, NESTED_ARRAY, cast, common_type, comparable, unify
 
@@ -84,13 +84,13 @@ def _element_at(given: Arguments, position: SqlPosition | None) -> Expr:
     container, key = given
     if pa.types.is_map(container.type):
         return map_value(container, key, position)
-    array, index = Signature("element_at", (ARRAY, INT), INT).arguments(given, position)
+    array, index = FunctionSignature("element_at", (ARRAY, INT), INT).arguments(given, position)
     return Call("element_at", (array, index), array.type.value_type, position)
 
 
 def _array_contains(given: Arguments, position: SqlPosition | None) -> Expr:
     check_count("array_contains", given, 2, 2, position)
-    array = Signature("array_contains", (ARRAY, ANY), BOOLEAN).arguments(given, position)[0]
+    array = FunctionSignature("array_contains", (ARRAY, ANY), BOOLEAN).arguments(given, position)[0]
     kind = common_type((array.type.value_type, given[1].type))
     if kind is None:
         raise SqlTypeError(f"{type_name(array.type)} cannot contain {type_name(given[1].type)}.", position=position)
@@ -119,19 +119,19 @@ COLLECTIONS: dict[str, Rule] = {
     "array": _array,
     "map": _map,
     "named_struct": _named_struct_call,
-    "size": Signature("size", ((ARRAY, MAP),), INT),
-    "array_size": Signature("array_size", (ARRAY,), INT),
+    "size": FunctionSignature("size", ((ARRAY, MAP),), INT),
+    "array_size": FunctionSignature("array_size", (ARRAY,), INT),
     "element_at": _element_at,
     "array_contains": _array_contains,
-    "array_min": Signature("array_min", (ARRAY,), _element),
-    "array_max": Signature("array_max", (ARRAY,), _element),
-    "array_distinct": Signature("array_distinct", (ARRAY,), same_as(0)),
-    "sort_array": Signature("sort_array", (ARRAY, BOOLEAN), same_as(0), (Literal(value=True, type=BOOLEAN),)),
-    "array_join": Signature("array_join", (array_of(STRING), STRING, STRING), STRING, optional=1),
-    "slice": Signature("slice", (ARRAY, INT, INT), same_as(0)),
-    "flatten": Signature("flatten", (NESTED_ARRAY,), _element),
-    "reverse": Signature("reverse", ((STRING, ARRAY),), same_as(0)),
-    "map_keys": Signature("map_keys", (MAP,), lambda arguments: array_of(arguments[0].type.key_type)),
-    "map_values": Signature("map_values", (MAP,), lambda arguments: array_of(arguments[0].type.item_type)),
-    "array_position": Signature("array_position", (ARRAY, ANY), BIGINT),
+    "array_min": FunctionSignature("array_min", (ARRAY,), _element),
+    "array_max": FunctionSignature("array_max", (ARRAY,), _element),
+    "array_distinct": FunctionSignature("array_distinct", (ARRAY,), same_as(0)),
+    "sort_array": FunctionSignature("sort_array", (ARRAY, BOOLEAN), same_as(0), (Literal(value=True, type=BOOLEAN),)),
+    "array_join": FunctionSignature("array_join", (array_of(STRING), STRING, STRING), STRING, optional=1),
+    "slice": FunctionSignature("slice", (ARRAY, INT, INT), same_as(0)),
+    "flatten": FunctionSignature("flatten", (NESTED_ARRAY,), _element),
+    "reverse": FunctionSignature("reverse", ((STRING, ARRAY),), same_as(0)),
+    "map_keys": FunctionSignature("map_keys", (MAP,), lambda arguments: array_of(arguments[0].type.key_type)),
+    "map_values": FunctionSignature("map_values", (MAP,), lambda arguments: array_of(arguments[0].type.item_type)),
+    "array_position": FunctionSignature("array_position", (ARRAY, ANY), BIGINT),
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.operators import OPERATORS
-from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, alike, check_count
 from weirflow.sql.types import (
     BIGINT,
     BINARY,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def case(branches: tuple[tuple[Expr, Expr], ...], default: Expr, position: SqlPosition | None) -> Expr:
     """CASE WHEN ...: a call of condition, value, condition, value, ..., default."""
-    conditions = Signature("case", (BOOLEAN,), BOOLEAN, optional=1, repeats=True).arguments(
+    conditions = FunctionSignature("case", (BOOLEAN,), BOOLEAN, optional=1, repeats=True).arguments(
         tuple(condition for condition, _ in branches), position
     )
     *values, otherwise = unify((*(value for _, value in branches), default), "CASE", position)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Call
-from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DATE, INT, SMALLINT, STRING, TIMESTAMP, TIMESTAMP_NTZ, TINYINT
 from weirflow.sql.typing.coercion import ANY_TIMESTAMP, NUMERIC, ONLY_INTEGRAL, ONLY_TIMESTAMP, Family, cast
@@ -44,15 +44,15 @@ def _parsed(name: str, kind: pa.DataType) -> Rule:
         check_count(name, given, 1, 2, position)
         if len(given) == 1:
             readable = _TIMES if kind == DATE else (*_TIMES, NUMERIC)
-            return cast(Signature(name, (readable,), kind).arguments(given, position)[0], kind, position)
-        return Signature(name, (STRING, STRING), kind)(given, position)
+            return cast(FunctionSignature(name, (readable,), kind).arguments(given, position)[0], kind, position)
+        return FunctionSignature(name, (STRING, STRING), kind)(given, position)
 
     return rule
 
 
 def _days_later(name: str) -> Rule:
     """``date_add`` and ``date_sub``: days are an int or smaller, never cut down from a larger number."""
-    given_types = Signature(name, (DATE, _INT_OR_SMALLER), DATE)
+    given_types = FunctionSignature(name, (DATE, _INT_OR_SMALLER), DATE)
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         day, days = given_types.arguments(given, position)
@@ -69,7 +69,7 @@ def _date_diff(given: Arguments, position: SqlPosition | None) -> Expr:
             hint="use the two-argument form, which counts days",
             position=position,
         )
-    return Signature("date_diff", (DATE, DATE), INT)(given, position)
+    return FunctionSignature("date_diff", (DATE, DATE), INT)(given, position)
 
 
 def extract(field: str, source: Expr, position: SqlPosition | None) -> Expr:
@@ -86,20 +86,23 @@ def extract(field: str, source: Expr, position: SqlPosition | None) -> Expr:
 
 
 DATES: dict[str, Rule] = {
-    **{name: Signature(name, (DATE,), INT) for name in _DATE_FIELDS},
-    **{name: Signature(name, (ANY_TIMESTAMP,), INT) for name in _TIME_FIELDS},
-    "add_months": Signature("add_months", (DATE, INT), DATE),
+    **{name: FunctionSignature(name, (DATE,), INT) for name in _DATE_FIELDS},
+    **{name: FunctionSignature(name, (ANY_TIMESTAMP,), INT) for name in _TIME_FIELDS},
+    "add_months": FunctionSignature("add_months", (DATE, INT), DATE),
     **{name: _days_later(name) for name in ("date_add", "date_sub")},
     "date_diff": _date_diff,
-    "last_day": Signature("last_day", (DATE,), DATE),
-    "trunc": Signature("trunc", (DATE, STRING), DATE),
-    "date_trunc": Signature("date_trunc", (STRING, TIMESTAMP), TIMESTAMP),
+    "last_day": FunctionSignature("last_day", (DATE,), DATE),
+    "trunc": FunctionSignature("trunc", (DATE, STRING), DATE),
+    "date_trunc": FunctionSignature("date_trunc", (STRING, TIMESTAMP), TIMESTAMP),
     "to_date": _parsed("to_date", DATE),
     "to_timestamp": _parsed("to_timestamp", TIMESTAMP),
     "to_timestamp_ntz": _parsed("to_timestamp_ntz", TIMESTAMP_NTZ),
-    "make_date": Signature("make_date", (INT, INT, INT), DATE),
-    "unix_date": Signature("unix_date", (DATE,), INT),
-    "date_from_unix_date": Signature("date_from_unix_date", (INT,), DATE),
-    **{name: Signature(name, (ONLY_TIMESTAMP,), BIGINT) for name in ("unix_seconds", "unix_millis", "unix_micros")},
-    **{name: Signature(name, (ONLY_INTEGRAL,), TIMESTAMP) for name in ("timestamp_millis", "timestamp_micros")},
+    "make_date": FunctionSignature("make_date", (INT, INT, INT), DATE),
+    "unix_date": FunctionSignature("unix_date", (DATE,), INT),
+    "date_from_unix_date": FunctionSignature("date_from_unix_date", (INT,), DATE),
+    **{
+        name: FunctionSignature(name, (ONLY_TIMESTAMP,), BIGINT)
+        for name in ("unix_seconds", "unix_millis", "unix_micros")
+    },
+    **{name: FunctionSignature(name, (ONLY_INTEGRAL,), TIMESTAMP) for name in ("timestamp_millis", "timestamp_micros")},
 }

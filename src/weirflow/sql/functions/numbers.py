@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, alike, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
@@ -39,7 +39,7 @@ _DOUBLE_FUNCTIONS = _DOUBLE_NAMES.split()
 
 def _whole(name: str) -> Rule:
     """``ceil`` and ``floor``: a bigint, or a decimal without fraction."""
-    one = Signature(name, ((DOUBLE, DECIMAL, BIGINT),), _whole_type)
+    one = FunctionSignature(name, ((DOUBLE, DECIMAL, BIGINT),), _whole_type)
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         if len(given) == 2:  # noqa: PLR2004 - the number and its scale
@@ -62,7 +62,7 @@ def _whole_type(arguments: Arguments) -> pa.DataType:
 
 def _rounding(name: str) -> Rule:
     """``round`` and ``bround``; the scale is a literal because the result's type depends on it."""
-    two = Signature(name, (NUMERIC, INT), same_as(0), (Literal(0, INT),))
+    two = FunctionSignature(name, (NUMERIC, INT), same_as(0), (Literal(0, INT),))
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         number, scale = two.arguments(given, position)
@@ -77,8 +77,8 @@ def _rounding(name: str) -> Rule:
 def _logarithm(given: Arguments, position: SqlPosition | None) -> Expr:
     """``log(x)`` is natural; ``log(base, x)`` is its own function."""
     if len(given) == 1:
-        return Signature("ln", (DOUBLE,), DOUBLE)(given, position)
-    return Signature("log", (DOUBLE, DOUBLE), DOUBLE)(given, position)
+        return FunctionSignature("ln", (DOUBLE,), DOUBLE)(given, position)
+    return FunctionSignature("log", (DOUBLE, DOUBLE), DOUBLE)(given, position)
 
 
 def _extreme(name: str) -> Rule:
@@ -95,19 +95,19 @@ def _bitwise(name: str) -> Rule:
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count(name, given, 2, 2, position)
         pair = unify(given, name, position)
-        arguments = Signature(name, (INTEGRAL, INTEGRAL), same_as(0)).arguments(pair, position)
+        arguments = FunctionSignature(name, (INTEGRAL, INTEGRAL), same_as(0)).arguments(pair, position)
         return Call(name, arguments, arguments[0].type, position)
 
     return rule
 
 
 NUMBERS: dict[str, Rule] = {
-    **{name: Signature(name, (DOUBLE,), DOUBLE) for name in _DOUBLE_FUNCTIONS},
-    **{name: Signature(name, (DOUBLE, DOUBLE), DOUBLE) for name in ("power", "atan2", "hypot")},
+    **{name: FunctionSignature(name, (DOUBLE,), DOUBLE) for name in _DOUBLE_FUNCTIONS},
+    **{name: FunctionSignature(name, (DOUBLE, DOUBLE), DOUBLE) for name in ("power", "atan2", "hypot")},
     "log": _logarithm,
-    "abs": Signature("abs", (_NUMBER_OR_INTERVAL,), same_as(0)),
-    "sign": Signature("sign", ((DOUBLE, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL),), DOUBLE),
-    "positive": lambda given, position: Signature("positive", (_NUMBER_OR_INTERVAL,), same_as(0)).arguments(
+    "abs": FunctionSignature("abs", (_NUMBER_OR_INTERVAL,), same_as(0)),
+    "sign": FunctionSignature("sign", ((DOUBLE, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL),), DOUBLE),
+    "positive": lambda given, position: FunctionSignature("positive", (_NUMBER_OR_INTERVAL,), same_as(0)).arguments(
         given, position
     )[0],
     "ceil": _whole("ceil"),
@@ -116,8 +116,8 @@ NUMBERS: dict[str, Rule] = {
     "bround": _rounding("bround"),
     "greatest": _extreme("greatest"),
     "least": _extreme("least"),
-    "factorial": Signature("factorial", (INT,), BIGINT),
+    "factorial": FunctionSignature("factorial", (INT,), BIGINT),
     **{name: _bitwise(name) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
-    **{name: Signature(name, ((INT, BIGINT), INT), same_as(0)) for name in ("shiftleft", "shiftright")},
-    "is_nan": Signature("is_nan", ((DOUBLE, FLOAT),), BOOLEAN),
+    **{name: FunctionSignature(name, ((INT, BIGINT), INT), same_as(0)) for name in ("shiftleft", "shiftright")},
+    "is_nan": FunctionSignature("is_nan", ((DOUBLE, FLOAT),), BOOLEAN),
 }

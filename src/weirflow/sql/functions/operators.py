@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from weirflow.errors import SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.functions.rules import Arguments, Rule, Signature, check_count, same_as
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
@@ -187,16 +187,16 @@ OPERATORS: dict[str, Rule] = {
     **{name: arithmetic(name) for name in ("add", "subtract", "multiply", "remainder", "pmod")},
     "divide": divide,
     "integral_divide": integral_divide,
-    "negate": Signature("negate", (_NUMBER_OR_INTERVAL,), same_as(0)),
+    "negate": FunctionSignature("negate", (_NUMBER_OR_INTERVAL,), same_as(0)),
     **{
         name: comparison(name)
         for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "equal_null_safe")
     },
     "in": contained,
-    **{name: Signature(name, (BOOLEAN, BOOLEAN), BOOLEAN) for name in ("and", "or")},
-    "not": Signature("not", (BOOLEAN,), BOOLEAN),
-    **{name: Signature(name, (ANY,), BOOLEAN) for name in ("is_null", "is_not_null")},
-    **{name: Signature(name, (STRING, STRING, STRING), BOOLEAN, (_ESCAPE,)) for name in ("like", "ilike")},
-    "rlike": Signature("rlike", (STRING, STRING), BOOLEAN),
-    "bitwise_not": Signature("bitwise_not", (INTEGRAL,), same_as(0)),
+    **{name: FunctionSignature(name, (BOOLEAN, BOOLEAN), BOOLEAN) for name in ("and", "or")},
+    "not": FunctionSignature("not", (BOOLEAN,), BOOLEAN),
+    **{name: FunctionSignature(name, (ANY,), BOOLEAN) for name in ("is_null", "is_not_null")},
+    **{name: FunctionSignature(name, (STRING, STRING, STRING), BOOLEAN, (_ESCAPE,)) for name in ("like", "ilike")},
+    "rlike": FunctionSignature("rlike", (STRING, STRING), BOOLEAN),
+    "bitwise_not": FunctionSignature("bitwise_not", (INTEGRAL,), same_as(0)),
 }

@@ -22,7 +22,7 @@ ResultType: TypeAlias = "pa.DataType | Callable[[Arguments], pa.DataType]"
 
 
 @dataclass(frozen=True)
-class Signature:
+class FunctionSignature:
     """A function of fixed parameters.
 
     The last ``len(defaults)`` parameters may be left out and are then filled in; the last ``optional`` ones may be

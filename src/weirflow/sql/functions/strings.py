@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.functions.rules import Arguments, Rule, Signature, alike, check_count, same_as
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, alike, check_count, same_as
 from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, array_of, is_array, is_atomic
 from weirflow.sql.typing.coercion import implicit
 
@@ -21,7 +21,7 @@ def _concat(given: Arguments, position: SqlPosition | None) -> Expr:
     kinds = [expr.type for expr in given]
     if kinds and (all(is_array(kind) for kind in kinds) or all(kind == BINARY for kind in kinds)):
         return alike("concat", least=1)(given, position)
-    return Signature("concat", (STRING,), STRING, optional=1, repeats=True)(given, position)
+    return FunctionSignature("concat", (STRING,), STRING, optional=1, repeats=True)(given, position)
 
 
 def _trimming(name: str) -> Rule:
@@ -29,7 +29,7 @@ def _trimming(name: str) -> Rule:
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count(name, given, 1, 2, position)
-        texts = Signature(name, (STRING, STRING), STRING, optional=1).arguments(given, position)
+        texts = FunctionSignature(name, (STRING, STRING), STRING, optional=1).arguments(given, position)
         return Call(name, tuple(reversed(texts)), STRING, position)
 
     return rule
@@ -44,40 +44,42 @@ def _concat_ws(given: Arguments, position: SqlPosition | None) -> Expr:
         else implicit(expr, STRING if is_atomic(expr.type) else _STRINGS, position) or expr
         for expr in given[1:]
     )
-    separator = Signature("concat_ws", (STRING,), STRING).arguments(given[:1], position)
-    rest = Signature("concat_ws", ((STRING, _STRINGS),), STRING, optional=1, repeats=True).arguments(parts, position)
+    separator = FunctionSignature("concat_ws", (STRING,), STRING).arguments(given[:1], position)
+    rest = FunctionSignature("concat_ws", ((STRING, _STRINGS),), STRING, optional=1, repeats=True).arguments(
+        parts, position
+    )
     return Call("concat_ws", separator + rest, STRING, position)
 
 
 def _locate(given: Arguments, position: SqlPosition | None) -> Expr:
     """``locate(part, text[, from])``; without a start it is ``instr(text, part)``."""
-    return Signature("locate", (STRING, STRING, INT), INT, (Literal(1, INT),))(given, position)
+    return FunctionSignature("locate", (STRING, STRING, INT), INT, (Literal(1, INT),))(given, position)
 
 
 STRINGS: dict[str, Rule] = {
-    **{name: Signature(name, (STRING,), STRING) for name in ("upper", "lower", "initcap")},
-    **{name: Signature(name, (_TEXT,), INT) for name in ("length", "octet_length", "bit_length")},
+    **{name: FunctionSignature(name, (STRING,), STRING) for name in ("upper", "lower", "initcap")},
+    **{name: FunctionSignature(name, (_TEXT,), INT) for name in ("length", "octet_length", "bit_length")},
     **{name: _trimming(name) for name in ("trim", "ltrim", "rtrim")},
-    "substring": Signature("substring", (_TEXT, INT, INT), same_as(0), (Literal(2**31 - 1, INT),)),
+    "substring": FunctionSignature("substring", (_TEXT, INT, INT), same_as(0), (Literal(2**31 - 1, INT),)),
     "concat": _concat,
     "concat_ws": _concat_ws,
-    "replace": Signature("replace", (STRING, STRING, STRING), STRING, (Literal("", STRING),)),
-    "lpad": Signature("lpad", (STRING, INT, STRING), STRING, (Literal(" ", STRING),)),
-    "rpad": Signature("rpad", (STRING, INT, STRING), STRING, (Literal(" ", STRING),)),
-    "left": Signature("left", (_TEXT, INT), same_as(0)),
-    "right": Signature("right", (STRING, INT), STRING),
-    "instr": Signature("instr", (STRING, STRING), INT),
+    "replace": FunctionSignature("replace", (STRING, STRING, STRING), STRING, (Literal("", STRING),)),
+    "lpad": FunctionSignature("lpad", (STRING, INT, STRING), STRING, (Literal(" ", STRING),)),
+    "rpad": FunctionSignature("rpad", (STRING, INT, STRING), STRING, (Literal(" ", STRING),)),
+    "left": FunctionSignature("left", (_TEXT, INT), same_as(0)),
+    "right": FunctionSignature("right", (STRING, INT), STRING),
+    "instr": FunctionSignature("instr", (STRING, STRING), INT),
     "locate": _locate,
-    **{name: Signature(name, (_TEXT, _TEXT), BOOLEAN) for name in ("startswith", "endswith", "contains")},
-    "repeat": Signature("repeat", (STRING, INT), STRING),
-    "space": Signature("space", (INT,), STRING),
-    "split": Signature("split", (STRING, STRING, INT), _STRINGS, (Literal(-1, INT),)),
-    "split_part": Signature("split_part", (STRING, STRING, INT), STRING),
-    "substring_index": Signature("substring_index", (STRING, STRING, INT), STRING),
-    "translate": Signature("translate", (STRING, STRING, STRING), STRING),
-    "ascii": Signature("ascii", (STRING,), INT),
-    "chr": Signature("chr", (BIGINT,), STRING),
-    "md5": Signature("md5", (BINARY,), STRING),
-    "regexp_replace": Signature("regexp_replace", (STRING, STRING, STRING, INT), STRING, (Literal(1, INT),)),
-    "regexp_extract": Signature("regexp_extract", (STRING, STRING, INT), STRING, (Literal(1, INT),)),
+    **{name: FunctionSignature(name, (_TEXT, _TEXT), BOOLEAN) for name in ("startswith", "endswith", "contains")},
+    "repeat": FunctionSignature("repeat", (STRING, INT), STRING),
+    "space": FunctionSignature("space", (INT,), STRING),
+    "split": FunctionSignature("split", (STRING, STRING, INT), _STRINGS, (Literal(-1, INT),)),
+    "split_part": FunctionSignature("split_part", (STRING, STRING, INT), STRING),
+    "substring_index": FunctionSignature("substring_index", (STRING, STRING, INT), STRING),
+    "translate": FunctionSignature("translate", (STRING, STRING, STRING), STRING),
+    "ascii": FunctionSignature("ascii", (STRING,), INT),
+    "chr": FunctionSignature("chr", (BIGINT,), STRING),
+    "md5": FunctionSignature("md5", (BINARY,), STRING),
+    "regexp_replace": FunctionSignature("regexp_replace", (STRING, STRING, STRING, INT), STRING, (Literal(1, INT),)),
+    "regexp_extract": FunctionSignature("regexp_extract", (STRING, STRING, INT), STRING, (Literal(1, INT),)),
 }

@@ -23,7 +23,7 @@ HERE = 0
 
 
 @dataclass(frozen=True)
-class Pulled:
+class PulledPlan:
     """A plan that no longer depends on the query around it, and the predicates that do.
 
     Predicates read ``OuterColumn`` of depth 0 and columns of the plan, whose first columns are those it had before.
@@ -64,8 +64,8 @@ def domain(outer: Plan, references: Iterable[OuterColumn]) -> Plan:
 
 
 def with_domain(
-    pulled: Pulled, outer: Plan, references: Iterable[OuterColumn]
-) -> tuple[Pulled, dict[OuterColumn, Expr]]:
+    pulled: PulledPlan, outer: Plan, references: Iterable[OuterColumn]
+) -> tuple[PulledPlan, dict[OuterColumn, Expr]]:
     """The plan beside every value of ``references``, and which of its columns now holds each.
 
     Predicates that read only those references become part of the join; each reference adds ``outer <=> its column``.
@@ -80,7 +80,7 @@ def with_domain(
     condition = conjunction(hold(part, held) for part in inside)
     joined = Join(pulled.plan, domain(outer, listed), JoinKind.INNER, (), (), condition)
     links = tuple(Call("equal_null_safe", (part, column), BOOLEAN) for part, column in held.items())
-    return Pulled(joined, outside + links), held
+    return PulledPlan(joined, outside + links), held
 
 
 def hold(expr: Expr, held: dict[OuterColumn, Expr]) -> Expr:
@@ -112,7 +112,7 @@ def link(predicate: Expr) -> Link | None:
     return None
 
 
-def keyed(pulled: Pulled, outer: Plan) -> tuple[Pulled, list[Link]]:
+def keyed(pulled: PulledPlan, outer: Plan) -> tuple[PulledPlan, list[Link]]:
     """The plan with all its predicates as equalities; the others are settled against the domain first."""
     others = [part for part in pulled.predicates if link(part) is None]
     if others:
@@ -121,7 +121,7 @@ def keyed(pulled: Pulled, outer: Plan) -> tuple[Pulled, list[Link]]:
     return pulled, [one for one in links if one is not None]
 
 
-def with_key_columns(pulled: Pulled, outer: Plan, width: int) -> tuple[Plan, list[Expr]]:
+def with_key_columns(pulled: PulledPlan, outer: Plan, width: int) -> tuple[Plan, list[Expr]]:
     """A projection of the plan's first ``width`` columns and one column for each equality.
 
     Also the equalities, each between the query around and its key column.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weirflow.sql.expr import Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.passes.conditions import conjunction, conjuncts, split_condition
 from weirflow.sql.passes.correlation import (
-    Pulled,
+    PulledPlan,
     domain,
     hold,
     is_correlated,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @grows
-def pull_up(plan: Plan, outer: Plan, *, empty_groups: bool = True) -> Pulled:  # noqa: C901, PLR0911 - one per node
+def pull_up(plan: Plan, outer: Plan, *, empty_groups: bool = True) -> PulledPlan:  # noqa: C901, PLR0911 - one per node
     """``plan`` without its references to ``outer``, the input of the query around, and the predicates it had on it.
 
     Args:
@@ -58,7 +58,7 @@ def pull_up(plan: Plan, outer: Plan, *, empty_groups: bool = True) -> Pulled:  #
             caller that supplies that row itself may say no.
     """
     if not is_correlated(plan):
-        return Pulled(plan)
+        return PulledPlan(plan)
     match plan:
         case Filter():
             return _filter(plan, outer, empty_groups=empty_groups)
@@ -68,7 +68,7 @@ def pull_up(plan: Plan, outer: Plan, *, empty_groups: bool = True) -> Pulled:  #
             return _aggregate(plan, outer, empty_groups=empty_groups)
         case Distinct():
             projected, tied = with_key_columns(pull_up(plan.input, outer), outer, len(plan.fields))
-            return Pulled(Distinct(projected), tuple(tied))
+            return PulledPlan(Distinct(projected), tuple(tied))
         case TopK():
             return _top(plan, outer)
         case Window():
@@ -87,7 +87,7 @@ def pull_up(plan: Plan, outer: Plan, *, empty_groups: bool = True) -> Pulled:  #
             )
 
 
-def _settled(pulled: Pulled, own: Iterable[Expr], outer: Plan) -> tuple[Pulled, Callable[[Expr], Expr]]:
+def _settled(pulled: PulledPlan, own: Iterable[Expr], outer: Plan) -> tuple[PulledPlan, Callable[[Expr], Expr]]:
     """The input such that a node's own expressions need no reference outwards, and how to rewrite them."""
     needed = [part for expr in own for part in outer_references(expr)]
     if not needed:
@@ -96,15 +96,15 @@ def _settled(pulled: Pulled, own: Iterable[Expr], outer: Plan) -> tuple[Pulled, 
     return beside, lambda expr: hold(expr, held)
 
 
-def _filter(plan: Filter, outer: Plan, *, empty_groups: bool) -> Pulled:
+def _filter(plan: Filter, outer: Plan, *, empty_groups: bool) -> PulledPlan:
     pulled = pull_up(plan.input, outer, empty_groups=empty_groups)
     tied = [part for part in conjuncts(plan.predicate) if outer_references(part)]
     rest = conjunction(part for part in conjuncts(plan.predicate) if part not in tied)
     kept = pulled.plan if rest is None else Filter(pulled.plan, rest)
-    return Pulled(kept, pulled.predicates + tuple(tied))
+    return PulledPlan(kept, pulled.predicates + tuple(tied))
 
 
-def _project(plan: Project, outer: Plan, *, empty_groups: bool) -> Pulled:
+def _project(plan: Project, outer: Plan, *, empty_groups: bool) -> PulledPlan:
     pulled, change = _settled(pull_up(plan.input, outer, empty_groups=empty_groups), plan.expressions, outer)
     exprs = [change(expr) for expr in plan.expressions]
     fields = list(plan.fields)
@@ -117,10 +117,10 @@ def _project(plan: Project, outer: Plan, *, empty_groups: bool) -> Pulled:
             fields.append(field)
         places[index] = exprs.index(column)
     predicates = tuple(remap(part, places.__getitem__) for part in pulled.predicates)
-    return Pulled(Project(pulled.plan, tuple(exprs), tuple(fields)), predicates)
+    return PulledPlan(Project(pulled.plan, tuple(exprs), tuple(fields)), predicates)
 
 
-def _aggregate(plan: Aggregate, outer: Plan, *, empty_groups: bool) -> Pulled:
+def _aggregate(plan: Aggregate, outer: Plan, *, empty_groups: bool) -> PulledPlan:
     """The links to the query around become keys, placed first so that grouping ids keep their bits."""
     pulled, change = _settled(pull_up(plan.input, outer), expressions(plan), outer)
     width = len(pulled.plan.fields)
@@ -141,11 +141,11 @@ def _aggregate(plan: Aggregate, outer: Plan, *, empty_groups: bool) -> Pulled:
         rewrite(part, lambda node: _moved(node, lambda index: index - width + len(plan.fields))) for part in tied
     )
     if plan.keys or plan.grouping_sets is not None or not empty_groups:
-        return Pulled(reordered, links)
+        return PulledPlan(reordered, links)
     return _with_empty_groups(plan, reordered, links, outer)
 
 
-def _with_empty_groups(plan: Aggregate, grouped: Plan, links: tuple[Expr, ...], outer: Plan) -> Pulled:
+def _with_empty_groups(plan: Aggregate, grouped: Plan, links: tuple[Expr, ...], outer: Plan) -> PulledPlan:
     """One row for every value of the query around: the group's, or what the aggregates give over nothing."""
     references = list(dict.fromkeys(part for one in links for part in outer_references(one)))
     base = domain(outer, references)
@@ -167,7 +167,7 @@ def _with_empty_groups(plan: Aggregate, grouped: Plan, links: tuple[Expr, ...], 
         Call("equal_null_safe", (part, Column(len(values) + index, part.name, part.type)), BOOLEAN)
         for index, part in enumerate(references)
     )
-    return Pulled(Project(joined, values + kept, fields), tied)
+    return PulledPlan(Project(joined, values + kept, fields), tied)
 
 
 def over_nothing(function: str, value: Expr, marker: Expr) -> Expr:
@@ -198,7 +198,7 @@ def join_on(left: Plan, right: Plan, kind: JoinKind, condition: Expr | None) -> 
     return Join(left, right, kind, tuple(key for key, _ in keys), right_keys, conjunction(rest))
 
 
-def _top(plan: TopK, outer: Plan) -> Pulled:
+def _top(plan: TopK, outer: Plan) -> PulledPlan:
     """The first rows for each value of the query around, by row number."""
     width = len(plan.fields)
     source, tied = with_key_columns(pull_up(plan.input, outer), outer, width)
@@ -213,10 +213,10 @@ def _top(plan: TopK, outer: Plan) -> Pulled:
     bounds += [Call("greater", (row, Literal(plan.offset, INT)), BOOLEAN)] if plan.offset else []
     condition = conjunction(bounds)
     limited = numbered if condition is None else Filter(numbered, condition)
-    return Pulled(_reordered(limited, range(len(source.fields))), tuple(tied))
+    return PulledPlan(_reordered(limited, range(len(source.fields))), tuple(tied))
 
 
-def _window(plan: Window, outer: Plan) -> Pulled:
+def _window(plan: Window, outer: Plan) -> PulledPlan:
     pulled, change = _settled(pull_up(plan.input, outer), expressions(plan), outer)
     inner, width = len(plan.input.fields), len(pulled.plan.fields)
     source, tied = with_key_columns(pulled, outer, width)
@@ -227,20 +227,22 @@ def _window(plan: Window, outer: Plan) -> Pulled:
     made = range(len(source.fields), len(windowed.fields))
     order = (*range(inner), *made, *range(inner, len(source.fields)))
     places = {before: after for after, before in enumerate(order)}
-    return Pulled(_reordered(windowed, order), tuple(remap(part, places.__getitem__) for part in tied))
+    return PulledPlan(_reordered(windowed, order), tuple(remap(part, places.__getitem__) for part in tied))
 
 
-def _generate(plan: Generate, outer: Plan) -> Pulled:
+def _generate(plan: Generate, outer: Plan) -> PulledPlan:
     pulled, change = _settled(pull_up(plan.input, outer), expressions(plan), outer)
     inner, width = len(plan.input.fields), len(pulled.plan.fields)
     made = plan.fields[inner:]
     generated = Generate(pulled.plan, map_arguments(plan.generator, change), plan.outer, pulled.plan.fields + made)
     order = (*range(inner), *range(width, width + len(made)), *range(inner, width))
     places = {before: after for after, before in enumerate(order)}
-    return Pulled(_reordered(generated, order), tuple(remap(part, places.__getitem__) for part in pulled.predicates))
+    return PulledPlan(
+        _reordered(generated, order), tuple(remap(part, places.__getitem__) for part in pulled.predicates)
+    )
 
 
-def _join(plan: Join, outer: Plan) -> Pulled:
+def _join(plan: Join, outer: Plan) -> PulledPlan:
     if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
         raise NotIncremental(
             f"A correlated subquery through a {plan.kind.upper()} JOIN has no incremental form.",
@@ -260,14 +262,14 @@ def _join(plan: Join, outer: Plan) -> Pulled:
     moved = [remap(expr, lambda index: index if index < offset else index + grown) for expr in condition]
     joined = join_on(beside.plan, right.plan, plan.kind, conjunction(hold(part, held) for part in moved))
     if plan.kind is not JoinKind.LEFT:
-        return Pulled(joined, beside.predicates)
+        return PulledPlan(joined, beside.predicates)
     first, second, width = len(plan.left.fields), len(plan.right.fields), len(beside.plan.fields)
     order = (*range(first), *range(width, width + second), *range(first, width))
     places = {before: after for after, before in enumerate(order)}
-    return Pulled(_reordered(joined, order), tuple(remap(part, places.__getitem__) for part in beside.predicates))
+    return PulledPlan(_reordered(joined, order), tuple(remap(part, places.__getitem__) for part in beside.predicates))
 
 
-def _inner_join(plan: Join, left: Pulled, right: Pulled, own: list[Expr], from_right: list[Expr]) -> Pulled:
+def _inner_join(plan: Join, left: PulledPlan, right: PulledPlan, own: list[Expr], from_right: list[Expr]) -> PulledPlan:
     tied = [part for part in own if outer_references(part)]
     joined = join_on(left.plan, right.plan, plan.kind, conjunction(part for part in own if part not in tied))
     first, second = len(plan.left.fields), len(plan.right.fields)
@@ -275,7 +277,7 @@ def _inner_join(plan: Join, left: Pulled, right: Pulled, own: list[Expr], from_r
     order = (*range(first), *range(width, width + second), *range(first, width), *range(width + second, total))
     places = {before: after for after, before in enumerate(order)}
     predicates = (*left.predicates, *from_right, *tied)
-    return Pulled(_reordered(joined, order), tuple(remap(part, places.__getitem__) for part in predicates))
+    return PulledPlan(_reordered(joined, order), tuple(remap(part, places.__getitem__) for part in predicates))
 
 
 def _condition(plan: Join, width: int) -> list[Expr]:
@@ -295,7 +297,7 @@ def _condition(plan: Join, width: int) -> list[Expr]:
     ]
 
 
-def _branches(plan: Union | SetOperation, outer: Plan) -> Pulled:
+def _branches(plan: Union | SetOperation, outer: Plan) -> PulledPlan:
     """Every branch for each value of the query around; the values are further columns of all of them."""
     branches = plan.inputs if isinstance(plan, Union) else (plan.left, plan.right)
     width = len(plan.fields)
@@ -312,8 +314,8 @@ def _branches(plan: Union | SetOperation, outer: Plan) -> Pulled:
         for index, part in enumerate(needed)
     )
     if isinstance(plan, Union):
-        return Pulled(Union(tuple(sides), fields), links)
-    return Pulled(replace(plan, left=sides[0], right=sides[1], fields=fields), links)
+        return PulledPlan(Union(tuple(sides), fields), links)
+    return PulledPlan(replace(plan, left=sides[0], right=sides[1], fields=fields), links)
 
 
 def _reordered(plan: Plan, order: Iterable[int]) -> Plan:

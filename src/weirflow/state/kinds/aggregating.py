@@ -10,7 +10,7 @@ from weirflow.arguments import checked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weirflow.state.kinds.slot import Slot
+    from weirflow.state.kinds.slot import StateSlot
 
 
 @checked
@@ -34,7 +34,7 @@ class AggregatingState:
 
     kind = "aggregating"
 
-    def __init__(self, slot: Slot, aggregate: Aggregate) -> None:
+    def __init__(self, slot: StateSlot, aggregate: Aggregate) -> None:
         self._slot = slot
         self._aggregate = aggregate
 

@@ -9,7 +9,7 @@ from weirflow.arguments import checked
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from weirflow.state.kinds.slot import Slot
+    from weirflow.state.kinds.slot import StateSlot
 
 _INDEX = 8
 # Lists whose ends are remembered.
@@ -24,7 +24,7 @@ class ListState:
 
     kind = "list"
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: StateSlot) -> None:
         self._slot = slot
         self._next: dict[bytes, int] = {}
         self._discarded = 0

@@ -11,7 +11,7 @@ from weirflow.state.encoding.key_types import key_codec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from weirflow.state.kinds.slot import Slot
+    from weirflow.state.kinds.slot import StateSlot
 
 
 class MapState:
@@ -22,7 +22,7 @@ class MapState:
 
     kind = "map"
 
-    def __init__(self, slot: Slot, entry_key: Any) -> None:
+    def __init__(self, slot: StateSlot, entry_key: Any) -> None:
         self._slot = slot
         self._codec = key_codec(entry_key)
 

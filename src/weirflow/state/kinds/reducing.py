@@ -10,7 +10,7 @@ from weirflow.state.kinds.slot import require_as_many
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from weirflow.state.kinds.slot import Slot
+    from weirflow.state.kinds.slot import StateSlot
 
 
 class ReducingState:
@@ -18,7 +18,7 @@ class ReducingState:
 
     kind = "reducing"
 
-    def __init__(self, slot: Slot, reduce: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, slot: StateSlot, reduce: Callable[[Any, Any], Any]) -> None:
         self._slot = slot
         self._reduce = reduce
 

@@ -1,4 +1,4 @@
-"""``Slot``: one slot of an operator, bound to its backend; what all kinds of state are made of."""
+"""``StateSlot``: one slot of an operator, bound to its backend; what all kinds of state are made of."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def require_as_many(keys: Sequence[Any], values: Sequence[Any]) -> None:
         raise StateError(f"{len(keys)} keys were given {len(values)} values.", hint="nothing of it was written")
 
 
-class Slot:
+class StateSlot:
     """Reads and writes the entries of a slot at their places.
 
     Args:

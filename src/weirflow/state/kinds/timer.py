@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from weirflow.state.encoding.groups import KeyGroupRange
-    from weirflow.state.kinds.slot import Slot
+    from weirflow.state.kinds.slot import StateSlot
 
 _GROUP = 2
 
@@ -29,7 +29,7 @@ class TimerState:
 
     kind = "timers"
 
-    def __init__(self, slot: Slot, owned: KeyGroupRange) -> None:
+    def __init__(self, slot: StateSlot, owned: KeyGroupRange) -> None:
         self._slot = slot
         self._codec = key_codec(slot.descriptor.key)
         self._owned = owned

@@ -9,7 +9,7 @@ from weirflow.arguments import checked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weirflow.state.kinds.slot import Slot
+    from weirflow.state.kinds.slot import StateSlot
 
 
 class ValueState:
@@ -17,7 +17,7 @@ class ValueState:
 
     kind = "value"
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: StateSlot) -> None:
         self._slot = slot
 
     def get(self, default: Any = None) -> Any:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.query.progress import QueryProgress
     from weirflow.streaming.query.run import QueryRun
     from weirflow.streaming.savepoints.named import QuerySavepoint
-    from weirflow.streaming.savepoints.saving import QuerySaver
+    from weirflow.streaming.savepoints.saver import QuerySaver
     from weirflow.types import QueryState
 
 

@@ -14,7 +14,7 @@ from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.query.events import EventBus
 from weirflow.streaming.query.run import STOP_SECONDS
 from weirflow.streaming.query.starting import adopt_query, start_query
-from weirflow.streaming.savepoints.saving import savepoints_of
+from weirflow.streaming.savepoints.saver import savepoints_of
 
 if TYPE_CHECKING:
     import os

@@ -10,7 +10,7 @@ from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.query.checkpoints import checkpoint_place
 from weirflow.streaming.query.handle import QueryInfo, StreamingQuery
 from weirflow.streaming.query.run import QueryRun
-from weirflow.streaming.savepoints.saving import QuerySaver
+from weirflow.streaming.savepoints.saver import QuerySaver
 from weirflow.streaming.support import is_real_time, require_supported
 from weirflow.streaming.trigger import TriggerKind
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from weirflow.spark.streaming.savepoint import StateColumn, StateOperator
-    from weirflow.streaming.savepoints.named import QueryState
+    from weirflow.streaming.savepoints.named import SavedQuery
 
 _HINT = "keep sources, keys and aggregates as they were; begin a new query for other ones"
 
 
-def require_match(name: str, saved: QueryState, wanted: QueryState) -> None:
+def require_match(name: str, saved: SavedQuery, wanted: SavedQuery) -> None:
     """Raise ``StateMismatch`` for the first difference that state or positions would not survive.
 
     Sink, trigger, name and everything that keeps no state may be others.
@@ -31,7 +31,7 @@ def require_match(name: str, saved: QueryState, wanted: QueryState) -> None:
         raise StateMismatch(f"The query cannot go on from the savepoint {name!r}: {difference}.", hint=_HINT)
 
 
-def _differences(saved: QueryState, wanted: QueryState) -> Iterator[str]:
+def _differences(saved: SavedQuery, wanted: SavedQuery) -> Iterator[str]:
     for number, (before, now) in enumerate(zip_longest(saved.sources, wanted.sources)):
         if before != now:
             yield f"source {number} was {before or 'not there'} and is {now or 'not there'}"

@@ -10,7 +10,7 @@ import msgspec
 
 from weirflow.arguments import Location, Name, checked
 from weirflow.checkpoint.keyed_state.manifest import FileRef  # noqa: TC001 - msgspec reads it
-from weirflow.checkpoint.named import NamedState, NamedStates
+from weirflow.checkpoint.named import NamedState, NamedStateFiles
 from weirflow.checkpoint.sealed import FORMAT, seal, unseal
 from weirflow.errors import ObjectNotFound, StreamConflict, StreamRefused
 from weirflow.failpoints import failpoint
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ATTEMPTS = 5
 
 
-class QueryState(msgspec.Struct, frozen=True):
+class SavedQuery(msgspec.Struct, frozen=True):
     """What a query is, as far as its state and its positions depend on it.
 
     Attributes:
@@ -57,7 +57,7 @@ class QuerySavepoint(NamedState, frozen=True):
     query: str
     query_id: str
     batch: int
-    state: QueryState
+    state: SavedQuery
     files: dict[str, FileRef]
     format: int = FORMAT
 
@@ -84,7 +84,7 @@ class QuerySavepoint(NamedState, frozen=True):
         return "\n".join(lines)
 
 
-class Restored(msgspec.Struct, frozen=True):
+class RestoreNote(msgspec.Struct, frozen=True):
     """Says of a checkpoint which savepoint it was restored from, and whether that was done.
 
     Attributes:
@@ -108,7 +108,7 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 @checked
-class QuerySavepoints(NamedStates[QuerySavepoint]):
+class QuerySavepoints(NamedStateFiles[QuerySavepoint]):
     """The savepoints of streaming queries in a storage."""
 
     _folder = "query-savepoints/"
@@ -116,7 +116,7 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
     _remedy = "use another savepoint"
     _kind = QuerySavepoint
 
-    def create(self, name: str, location: str, *, query: str, query_id: str, state: QueryState) -> QuerySavepoint:
+    def create(self, name: str, location: str, *, query: str, query_id: str, state: SavedQuery) -> QuerySavepoint:
         """Save what a query has committed, while it runs; ``StreamingQuery.savepoint`` calls this.
 
         Raises:
@@ -174,7 +174,7 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
                 f"There is a checkpoint at {location} already, which is not of the savepoint {name!r}.",
                 hint="restore to an empty folder, or leave the savepoint out to go on from that checkpoint",
             )
-        mark = Restored(name, savepoint.created, done=False, query_id=savepoint.query_id, batch=savepoint.batch)
+        mark = RestoreNote(name, savepoint.created, done=False, query_id=savepoint.query_id, batch=savepoint.batch)
         target.put(MARK, seal(mark))
         files = self._files(name)
         for path in sorted(savepoint.files, key=lambda path: path.startswith("offsets/")):  # Spark looks there first
@@ -196,10 +196,10 @@ class QuerySavepoints(NamedStates[QuerySavepoint]):
         return saved
 
 
-def restored_at(location: str) -> Restored | None:
+def restored_at(location: str) -> RestoreNote | None:
     """What the checkpoint at a location was restored from; None if it was not."""
     target = storage_of_spark(location)
     try:
-        return unseal(target.get(MARK), Restored, f"{target.uri}/{MARK}", "restore to an empty folder")
+        return unseal(target.get(MARK), RestoreNote, f"{target.uri}/{MARK}", "restore to an empty folder")
     except ObjectNotFound:
         return None

@@ -8,7 +8,7 @@ from support.maintained import Maintained, batch_rows
 
 from weirflow.errors import DataError
 from weirflow.ivm.circuit import recursion
-from weirflow.ivm.circuit.recursion import Limits, Recursion
+from weirflow.ivm.circuit.recursion import Recursion, RecursionLimits
 from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.compiler.program import Program, View
 from weirflow.ivm.zset.batch import Batch
@@ -256,7 +256,7 @@ def test_rows_of_untouched_levels_count_too():
 
 
 def test_union_that_makes_ever_new_rows_ends_at_its_own_limit(monkeypatch):
-    monkeypatch.setattr(recursion, "UNION", Limits(levels=20, rows=None))
+    monkeypatch.setattr(recursion, "UNION", RecursionLimits(levels=20, rows=None))
     views = maintained("WITH RECURSIVE r AS (SELECT a FROM e UNION SELECT a + 1 FROM r WHERE a <> 100) SELECT a FROM r")
     views.tick({"e": inserts((81, 0))})
 

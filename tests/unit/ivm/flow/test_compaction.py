@@ -9,7 +9,7 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.failpoints import watch_failpoints
 from weirflow.ivm.durability import packs as packs_module
 from weirflow.ivm.durability.checkpoints import Checkpoints
-from weirflow.ivm.durability.packs import Packs
+from weirflow.ivm.durability.packs import PackFiles
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.observability.metrics import FlowMetrics
 
@@ -100,7 +100,7 @@ def runs_of(count):
 
 @pytest.mark.parametrize(("allowed", "moved"), [(1.0, [1, 1, 1, 1, 0]), (2.5, [2, 2, 0, 0, 0]), (0.5, [0, 1, 0, 1, 0])])
 def test_a_checkpoint_moves_no_more_than_it_may_and_the_next_go_on(monkeypatch, allowed, moved):
-    packs = Packs(open_checkpoint_storage("memory://moved"))
+    packs = PackFiles(open_checkpoint_storage("memory://moved"))
     runs = runs_of(10)
     places = packs.save(runs, 1)
     size = packs.written // 10
@@ -113,13 +113,13 @@ def test_a_checkpoint_moves_no_more_than_it_may_and_the_next_go_on(monkeypatch, 
     assert found == moved
     # What was moved is what it was.
     refs = packs.save(runs[:4], 7)
-    again = Packs(open_checkpoint_storage("memory://moved")).load(refs, packs.describe(refs))
+    again = PackFiles(open_checkpoint_storage("memory://moved")).load(refs, packs.describe(refs))
     assert [run.batch.columns for run in again] == [run.batch.columns for run in runs[:4]]
     assert (refs == places[:4]) is (sum(moved) == 0)
 
 
 def test_a_pack_that_is_mostly_in_use_stays(monkeypatch):
-    packs = Packs(open_checkpoint_storage("memory://stays"))
+    packs = PackFiles(open_checkpoint_storage("memory://stays"))
     runs = runs_of(10)
     places = packs.save(runs, 1)
     assert packs.save(runs[:6], 2, compact=True) == places[:6]

@@ -8,7 +8,7 @@ import pytest
 from support.rows import VALUES, colliding_hash, count_rows, sliced
 
 from weirflow.ivm.kernel import merge
-from weirflow.ivm.kernel.merge import CodeOrder, Merge, can_merge
+from weirflow.ivm.kernel.merge import CodeOrder, RunMerge, can_merge
 from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 
@@ -29,7 +29,7 @@ def test_every_type_in_slices(type_, row_hash, fuel):
     array = sliced(pa.array(VALUES[type_], type_))
     some, fewer = array.slice(1), array.slice(0, len(array) - 1)
     runs = [make_run(part, [weight] * len(part), row_hash) for part, weight in ((array, 3), (some, -3), (fewer, 1))]
-    job = Merge(runs, ORDER)
+    job = RunMerge(runs, ORDER)
     while not job.finished:
         assert job.step(fuel) > 0
     merged = job.result()
@@ -42,7 +42,7 @@ def test_every_type_in_slices(type_, row_hash, fuel):
 
 def test_a_slice_uses_about_its_fuel():
     rows = [pa.array(np.arange(start, start + 10_000)) for start in (0, 5_000, 20_000)]
-    job = Merge([make_run(array, [1] * 10_000) for array in rows], ORDER)
+    job = RunMerge([make_run(array, [1] * 10_000) for array in rows], ORDER)
     used = []
     while not job.finished:
         used.append(job.step(1_000))
@@ -52,7 +52,7 @@ def test_a_slice_uses_about_its_fuel():
 
 def test_rows_that_all_cancel_leave_an_empty_run():
     array = pa.array(["a", "b"])
-    job = Merge([make_run(array, [1, 1]), make_run(array, [-1, -1])], ORDER)
+    job = RunMerge([make_run(array, [1, 1]), make_run(array, [-1, -1])], ORDER)
     job.step(100)
     assert len(job.result()) == 0
     assert job.result().columns[0].type == pa.string()

@@ -8,7 +8,7 @@ import pytest
 from support.rows import VALUES, batch, coarse_hash, colliding_hash, count_rows
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.ordering import SortColumn
+from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import hash_rows
 

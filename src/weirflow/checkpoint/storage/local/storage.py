@@ -106,7 +106,7 @@ class LocalStorage(CheckpointStorage):
         )
 
     @contextmanager
-    def _staged(self, name: str, data: Data) -> Iterator[_Staged]:
+    def _staged(self, name: str, data: Data) -> Iterator[_StagedObject]:
         path = self._root / name
         with ExitStack() as stack:
             with os_errors("write", path):
@@ -127,9 +127,9 @@ class LocalStorage(CheckpointStorage):
                     info = _info(name, os.fstat(file))
             finally:
                 os.close(file)
-            yield _Staged(folder, temporary, info)
+            yield _StagedObject(folder, temporary, info)
 
-    def _publish(self, staged: _Staged, name: str, *, replace: bool) -> None:
+    def _publish(self, staged: _StagedObject, name: str, *, replace: bool) -> None:
         *segments, leaf = name.split("/")
         for _ in range(_PUBLISH_ATTEMPTS):
             with os_errors("write", self._root / name), ExitStack() as stack:
@@ -286,7 +286,7 @@ class LocalStorage(CheckpointStorage):
 
 
 @dataclass(frozen=True)
-class _Staged:
+class _StagedObject:
     """A whole, fsynced object that has no name yet."""
 
     folder: int

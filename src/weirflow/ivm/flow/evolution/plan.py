@@ -16,7 +16,7 @@ from weirflow.sql.types import type_name
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from weirflow.ivm.compiler.program import Engine, View
+    from weirflow.ivm.compiler.program import RecomputeEngine, View
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.kernel.run import Run
@@ -53,7 +53,7 @@ class EvolutionPlan:
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoredState:
     """A restored state, and how its rebuilt views differ from what the checkpoint held.
 
     Attributes:
@@ -71,7 +71,7 @@ def plan_evolution(
     old: tuple[Mapping[str, Source], Mapping[str, View]],
     new: tuple[Mapping[str, Source], Mapping[str, View]],
     kept_state: set[str],
-    engine: Engine | None,
+    engine: RecomputeEngine | None,
     stale: Collection[str] = (),
 ) -> EvolutionPlan:
     """What has to be done to get from the old sources and views to the new ones.
@@ -107,7 +107,7 @@ def plan_evolution(
     )
 
 
-def declared(sources: Mapping[str, Source], views: Mapping[str, View], engine: Engine | None) -> FlowState:
+def declared(sources: Mapping[str, Source], views: Mapping[str, View], engine: RecomputeEngine | None) -> FlowState:
     """A state of these sources and views, before any row."""
     state = FlowState(engine)
     for source in sources.values():
@@ -121,9 +121,9 @@ def restore(
     manifest: Manifest,
     states: Mapping[str, Sequence[Sequence[Run]]],
     wanted: tuple[Mapping[str, Source], Mapping[str, View]] | None,
-    engine: Engine | None,
+    engine: RecomputeEngine | None,
     stale: Collection[str] = (),
-) -> Restored:
+) -> RestoredState:
     """The state of a checkpoint, with the sources and views that are wanted; None for those it has.
 
     Views that are ``stale`` are built anew from the sources' rows, whatever the checkpoint holds.
@@ -156,7 +156,7 @@ def restore(
             state.inputs[name].watermark = one.watermark
             state.inputs[name].digests.extend(one.digests)
     differences, reshaped = _differences(plan, manifest, states, state)
-    return Restored(state, plan, differences, reshaped)
+    return RestoredState(state, plan, differences, reshaped)
 
 
 def _differences(

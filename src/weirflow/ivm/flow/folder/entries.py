@@ -18,7 +18,7 @@ from weirflow.ivm.durability.records import (
     encode_schema,
 )
 from weirflow.ivm.flow.position import Position
-from weirflow.ivm.flow.source import Change, Lateness, Source
+from weirflow.ivm.flow.source import Lateness, Source, SourceDelta
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def declared_positions(manifest: Manifest) -> dict[str, tuple[Position, int]]:
     return {name: (Position(name, origin, at), epoch) for name, (origin, at, epoch) in manifest.positions.items()}
 
 
-def tick_entry(epoch: int, token: str | None, position: Position | None, changes: Mapping[str, Change]) -> Tick:
+def tick_entry(epoch: int, token: str | None, position: Position | None, changes: Mapping[str, SourceDelta]) -> Tick:
     """The log's entry for a tick."""
     return Tick(
         epoch,
@@ -137,12 +137,12 @@ def entry_position(entry: Tick) -> Position | None:
     return None if entry.position is None else Position(*entry.position)
 
 
-def entry_changes(entry: Tick) -> dict[str, Change]:
+def entry_changes(entry: Tick) -> dict[str, SourceDelta]:
     """The changes of a log's tick."""
     changes = {}
     for name, one in entry.changes.items():
         rows = decode_rows(one.rows)
-        changes[name] = Change(len(rows), rows, Batch.empty(rows.types), one.watermark, one.digest)
+        changes[name] = SourceDelta(len(rows), rows, Batch.empty(rows.types), one.watermark, one.digest)
     return changes
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.checkpoint import CheckpointStorage
-    from weirflow.ivm.compiler.program import Engine
+    from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.durability.log import LogMark
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.outputs.history import History
@@ -99,7 +99,7 @@ class FlowStore:
         """Tells this flow from all others, whatever they are called."""
         return self._identity
 
-    def open(self, engine: Engine | None, history: History) -> FlowState:
+    def open(self, engine: RecomputeEngine | None, history: History) -> FlowState:
         """The flow as it was: the newest checkpoint, then the ticks of the log, remembered with what they did.
 
         Raises:
@@ -120,7 +120,7 @@ class FlowStore:
             failpoint("restore.in_replay")
         return state
 
-    def replayed(self, engine: Engine | None, after: int) -> Iterator[tuple[int, dict[str, Batch]]]:
+    def replayed(self, engine: RecomputeEngine | None, after: int) -> Iterator[tuple[int, dict[str, Batch]]]:
         """What the ticks after an epoch did, worked out again beside the flow from a checkpoint and the log.
 
         Raises:
@@ -201,7 +201,7 @@ class FlowStore:
 
     # Inner workings
 
-    def _restored(self, engine: Engine | None) -> tuple[FlowState, int]:
+    def _restored(self, engine: RecomputeEngine | None) -> tuple[FlowState, int]:
         """The newest checkpoint that is whole, and the last record in it; a new state if there is none at all."""
         damage: StorageError | None = None
         for name in reversed(self._checkpoints.manifests()):
@@ -227,7 +227,7 @@ class FlowStore:
             )
         return FlowState(engine), 0
 
-    def _state_before(self, engine: Engine | None, epoch: int) -> tuple[FlowState, int]:
+    def _state_before(self, engine: RecomputeEngine | None, epoch: int) -> tuple[FlowState, int]:
         """The newest state that is kept of an epoch or an earlier one, and the last record in it."""
         oldest = 0
         for name in reversed(self._checkpoints.manifests()):

@@ -10,7 +10,7 @@ from weirflow.checkpoint.sealed import seal
 from weirflow.errors import ObjectNotFound, SinkConflict
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.sink_position import SinkPosition, decode_position, sink_file
-from weirflow.ivm.flow.sinks.sink import Guarantee, Target
+from weirflow.ivm.flow.sinks.sink import Guarantee, SinkTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.delta import DeltaBatch
 
 
-class ForeachTarget(Target):
+class ForeachTarget(SinkTarget):
     """Calls a function with ``(epoch, delta)``; after a crash, and after it raised, with the last deltas again.
 
     Args:

@@ -13,7 +13,7 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.sealed import refused
 from weirflow.errors import ConfigError, SinkConflict
 from weirflow.failpoints import failpoint
-from weirflow.ivm.flow.sinks.sink import Guarantee, Target
+from weirflow.ivm.flow.sinks.sink import Guarantee, SinkTarget
 from weirflow.ivm.zset.delta import WEIGHT
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _OWNER = b"weirflow.owner"
 _HINT = "restore the file from a copy, or pass resync=True to replace what is there by the view's current rows"
 
 
-class ParquetTarget(Target):
+class ParquetTarget(SinkTarget):
     """Files ``<first epoch>-<last epoch>.parquet`` with the view's columns, ``_weight`` and ``_epoch``.
 
     A file is there whole or not at all, and the name of the last one says how far the sink is.

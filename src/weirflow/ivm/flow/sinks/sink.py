@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from weirflow.errors import FlowError, SinkFailed, WeirflowError
 from weirflow.failpoints import failpoint
-from weirflow.ivm.flow.outputs.telling import reentered
+from weirflow.ivm.flow.outputs.reentry import reentered
 from weirflow.sql.typing.literals import duration_micros
 from weirflow.types import one_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.flow.sinks.opened import Sinks
+    from weirflow.ivm.flow.sinks.sink_set import SinkSet
     from weirflow.ivm.zset.batch import Batch
     from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -51,7 +51,7 @@ class FailurePolicy(StrEnum):
     """Ticks go on, and the sink tries again now and then, until it holds too many deltas; then as RAISE."""
 
 
-class Target(Protocol):
+class SinkTarget(Protocol):
     """Where a sink writes. Calls come one at a time; whatever raises has written nothing, or can be repeated."""
 
     @property
@@ -121,11 +121,11 @@ class Sink:
     def __init__(
         self,
         view: str,
-        target: Target,
+        target: SinkTarget,
         terms: SinkTerms,
         *,
         position: int,
-        sinks: Sinks,
+        sinks: SinkSet,
     ) -> None:
         self.name = terms.name
         self.view = view
@@ -277,8 +277,8 @@ class Sink:
 
     def _write(self) -> None:
         self.require_idle("have its sink written")
-        epoch, telling = self._flow.epoch, self._sinks.telling
-        before = telling.listener
+        epoch, reentry = self._flow.epoch, self._sinks.reentry
+        before = reentry.listener
         try:
             self._writing = True
             self._flow.sync()
@@ -288,7 +288,7 @@ class Sink:
             self._in_doubt = True
             if self._recorded < epoch:
                 deltas = [(number, self._flow.delta(self.view, rows)) for number, rows in self._waiting]
-                telling.listener = listener(self.name)
+                reentry.listener = listener(self.name)
                 self._target.write(self._recorded, epoch, deltas)
             failpoint("sink.after_write")
         except BaseException as error:
@@ -299,7 +299,7 @@ class Sink:
                 raise self.error from error
             raise
         finally:
-            telling.listener = before
+            reentry.listener = before
             self._writing = False
         self._recorded = epoch
         self._waiting, self._bytes, self._since = [], 0, None
@@ -318,7 +318,7 @@ def listener(name: str) -> str:
     return f"The function of the sink {name!r}"
 
 
-def sink_failure(name: str, target: Target, error: BaseException) -> SinkFailed:
+def sink_failure(name: str, target: SinkTarget, error: BaseException) -> SinkFailed:
     """The error for a target that could not be written."""
     why = error.message if isinstance(error, WeirflowError) else f"{type(error).__name__}: {error}"
     return SinkFailed(

@@ -13,20 +13,20 @@ from weirflow.ivm.kernel.expressions.rows import broadcast, evaluate_where, to_m
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.rows import Node, Rows, Value
-    from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, FormBuilder, Kernel
 
 
-def conjunction(signature: Signature, nodes: list[Node]) -> Node | None:
+def conjunction(signature: CallSignature, nodes: list[Node]) -> Node | None:
     """``AND``: an argument is not evaluated for rows that an earlier one made false."""
     return _logic(signature, nodes, decisive=False)
 
 
-def disjunction(signature: Signature, nodes: list[Node]) -> Node | None:
+def disjunction(signature: CallSignature, nodes: list[Node]) -> Node | None:
     """``OR``: an argument is not evaluated for rows that an earlier one made true."""
     return _logic(signature, nodes, decisive=True)
 
 
-def _logic(signature: Signature, nodes: list[Node], *, decisive: bool) -> Node | None:
+def _logic(signature: CallSignature, nodes: list[Node], *, decisive: bool) -> Node | None:
     if not set(signature.types) <= {pa.bool_(), pa.null()}:
         return None
     combine = pc.or_kleene if decisive else pc.and_kleene
@@ -57,7 +57,7 @@ def _as_boolean(node: Node) -> Node:
     return run
 
 
-def negation(signature: Signature) -> Kernel | None:
+def negation(signature: CallSignature) -> Kernel | None:
     """``NOT``; NULL stays NULL."""
     if pa.types.is_null(signature.types[0]):
         return lambda value: value.cast(pa.bool_())

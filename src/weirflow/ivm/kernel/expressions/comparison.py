@@ -14,7 +14,7 @@ from weirflow.ivm.kernel.expressions.rows import broadcast, evaluate_where, is_s
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.rows import Node, Rows, Value
-    from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, FormBuilder, Kernel
 
 _PLAIN = {
     "equal": pc.equal,
@@ -26,7 +26,7 @@ _PLAIN = {
 }
 
 
-def compare(signature: Signature) -> Kernel | None:
+def compare(signature: CallSignature) -> Kernel | None:
     """``=  <>  <  <=  >  >=`` on two values of one type; NULL if either is."""
     left, right = signature.types
     return comparer(signature.function, left, right, signature.constants[1])
@@ -86,7 +86,7 @@ _FLOATING_CONSTANT: dict[str, Kernel] = {
 }
 
 
-def equal_null_safe(signature: Signature) -> Kernel | None:
+def equal_null_safe(signature: CallSignature) -> Kernel | None:
     """``<=>``: NULL equals NULL, and the answer is never NULL."""
     equal = comparer("equal", *signature.types)
     if equal is None:
@@ -99,7 +99,7 @@ def equal_null_safe(signature: Signature) -> Kernel | None:
     return same
 
 
-def contained(signature: Signature, nodes: list[Node]) -> Node | None:
+def contained(signature: CallSignature, nodes: list[Node]) -> Node | None:
     """``value IN (item, ...)``; NULL if no item is equal and one of them is NULL."""
     kind, items = signature.types[0], signature.constants[1:]
     if any(each not in (kind, pa.null()) for each in signature.types[1:]):
@@ -156,17 +156,17 @@ def _in_constants(kind: pa.DataType, value_node: Node, items: list[pa.Scalar]) -
     return run
 
 
-def is_null(signature: Signature) -> Kernel:  # noqa: ARG001 - the same for every type
+def is_null(signature: CallSignature) -> Kernel:  # noqa: ARG001 - the same for every type
     """``IS NULL``; NaN is not."""
     return pc.is_null  # type: ignore[no-any-return]  # pyarrow ships no types
 
 
-def is_not_null(signature: Signature) -> Kernel:  # noqa: ARG001 - the same for every type
+def is_not_null(signature: CallSignature) -> Kernel:  # noqa: ARG001 - the same for every type
     """``IS NOT NULL``."""
     return pc.is_valid  # type: ignore[no-any-return]  # pyarrow ships no types
 
 
-def is_nan(signature: Signature) -> Kernel | None:
+def is_nan(signature: CallSignature) -> Kernel | None:
     """``isnan``: false for NULL."""
     if not pa.types.is_floating(signature.types[0]):
         return None

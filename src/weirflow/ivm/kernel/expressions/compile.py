@@ -17,7 +17,7 @@ from weirflow.errors import DataError, UnsupportedError
 from weirflow.ivm.kernel.expressions.registry import ALL_EVALUATED, FORMS, FUNCTIONS, RIGHT_FIRST, UnknownFunction
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
-from weirflow.ivm.kernel.expressions.signature import Signature
+from weirflow.ivm.kernel.expressions.signature import CallSignature
 from weirflow.sql.expr import Call, Column, Literal
 from weirflow.stack import grows
 
@@ -75,7 +75,7 @@ _HIGH = 12
 """Calls that may nest between two that look whether there is room: each takes a few of Python's."""
 
 
-class _Compiled(NamedTuple):
+class _CompiledNode(NamedTuple):
     node: Node
     constant: pa.Scalar | None
     height: int = 0
@@ -89,7 +89,7 @@ class _Compiler:
         self._slots: dict[Hashable, int] = {}
         self._slot_of: dict[int, int] = {}
         self._uses: Counter[int] = Counter()
-        self._compiled: dict[int, _Compiled] = {}
+        self._compiled: dict[int, _CompiledNode] = {}
         for expr in exprs:
             self._uses[self._intern(expr)] += 1
 
@@ -122,15 +122,15 @@ class _Compiler:
         return slot
 
     @grows
-    def _compile(self, expr: Expr) -> _Compiled:
+    def _compile(self, expr: Expr) -> _CompiledNode:
         slot = self._slot_of[id(expr)]
         if slot not in self._compiled:
             self._compiled[slot] = self._new(expr, slot)
         return self._compiled[slot]
 
-    def _new(self, expr: Expr, slot: int) -> _Compiled:
+    def _new(self, expr: Expr, slot: int) -> _CompiledNode:
         if isinstance(expr, Column):
-            return _Compiled(_column(expr.index), None)
+            return _CompiledNode(_column(expr.index), None)
         if isinstance(expr, Literal):
             return _constant(pa.scalar(expr.value, expr.type))
         assert isinstance(expr, Call)
@@ -140,12 +140,12 @@ class _Compiler:
             try:
                 value = node(Rows((), 1))
             except DataError:
-                return _Compiled(node, None)  # raised again if a row asks for it
+                return _CompiledNode(node, None)  # raised again if a row asks for it
             return _constant(value if isinstance(value, pa.Scalar) else value[0])
         height = 1 + max(each.height for each in arguments)
         if height > _HIGH:
             node, height = grows(node), 0
-        return _Compiled(_once(node, slot) if self._uses[slot] > 1 else node, None, height)
+        return _CompiledNode(_once(node, slot) if self._uses[slot] > 1 else node, None, height)
 
 
 def _column(index: int) -> Node:
@@ -155,11 +155,11 @@ def _column(index: int) -> Node:
     return read
 
 
-def _constant(value: pa.Scalar) -> _Compiled:
+def _constant(value: pa.Scalar) -> _CompiledNode:
     def constant(_: Rows) -> Value:
         return value
 
-    return _Compiled(constant, value)
+    return _CompiledNode(constant, value)
 
 
 def _once(node: Node, slot: int) -> Node:
@@ -172,8 +172,8 @@ def _once(node: Node, slot: int) -> Node:
     return once
 
 
-def _call(call: Call, arguments: list[_Compiled]) -> Node:
-    signature = Signature(
+def _call(call: Call, arguments: list[_CompiledNode]) -> Node:
+    signature = CallSignature(
         call.function,
         tuple(each.type for each in call.arguments),
         call.type,

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weirflow.ivm.kernel.expressions.rows import Node, Rows, Value
-    from weirflow.ivm.kernel.expressions.signature import FormBuilder, Signature
+    from weirflow.ivm.kernel.expressions.signature import CallSignature, FormBuilder
 
 
-def case(signature: Signature, nodes: list[Node]) -> Node:
+def case(signature: CallSignature, nodes: list[Node]) -> Node:
     """The value behind the first condition that is true, else the default."""
     kind = signature.result
     conditions, default = nodes[0:-1:2], _typed(nodes[-1], kind)
@@ -50,7 +50,7 @@ def case(signature: Signature, nodes: list[Node]) -> Node:
     return _optimistic(for_all_rows, for_chosen_rows)
 
 
-def coalesce(signature: Signature, nodes: list[Node]) -> Node:
+def coalesce(signature: CallSignature, nodes: list[Node]) -> Node:
     """The first argument that is not NULL."""
     kind = signature.result
     choices = [_typed(node, kind) for node in nodes]

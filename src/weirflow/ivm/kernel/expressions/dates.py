@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weirflow.errors import SqlPosition
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
     Days = NDArray[np.int64]
 
@@ -60,7 +60,7 @@ _TIME_PARTS: dict[str, tuple[int, int]] = {
 }
 
 
-def part_of_date(signature: Signature) -> Kernel | None:
+def part_of_date(signature: CallSignature) -> Kernel | None:
     """``year``, ``month`` and the like: an INT."""
     if signature.types[0] != _DATE:
         return None
@@ -68,7 +68,7 @@ def part_of_date(signature: Signature) -> Kernel | None:
     return on_arrays(lambda dates: like_nulls(part(_wide(dates)), _INT, dates))
 
 
-def part_of_time(signature: Signature) -> Kernel | None:
+def part_of_time(signature: CallSignature) -> Kernel | None:
     """``hour``, ``minute`` and ``second``, whole."""
     if not pa.types.is_timestamp(signature.types[0]):
         return None
@@ -76,7 +76,7 @@ def part_of_time(signature: Signature) -> Kernel | None:
     return on_arrays(lambda times: like_nulls(numbers(times) // unit % count, _INT, times))
 
 
-def date_add(signature: Signature) -> Kernel | None:
+def date_add(signature: CallSignature) -> Kernel | None:
     """``date_add``, ``date_sub`` and ``date_diff``; days are 32 bits wide and wrap around, as Java's do."""
     operate = np.add if signature.function == "date_add" else np.subtract
     kind = signature.result
@@ -88,12 +88,12 @@ def date_add(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def date_from_days(signature: Signature) -> Kernel | None:
+def date_from_days(signature: CallSignature) -> Kernel | None:
     """``date_from_unix_date``."""
     return on_arrays(lambda days: days.view(_DATE)) if signature.types[0] == _INT else None
 
 
-def add_months(signature: Signature) -> Kernel:
+def add_months(signature: CallSignature) -> Kernel:
     """The same day of another month, or its last."""
     position = signature.position
 
@@ -103,7 +103,7 @@ def add_months(signature: Signature) -> Kernel:
     return on_arrays(run)
 
 
-def last_day(signature: Signature) -> Kernel:
+def last_day(signature: CallSignature) -> Kernel:
     """The last day of the month."""
     position = signature.position
     return on_arrays(lambda dates: _dates(month_starts(months_of(_wide(dates)) + 1) - 1, position, dates))
@@ -144,7 +144,7 @@ _TIME_UNITS = {
 }
 
 
-def trunc(signature: Signature) -> Kernel | None:
+def trunc(signature: CallSignature) -> Kernel | None:
     """``trunc(date, unit)``: the unit's first day; NULL for a unit it does not know, days included."""
     unit = signature.constants[1]
     if unit is None or signature.types[0] != _DATE:
@@ -156,7 +156,7 @@ def trunc(signature: Signature) -> Kernel | None:
     return on_arrays(lambda dates, _: _dates(cut(_wide(dates)), position, dates))
 
 
-def date_trunc(signature: Signature) -> Kernel | None:
+def date_trunc(signature: CallSignature) -> Kernel | None:
     """``date_trunc(unit, timestamp)``; NULL for a unit it does not know."""
     unit, kind = signature.constants[0], signature.types[1]
     if unit is None or not pa.types.is_timestamp(kind):
@@ -188,14 +188,14 @@ def _moments(
     return like_nulls(days * DAY + micros, kind, *sources)
 
 
-def parsed(signature: Signature) -> Kernel | None:
+def parsed(signature: CallSignature) -> Kernel | None:
     """``to_date`` and ``to_timestamp`` without a format: casts."""
     if len(signature.types) != 1:
         return None
     return casts.kernel(Cast(signature.types[0], signature.result, signature.position))
 
 
-def make_date(signature: Signature) -> Kernel:
+def make_date(signature: CallSignature) -> Kernel:
     """A date of year, month and day; an error if there is none."""
     position = signature.position
 
@@ -221,7 +221,7 @@ def _made(year: int, month: int, day: int, position: SqlPosition | None) -> int:
     return made
 
 
-def add_interval(signature: Signature) -> Kernel | None:
+def add_interval(signature: CallSignature) -> Kernel | None:
     """A date or timestamp plus an interval: of days to microseconds, or (a constant) of months."""
     kind, interval = signature.types
     position = signature.position
@@ -253,7 +253,7 @@ def _first(kernel: Callable[[pa.Array], pa.Array]) -> Kernel:
     return lambda times, _: alone(times)
 
 
-def subtract(signature: Signature) -> Kernel | None:
+def subtract(signature: CallSignature) -> Kernel | None:
     """The interval between two dates, in days, or between two timestamps."""
     kind, other = signature.types
     position = signature.position
@@ -276,7 +276,7 @@ _TO_EPOCH = {"unix_seconds": 1_000_000, "unix_millis": 1_000, "unix_micros": 1}
 _FROM_EPOCH = {"timestamp_millis": 1_000, "timestamp_micros": 1}
 
 
-def to_epoch(signature: Signature) -> Kernel | None:
+def to_epoch(signature: CallSignature) -> Kernel | None:
     """``unix_seconds`` and the like, rounded down."""
     if not pa.types.is_timestamp(signature.types[0]):
         return None
@@ -284,7 +284,7 @@ def to_epoch(signature: Signature) -> Kernel | None:
     return on_arrays(lambda times: like_nulls(numbers(times) // unit, _LONG, times))
 
 
-def from_epoch(signature: Signature) -> Kernel | None:
+def from_epoch(signature: CallSignature) -> Kernel | None:
     """``timestamp_millis`` and ``timestamp_micros``."""
     unit, position, kind = _FROM_EPOCH[signature.function], signature.position, signature.result
     limit = _LONG_RANGE.max // unit

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     Kernel: TypeAlias = Callable[..., Value]
     """Argument values to the result; NULLs included, rows that are NULL in a strict function never raise."""
-    Builder: TypeAlias = Callable[["Signature"], Kernel | None]
+    Builder: TypeAlias = Callable[["CallSignature"], Kernel | None]
     """The kernel for a call, or None if it is not proven equal to Spark's."""
-    FormBuilder: TypeAlias = Callable[["Signature", list[Node]], Node | None]
+    FormBuilder: TypeAlias = Callable[["CallSignature", list[Node]], Node | None]
     """As ``Builder``, for what decides itself which arguments are evaluated for which rows."""
 
 
 @dataclass(frozen=True)
-class Signature:
+class CallSignature:
     """A call as it is known before any row is.
 
     Attributes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weirflow.errors import SqlPosition
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 _LONG = np.iinfo(np.int64)
 
@@ -92,7 +92,7 @@ def _present(times: pa.Array) -> NDArray[np.bool_]:
     return to_mask(times.is_valid())
 
 
-def tumble(signature: Signature) -> Kernel | None:
+def tumble(signature: CallSignature) -> Kernel | None:
     """``window(time, size)`` for windows that do not overlap."""
     windows = TimeWindows.of_constants(signature.constants[1:], signature.result, signature.position)
     if windows is None or not pa.types.is_timestamp(signature.types[0]):

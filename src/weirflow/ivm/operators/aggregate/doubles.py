@@ -89,7 +89,7 @@ class DoubleAverage(DoubleSum):
         return super().decode(totals, values / np.where(counts == 0, 1, counts))
 
 
-class Moment(DoubleFunction):
+class DoubleVariance(DoubleFunction):
     """Variance and standard deviation, of a sample or a population, from exact sums of values and squares."""
 
     width = 1 + sums.VALUES.limbs + sums.SQUARES.limbs
@@ -202,7 +202,7 @@ def _total(limbs: np.ndarray, slots: Sequence[tuple[int, int]]) -> float:
     return exact_double(_exact(limbs, sums.VALUES, slots))
 
 
-def _exact(limbs: np.ndarray, window: sums.Window, slots: Sequence[tuple[int, int]]) -> Fraction:
+def _exact(limbs: np.ndarray, window: sums.LimbRange, slots: Sequence[tuple[int, int]]) -> Fraction:
     total = Fraction(sums.wide_totals(limbs[None, :])[0]) * Fraction(2) ** window.lowest_bit
     far = sum(amount << (sums.LIMB_BITS * slot) for slot, amount in slots)
     return total + Fraction(far) * Fraction(2) ** _LOWEST_BIT

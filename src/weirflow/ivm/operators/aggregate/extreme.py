@@ -13,8 +13,8 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.ordering import SortColumn
-from weirflow.ivm.operators.aggregate.functions import Touched, TouchedCall, added
+from weirflow.ivm.kernel.sort_keys import SortColumn
+from weirflow.ivm.operators.aggregate.functions import ColumnChange, TouchedCall, added
 from weirflow.ivm.operators.aggregate.linear import present_rows
 from weirflow.ivm.operators.aggregate.running import RunningExtreme
 from weirflow.ivm.operators.sorting import sorted_batch
@@ -25,7 +25,7 @@ from weirflow.ivm.zset.rows import consolidate
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from weirflow.ivm.kernel.state import Matches, State
+    from weirflow.ivm.kernel.state import ProbeResult, State
     from weirflow.ivm.operators.aggregate.functions import Stage
     from weirflow.ivm.operators.aggregate.operator import Groups
     from weirflow.sql.expr import AggregateCall, Expr
@@ -72,20 +72,20 @@ class ExtremeCall(TouchedCall):
     @override
     def step(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
-    ) -> Touched:
+    ) -> ColumnChange:
         own, numbers = self._own_rows(evaluated, weights, groups)
         if len(own):
             stage(lambda: self._rows.insert(own))
         if self._running is None:
             before, after = self._looked_up(groups.keys, groups.count, own, numbers)
-            return Touched(before, after, totals)
+            return ColumnChange(before, after, totals)
         before = self._running.values(totals)
         if not len(own):
-            return Touched(before, before, totals)
+            return ColumnChange(before, before, totals)
         new, doubtful = self._running.advance(totals, own.columns[-1], own.weights, numbers)
         if doubtful.any():
             new[doubtful] = self._doubtful(self._running, groups, doubtful, own, numbers)
-        return Touched(before, self._running.values(new), new)
+        return ColumnChange(before, self._running.values(new), new)
 
     def _doubtful(
         self, running: RunningExtreme, groups: Groups, doubtful: np.ndarray, own: Batch, numbers: np.ndarray
@@ -123,7 +123,7 @@ class ExtremeCall(TouchedCall):
         counted = present_rows(ordering, counted)
         return batch.filter(counted), groups.numbers[counted]
 
-    def _after(self, old: Matches, own: Batch, numbers: np.ndarray, count: int) -> pa.Array:
+    def _after(self, old: ProbeResult, own: Batch, numbers: np.ndarray, count: int) -> pa.Array:
         """The first values once the delta is applied to the old first rows."""
         kept = self._key_count
         parts = [

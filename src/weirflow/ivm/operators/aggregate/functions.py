@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.operators.aggregate import linear
-from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, Escapes, Moment
+from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, DoubleVariance, Escapes
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.hashing import Equality
@@ -104,7 +104,7 @@ class LinearCall:
         return distinct
 
 
-class Touched(NamedTuple):
+class ColumnChange(NamedTuple):
     """A touched call's column before and after a delta, one value for each group, and its totals after it."""
 
     before: pa.Array
@@ -132,7 +132,7 @@ class TouchedCall(ABC):
     @abstractmethod
     def step(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
-    ) -> Touched:
+    ) -> ColumnChange:
         """What the delta does to the groups, which have these (groups, width) totals of the call's own."""
 
 
@@ -171,10 +171,10 @@ _PLAIN: dict[str, type[linear.LinearFunction]] = {
     "count": linear.Count,
     "bool_and": linear.BooleanFold,
     "bool_or": linear.BooleanFold,
-    "var_samp": Moment,
-    "var_pop": Moment,
-    "stddev_samp": Moment,
-    "stddev_pop": Moment,
+    "var_samp": DoubleVariance,
+    "var_pop": DoubleVariance,
+    "stddev_samp": DoubleVariance,
+    "stddev_pop": DoubleVariance,
 }
 
 

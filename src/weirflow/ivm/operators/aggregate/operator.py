@@ -82,7 +82,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Slot:
+class TotalsSlot:
     """Where the totals of one linear call are, and of all others that add up the same."""
 
     number: int
@@ -111,11 +111,11 @@ class Aggregate(Operator):
         self._monotone_keys = [monotone(key) for key in keys]
         self._touched = [call for call in self._calls if isinstance(call, TouchedCall)]
         # Calls that add up the same numbers, as SUM and AVG of one column do, share a slot of the totals.
-        self._slots: dict[Hashable, Slot] = {}
+        self._slots: dict[Hashable, TotalsSlot] = {}
         width = 1
         for call in self._calls:
             if isinstance(call, LinearCall) and call.summand not in self._slots:
-                self._slots[call.summand] = Slot(len(self._slots), call, slice(width, width + call.width))
+                self._slots[call.summand] = TotalsSlot(len(self._slots), call, slice(width, width + call.width))
                 width += call.width
         # The totals of linear calls come first: what a delta adds to them does not depend on what they were.
         self._linear_width = width
@@ -222,7 +222,7 @@ class Aggregate(Operator):
 
     def _encode(  # noqa: PLR0917 - private, called from the two above
         self,
-        slot: Slot,
+        slot: TotalsSlot,
         evaluated: Mapping[int, pa.Array] | Sequence[pa.Array],
         weights: np.ndarray,
         rows: np.ndarray,

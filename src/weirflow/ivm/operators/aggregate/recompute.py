@@ -14,7 +14,7 @@ from weirflow.errors import DataError
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_copies, row_bytes
 from weirflow.ivm.kernel.deadline import checked
-from weirflow.ivm.operators.aggregate.functions import Touched, TouchedCall
+from weirflow.ivm.operators.aggregate.functions import ColumnChange, TouchedCall
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate
@@ -59,14 +59,14 @@ class RecomputeCall(TouchedCall):
     @override
     def step(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
-    ) -> Touched:
+    ) -> ColumnChange:
         own, numbers = self._own_rows(evaluated, weights, groups)
         old = self._rows.probe(groups.keys, consolidated=True, count=groups.count)
         before = _numbered(old.probe_index, old.batch.columns[self._key_count :], old.batch.weights)
         after = consolidate(Batch.concat([before, _numbered(numbers, own.columns[self._key_count :], own.weights)]))
         if len(own):
             stage(lambda: self._rows.insert(own))
-        return Touched(self._folded(before, groups.count), self._folded(after, groups.count), totals)
+        return ColumnChange(self._folded(before, groups.count), self._folded(after, groups.count), totals)
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that the call counts, as (key, arguments), and the groups they belong to."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from weirflow.ivm.kernel.ordering import value_words
+from weirflow.ivm.kernel.sort_keys import value_words
 from weirflow.ivm.kernel.sums import join_halves, split_integers
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values
 

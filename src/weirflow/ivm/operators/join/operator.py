@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.kernel.expressions.compile import Evaluator
     from weirflow.ivm.kernel.frontier import Frontier
-    from weirflow.ivm.kernel.state import Matches
+    from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.ivm.zset.batch import Int64s
     from weirflow.sql.expr import Expr
@@ -83,7 +83,7 @@ class Join(Operator):
         return joined
 
     def _join(
-        self, rows: Batch, side: Arrangement, joined: Callable[[Batch, Matches], Batch], parts: list[Batch]
+        self, rows: Batch, side: Arrangement, joined: Callable[[Batch, ProbeResult], Batch], parts: list[Batch]
     ) -> None:
         """Append the pairs of rows with one side; ``ResultTooLarge`` rather than run out of memory."""
         made = 0
@@ -99,10 +99,10 @@ class Join(Operator):
     def _require_memory(self, pairs: int) -> None:
         require_memory(pairs * row_bytes(self.types), f"A join that makes {pairs:,} rows at once")
 
-    def _joined(self, left: Batch, matches: Matches) -> Batch:
+    def _joined(self, left: Batch, matches: ProbeResult) -> Batch:
         return self._combined(left, matches.probe_index, matches.batch, None)
 
-    def _joined_reversed(self, right: Batch, matches: Matches) -> Batch:
+    def _joined_reversed(self, right: Batch, matches: ProbeResult) -> Batch:
         return self._combined(matches.batch, None, right, matches.probe_index)
 
     def _combined(self, left: Batch, left_at: Int64s | None, right: Batch, right_at: Int64s | None) -> Batch:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from weirflow.ivm.kernel.arrangement import Arrangement
-    from weirflow.ivm.kernel.state import Matches
+    from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.zset.batch import Batch
 
 MOST_PAIRS = 1 << 22
@@ -23,7 +23,7 @@ class Slice(NamedTuple):
 
     start: int
     rows: Batch
-    matches: Matches
+    matches: ProbeResult
 
 
 def met(rows: Batch, side: Arrangement, expected: Callable[[int], None] | None = None) -> Iterator[Slice]:

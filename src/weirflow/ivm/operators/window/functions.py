@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.deadline import check
-from weirflow.ivm.kernel.ordering import SortColumn, sort_words
+from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
 from weirflow.ivm.operators.aggregate.doubles import DoubleFunction
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
 from weirflow.ivm.operators.aggregate.linear import present_rows

@@ -12,7 +12,7 @@ from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_copies, row_bytes
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
-from weirflow.ivm.kernel.ordering import SortColumn
+from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.window.functions import evaluate

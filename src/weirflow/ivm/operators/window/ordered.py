@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weirflow.ivm.kernel.ordering import SortColumn, sort_words
+from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
 from weirflow.ivm.operators.window.value_range import ValueBound
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.hashing import Equality

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from weirflow.ivm.durability.records import DefineSource, DefineView
-    from weirflow.ivm.sharded.definition import Definition, Group
+    from weirflow.ivm.sharded.definition import Definition, FillGroup
     from weirflow.ivm.sharded.executor import StageExecutor
-    from weirflow.ivm.sharded.worker.moving import Moved
+    from weirflow.ivm.sharded.worker.distribution import Moved
     from weirflow.ivm.sharded.worker.reports import RowsRef
 
 _INLINE = 1 << 16
 
 
-def chosen(definition: Definition, group: Group, executor: StageExecutor, forced: Collection[str] = ()) -> Group:
+def chosen(
+    definition: Definition, group: FillGroup, executor: StageExecutor, forced: Collection[str] = ()
+) -> FillGroup:
     """A group that is new to a definition, with those of its views marked that are recomputed.
 
     Args:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.circuit.circuit import Circuit, Input, Node, advance, ancestors
+from weirflow.ivm.circuit.circuit import Circuit, CircuitNode, Input, advance, ancestors
 from weirflow.ivm.circuit.fingerprint import fingerprint
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.join.match import Match
 from weirflow.ivm.operators.join.operator import Join
 from weirflow.ivm.operators.topk import TopK
-from weirflow.ivm.sharded.plan.placing import place, whole_rows
+from weirflow.ivm.sharded.plan.placement import place, whole_rows
 from weirflow.ivm.sharded.plan.routes import (
     FIRST,
     ByColumns,
@@ -51,7 +51,7 @@ class Spread:
 
     program: Program
     sources: Mapping[str, tuple[int, ...]]
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[CircuitNode] = field(default_factory=list)
     stages: list[int] = field(default_factory=list)
     partitionings: list[Partitioning] = field(default_factory=list)
     relations: dict[str, int] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Spread:
 
     # Inner workings
 
-    def _staged(self) -> Iterable[tuple[int, Node]]:
+    def _staged(self) -> Iterable[tuple[int, CircuitNode]]:
         return zip(self.stages, self.nodes, strict=True)
 
     def _add(self, circuit: Circuit, number: int) -> None:
@@ -152,11 +152,11 @@ class Spread:
         ]
         self._at[number] = self._append(node, moved, placement.output)
 
-    def _first_of_each_shard(self, node: Node, operator: TopK, source: int) -> int:
+    def _first_of_each_shard(self, node: CircuitNode, operator: TopK, source: int) -> int:
         local = self._part(node, operator.local(), f"{node.label} of the shard")
         return self._append(local, [source], self.partitionings[source])
 
-    def _in_two_steps(self, node: Node, steps: TwoSteps, source: int, output: Partitioning) -> int:
+    def _in_two_steps(self, node: CircuitNode, steps: TwoSteps, source: int, output: Partitioning) -> int:
         local = self._append(self._part(node, steps.local, "aggregate of the shard"), [source], Somewhere())
         together = self._exchange(local, steps.route)
         final = self._append(self._part(node, steps.final, "aggregate"), [together], output)
@@ -164,19 +164,19 @@ class Spread:
             return final
         return self._append(self._part(node, steps.output, "project"), [final], output)
 
-    def _part(self, node: Node, operator: Operator, label: str) -> Node:
+    def _part(self, node: CircuitNode, operator: Operator, label: str) -> CircuitNode:
         """A node that does a part of another one's work."""
-        return Node(operator, (), label, fingerprint(label, [node.fingerprint]))
+        return CircuitNode(operator, (), label, fingerprint(label, [node.fingerprint]))
 
     def _exchange(self, source: int, route: Route) -> int:
         if (source, route) not in self._exchanged:
             operator = Exchange(self.nodes[source].operator.types, route)
             mark = fingerprint(route, [self.nodes[source].fingerprint])
-            node = Node(operator, (source,), "exchange", mark)
+            node = CircuitNode(operator, (source,), "exchange", mark)
             self._exchanged[source, route] = self._append(node, [source], after(route))
         return self._exchanged[source, route]
 
-    def _append(self, node: Node, inputs: Sequence[int], output: Partitioning) -> int:
+    def _append(self, node: CircuitNode, inputs: Sequence[int], output: Partitioning) -> int:
         self.stages.append(max((self.available(one) for one in inputs), default=0))
         self.nodes.append(replace(node, inputs=tuple(inputs)))
         self.partitionings.append(output)

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.sealed import refused
-from weirflow.ivm.durability.packs import Packs
+from weirflow.ivm.durability.packs import PackFiles
 from weirflow.ivm.durability.records import decode_rows, encode_rows
 from weirflow.ivm.sharded.worker.reports import RowsRef
 
@@ -32,7 +32,7 @@ class FlowFiles:
 
     def __init__(self, uri: str) -> None:
         self.storage: CheckpointStorage = open_checkpoint_storage(uri)
-        self.packs = Packs(self.storage, _REMEDY)
+        self.packs = PackFiles(self.storage, _REMEDY)
         self._runs: WeakValueDictionary[RunRef, Run] = WeakValueDictionary()
 
     def load(self, states: Sequence[StateRefs], packs: Mapping[str, Pack]) -> list[list[list[Run]]]:

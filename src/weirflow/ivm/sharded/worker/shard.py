@@ -31,7 +31,7 @@ _MANY = 1 << 14
 
 
 @dataclass
-class Stepped:
+class StageResult:
     """What a stage did on a shard.
 
     Attributes:
@@ -103,9 +103,9 @@ class Shard:
                 state.released = count
         return warm
 
-    def step(self, task: StageTask, inbox: dict[int, Batch]) -> Stepped:
+    def step(self, task: StageTask, inbox: dict[int, Batch]) -> StageResult:
         """Run the nodes of this stage and commit what they change."""
-        done = Stepped(dict(inbox))
+        done = StageResult(dict(inbox))
         if task.fill is None:
             self._take_in(task, done)
             self._run(0, done, starting=False, shards=task.shards)
@@ -125,7 +125,7 @@ class Shard:
             self._release(task)
         return done
 
-    def carried(self, task: StageTask, done: Stepped) -> Iterator[tuple[int, int, Batch]]:
+    def carried(self, task: StageTask, done: StageResult) -> Iterator[tuple[int, int, Batch]]:
         """What a later stage on this shard reads of what is here now."""
         for number, rows in done.rows.items():
             last = self._last_read[number]
@@ -149,7 +149,7 @@ class Shard:
 
     # Inner workings
 
-    def _take_in(self, task: StageTask, done: Stepped) -> None:
+    def _take_in(self, task: StageTask, done: StageResult) -> None:
         """What the deltas do to the sources' rows on this shard."""
         for name, refs in task.deltas.get(self._shard, {}).items():
             source = self._inputs[name]
@@ -176,7 +176,7 @@ class Shard:
             source.watermark = marks.get(name)
             source.release()
 
-    def _bring_contents(self, first: int, done: Stepped, stack: ExitStack) -> None:
+    def _bring_contents(self, first: int, done: StageResult, stack: ExitStack) -> None:
         """To new nodes, all rows of the older ones that they read are a first delta, before which there were none."""
         spread = self._spread
         read = {one for node in spread.nodes[first:] for one in node.inputs if one < first}
@@ -195,7 +195,7 @@ class Shard:
         assert arranged is not None, f"{name} is not stored"
         return _all_rows(self._blueprint.program.store(name)).select(arranged.positions)
 
-    def _run(self, first: int, done: Stepped, *, starting: bool, shards: int) -> None:
+    def _run(self, first: int, done: StageResult, *, starting: bool, shards: int) -> None:
         for number in self._nodes:
             if number < first:
                 continue

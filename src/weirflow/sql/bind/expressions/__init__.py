@@ -1,1 +1,1 @@
-"""Expressions of a clause: by syntax, by call, and those that the SELECT around them computes (see ``slots``)."""
+"""Expressions of a clause: by syntax, by call, and those that the SELECT around them computes (``placeholders``)."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from weirflow.errors import QueryError, SqlPosition
-    from weirflow.sql.bind.context import Context
-    from weirflow.sql.bind.expressions.slots import Slots
+    from weirflow.sql.bind.context import BindContext
+    from weirflow.sql.bind.expressions.placeholders import Placeholders
     from weirflow.sql.bind.scope import Scope
 
 Lookup = Callable[[tuple[str, ...], "SqlPosition | None"], Expr | None]
@@ -29,11 +29,11 @@ Lookup = Callable[[tuple[str, ...], "SqlPosition | None"], Expr | None]
 class ExpressionBinder:
     """Binds expressions of one clause of one query."""
 
-    context: Context
+    context: BindContext
     scope: Scope
     lookups: tuple[Lookup, ...] = ()
     """Where to look for a name, in order; the scope itself when empty."""
-    slots: Slots | None = None
+    placeholders: Placeholders | None = None
     """Where aggregates and window functions go; None where they are not allowed."""
     clause: str = "this clause"
     windows: dict[str, exp.Window] = field(default_factory=dict)
@@ -54,9 +54,9 @@ class ExpressionBinder:
         """Where ``node`` is in the text."""
         return self.context.position(node)
 
-    def without_slots(self, clause: str) -> ExpressionBinder:
+    def without_placeholders(self, clause: str) -> ExpressionBinder:
         """The binder for a place that may hold no aggregates, seeing only the scope."""
-        return replace(self, slots=None, clause=clause, lookups=())
+        return replace(self, placeholders=None, clause=clause, lookups=())
 
     def name(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr:
         """What a dotted name stands for; ``ColumnNotFound`` if nothing."""

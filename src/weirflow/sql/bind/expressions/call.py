@@ -33,7 +33,7 @@ _PERCENTILES = {"percentile_cont": "percentile", "median": "percentile"}
 
 
 @dataclass(frozen=True)
-class Wrapped:
+class WrappedCall:
     """A call and the clauses around it."""
 
     call: exp.Anonymous
@@ -58,10 +58,10 @@ class Wrapped:
         return list(inner[0].expressions) if self.is_distinct else list(inner)
 
 
-def unwrap(binder: ExpressionBinder, node: exp.Expr) -> Wrapped:
+def unwrap(binder: ExpressionBinder, node: exp.Expr) -> WrappedCall:
     """The call inside FILTER, WITHIN GROUP and IGNORE NULLS."""
     if isinstance(node, exp.Anonymous):
-        return Wrapped(node)
+        return WrappedCall(node)
     if isinstance(node, exp.Filter):
         return replace(unwrap(binder, node.this), condition=node.expression.this)
     if isinstance(node, exp.WithinGroup):
@@ -81,9 +81,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if name in _SPECIAL:
         return _SPECIAL[name](binder, wrapped, position)
     if aggregate(name) is not None or name in _PERCENTILES or name == "count_if":
-        if binder.slots is None:
+        if binder.placeholders is None:
             raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
-        return binder.slots.aggregate(bind_aggregate(binder, wrapped))
+        return binder.placeholders.aggregate(bind_aggregate(binder, wrapped))
     rule = scalar(name)
     if rule is not None:
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
@@ -100,9 +100,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     raise unknown(wrapped.call.name, position)
 
 
-def bind_aggregate(binder: ExpressionBinder, wrapped: Wrapped) -> AggregateCall:
+def bind_aggregate(binder: ExpressionBinder, wrapped: WrappedCall) -> AggregateCall:
     """An aggregate over a group, with sugar such as ``count_if`` and IGNORE NULLS gone."""
-    inside = binder.without_slots("an aggregate's argument or FILTER")
+    inside = binder.without_placeholders("an aggregate's argument or FILTER")
     name, position = wrapped.name, binder.position(wrapped.call)
     condition = None if wrapped.condition is None else _truth(inside.bind(wrapped.condition), position)
     trees = wrapped.arguments
@@ -132,7 +132,7 @@ def bind_aggregate(binder: ExpressionBinder, wrapped: Wrapped) -> AggregateCall:
     return AggregateCall(function.name, typed, kind, wrapped.is_distinct, condition, (), position)
 
 
-def _counts_rows(trees: list[exp.Expr], wrapped: Wrapped) -> bool:
+def _counts_rows(trees: list[exp.Expr], wrapped: WrappedCall) -> bool:
     """``count(*)`` and ``count(1)``: every row counts, whatever is in it."""
     if len(trees) != 1 or wrapped.is_distinct:
         return False
@@ -140,7 +140,7 @@ def _counts_rows(trees: list[exp.Expr], wrapped: Wrapped) -> bool:
 
 
 def _percentile_arguments(
-    inside: ExpressionBinder, wrapped: Wrapped, arguments: tuple[Expr, ...], position: SqlPosition | None
+    inside: ExpressionBinder, wrapped: WrappedCall, arguments: tuple[Expr, ...], position: SqlPosition | None
 ) -> tuple[Expr, ...]:
     if wrapped.name == "median":
         return (*arguments, Literal(0.5, DOUBLE))
@@ -170,29 +170,29 @@ def _both(first: Expr | None, second: Expr) -> Expr:
     return second if first is None else OPERATORS["and"]((first, second), None)
 
 
-def _struct(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+def _struct(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
     """``struct(a, b AS c)``: fields are named by their columns, or ``col1`` and so on."""
     trees = wrapped.arguments
     values = tuple(binder.bind(tree.this if isinstance(tree, exp.Alias) else tree) for tree in trees)
     return named_struct(field_names(trees), values, position)
 
 
-def _date_part(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+def _date_part(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
     trees = wrapped.arguments
     if len(trees) != 2 or not (isinstance(trees[0], exp.Literal) and trees[0].is_string):  # noqa: PLR2004
         raise SqlTypeError("date_part() takes a literal field and a date or timestamp.", position=position)
     return extract(trees[0].name, binder.bind(trees[1]), position)
 
 
-def _grouping(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+def _grouping(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
     kind = TINYINT if wrapped.name == GROUPING else BIGINT
-    if binder.slots is None or (wrapped.name == GROUPING and len(wrapped.arguments) != 1):
+    if binder.placeholders is None or (wrapped.name == GROUPING and len(wrapped.arguments) != 1):
         raise SqlTypeError(f"{wrapped.name}() tells grouping sets apart, so it cannot stand here.", position=position)
-    inside = binder.without_slots("grouping()")
+    inside = binder.without_placeholders("grouping()")
     return Call(wrapped.name, tuple(inside.bind(tree) for tree in wrapped.arguments), kind, position)
 
 
-def _time_window(binder: ExpressionBinder, wrapped: Wrapped, position: SqlPosition | None) -> Expr:
+def _time_window(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
     if binder.time_window is None:
         raise SqlTypeError(f"{wrapped.name}() cannot be used in {binder.clause}.", position=position)
     tree, column = binder.time_window

@@ -28,7 +28,7 @@ _LEAST, _MOST = 2, 4
 
 
 @dataclass(frozen=True)
-class TimeWindow:
+class QueryTimeWindow:
     """A query's time window: the input with one more column that holds it."""
 
     tree: exp.Expr
@@ -39,7 +39,7 @@ class TimeWindow:
     """For sessions, the input once the query's group keys are known; ``plan`` lacks the column until then."""
 
 
-def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) -> TimeWindow | None:
+def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) -> QueryTimeWindow | None:
     """The one time window that the SELECT list or GROUP BY calls, or None. Rows without a time are dropped."""
     clauses = [*query.expressions, query.args.get("group"), query.args.get("having"), query.args.get("order")]
     calls = [call for clause in clauses if clause is not None for call in _calls(clause)]
@@ -49,7 +49,7 @@ def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) ->
     position = binder.position(tree)
     if not _LEAST <= len(tree.expressions) <= (_MOST if tree.name.casefold() == "window" else _LEAST):
         raise SqlTypeError(f"{tree.name}() takes a time and a length of time.", position=position)
-    time = implicit(binder.without_slots(f"{tree.name}()").bind(tree.expressions[0]), ANY_TIMESTAMP, position)
+    time = implicit(binder.without_placeholders(f"{tree.name}()").bind(tree.expressions[0]), ANY_TIMESTAMP, position)
     if time is None:
         raise SqlTypeError(f"{tree.name}() takes a timestamp.", position=position)
     lengths = [_length(binder, part) for part in tree.expressions[1:]]
@@ -60,8 +60,8 @@ def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) ->
     scope = Scope((*binder.scope.names, Name(name, column, in_star=False)), binder.scope.around)
     fields = (*plan.fields, Field(name, kind))
     if name == "session_window":
-        return TimeWindow(tree, column, timed, scope, _session(timed, column, time, lengths[0], fields))
-    return TimeWindow(tree, column, _bucketed(timed, time, kind, fields, lengths, position), scope)
+        return QueryTimeWindow(tree, column, timed, scope, _session(timed, column, time, lengths[0], fields))
+    return QueryTimeWindow(tree, column, _bucketed(timed, time, kind, fields, lengths, position), scope)
 
 
 def _calls(clause: exp.Expr) -> list[exp.Anonymous]:

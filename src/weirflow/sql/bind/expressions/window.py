@@ -19,7 +19,7 @@ from weirflow.sql.typing.coercion import cast
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
-    from weirflow.sql.bind.expressions.call import Wrapped
+    from weirflow.sql.bind.expressions.call import WrappedCall
 
 _VALUE_FUNCTIONS = {
     "first": "first_value",
@@ -29,10 +29,10 @@ _VALUE_FUNCTIONS = {
 }
 
 
-def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: Wrapped) -> Expr:
-    """The slot of a window function."""
+def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: WrappedCall) -> Expr:
+    """The placeholder of a window function."""
     position = binder.position(wrapped.call)
-    if binder.slots is None:
+    if binder.placeholders is None:
         raise SqlTypeError(
             f"The window function {wrapped.name}() cannot be used in {binder.clause}.",
             hint="compute it in a subquery and use its column",
@@ -55,7 +55,7 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: Wrapped) -> E
         else:
             arguments = offset_arguments(name, given, position)
             kind = arguments[0].type
-        return binder.slots.window(
+        return binder.placeholders.window(
             WindowCall(name, arguments, kind, partition, order, None, wrapped.ignore_nulls, position)
         )
     frame = _frame(binder, spec.args.get("spec"), order, position)
@@ -68,11 +68,13 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: Wrapped) -> E
         name, arguments, kind = _VALUE_FUNCTIONS[name], given[:1], given[0].type
     else:
         name, arguments, kind = _aggregate(wrapped, given, position)
-    return binder.slots.window(WindowCall(name, arguments, kind, partition, order, frame, ignore_nulls, position))
+    return binder.placeholders.window(
+        WindowCall(name, arguments, kind, partition, order, frame, ignore_nulls, position)
+    )
 
 
 def _aggregate(
-    wrapped: Wrapped, given: tuple[Expr, ...], position: SqlPosition | None
+    wrapped: WrappedCall, given: tuple[Expr, ...], position: SqlPosition | None
 ) -> tuple[str, tuple[Expr, ...], object]:
     function = aggregate(wrapped.name)
     if function is None:

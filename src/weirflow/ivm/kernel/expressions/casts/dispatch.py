@@ -15,15 +15,15 @@ from weirflow.ivm.kernel.expressions.casts.context import Cast
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.casts.context import CastBuilder
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 
-def cast(signature: Signature) -> Kernel | None:
+def cast(signature: CallSignature) -> Kernel | None:
     """``CAST``: an error where a value cannot be converted."""
     return kernel(Cast(signature.types[0], signature.result, signature.position))
 
 
-def try_cast(signature: Signature) -> Kernel | None:
+def try_cast(signature: CallSignature) -> Kernel | None:
     """``TRY_CAST``: NULL where a value cannot be converted."""
     return kernel(Cast(signature.types[0], signature.result, signature.position, tolerant=True))
 

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weirflow.errors import SqlPosition
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 _INT, _BOOLEAN = pa.int32(), pa.bool_()
 
 
-def get_struct_field(signature: Signature) -> Kernel | None:
+def get_struct_field(signature: CallSignature) -> Kernel | None:
     """A field, by its constant number (from 0) or name; NULL if the struct is."""
     constant = signature.constants[1]
     if not pa.types.is_struct(signature.types[0]) or constant is None:
@@ -50,7 +50,7 @@ def get_struct_field(signature: Signature) -> Kernel | None:
     return lambda structs, _: pc.struct_field(structs, path)
 
 
-def get_array_struct_field(signature: Signature) -> Kernel | None:
+def get_array_struct_field(signature: CallSignature) -> Kernel | None:
     """One field of every struct in an array."""
     constant, kind = signature.constants[1], signature.types[0]
     if constant is None or not (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)):
@@ -65,7 +65,7 @@ def get_array_struct_field(signature: Signature) -> Kernel | None:
     return lambda arrays, _: alone(arrays)
 
 
-def get_array_item(signature: Signature) -> Kernel | None:
+def get_array_item(signature: CallSignature) -> Kernel | None:
     """``array[index]``, from 0; an error beyond the array."""
     if not (pa.types.is_list(signature.types[0]) and pa.types.is_integer(signature.types[1])):
         return None
@@ -81,7 +81,7 @@ def get_array_item(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def element_at(signature: Signature) -> Kernel | None:
+def element_at(signature: CallSignature) -> Kernel | None:
     """``element_at(array, index)``: from 1, or from the end if negative; of a map, as ``map[key]``."""
     if pa.types.is_map(signature.types[0]):
         return get_map_value(signature)
@@ -115,7 +115,7 @@ def _taken(arrays: pa.Array, places: NDArray[np.int64], validity: pa.Buffer | No
     return arrays.flatten().take(indexes)
 
 
-def get_map_value(signature: Signature) -> Kernel | None:
+def get_map_value(signature: CallSignature) -> Kernel | None:
     """``map[key]``: NULL if there is no such key."""
     kind = signature.types[0]
     if not pa.types.is_map(kind):
@@ -135,14 +135,14 @@ def get_map_value(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def size(signature: Signature) -> Kernel | None:
+def size(signature: CallSignature) -> Kernel | None:
     """How many elements or entries; NULL for NULL."""
     if not (pa.types.is_list(signature.types[0]) or pa.types.is_map(signature.types[0])):
         return None
     return on_arrays(lambda arrays: like_nulls(lengths(arrays), _INT, arrays))
 
 
-def array_contains(signature: Signature) -> Kernel | None:
+def array_contains(signature: CallSignature) -> Kernel | None:
     """Whether an element is equal; NULL if none is and one is NULL."""
     kind = signature.types[0]
     if not pa.types.is_list(kind):
@@ -164,7 +164,7 @@ def array_contains(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def named_struct(signature: Signature) -> Kernel:
+def named_struct(signature: CallSignature) -> Kernel:
     """A struct of the given values; never NULL itself."""
     kind = signature.result
 
@@ -175,7 +175,7 @@ def named_struct(signature: Signature) -> Kernel:
     return on_arrays(run)
 
 
-def array(signature: Signature) -> Kernel:
+def array(signature: CallSignature) -> Kernel:
     """An array of the given values; never NULL itself."""
     kind = signature.result
     if not signature.types:
@@ -197,7 +197,7 @@ def _interleaved(parts: list[pa.Array]) -> pa.Array:
     return pa.concat_arrays(parts).take(pa.array(order))
 
 
-def map_of(signature: Signature) -> Kernel | None:
+def map_of(signature: CallSignature) -> Kernel | None:
     """``map(key, value, ...)``; an error for a NULL key or two that are equal."""
     kind, position = signature.result, signature.position
     keys_equal = comparer("equal", kind.key_type, kind.key_type)
@@ -219,7 +219,7 @@ def map_of(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def map_part(signature: Signature) -> Kernel | None:
+def map_part(signature: CallSignature) -> Kernel | None:
     """``map_keys`` and ``map_values``, in the map's order."""
     if not pa.types.is_map(signature.types[0]):
         return None
@@ -233,7 +233,7 @@ def map_part(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def concat(signature: Signature) -> Kernel:
+def concat(signature: CallSignature) -> Kernel:
     """Arrays laid end to end; NULL if one is."""
 
     def run(*arrays: list[Any]) -> list[Any]:
@@ -242,12 +242,12 @@ def concat(signature: Signature) -> Kernel:
     return growing(run, signature, size=list_bytes)
 
 
-def reverse(signature: Signature) -> Kernel:
+def reverse(signature: CallSignature) -> Kernel:
     """The elements in reverse order."""
     return one_by_one(lambda values: values[::-1], signature.result)
 
 
-def extreme(signature: Signature) -> Kernel | None:
+def extreme(signature: CallSignature) -> Kernel | None:
     """``array_min`` and ``array_max`` of what is not NULL; NULL if there is none."""
     kind = signature.types[0]
     key = nested_order.sort_key(kind.value_type) if pa.types.is_list(kind) else None
@@ -261,7 +261,7 @@ def extreme(signature: Signature) -> Kernel | None:
     return one_by_one(run, signature.result)
 
 
-def sort_array(signature: Signature) -> Kernel | None:
+def sort_array(signature: CallSignature) -> Kernel | None:
     """Ascending with NULLs first, or descending with NULLs last."""
     kind, ascending = signature.types[0], signature.constants[1]
     key = nested_order.sort_key(kind.value_type) if pa.types.is_list(kind) else None
@@ -278,7 +278,7 @@ def sort_array(signature: Signature) -> Kernel | None:
     return lambda arrays, _: alone(arrays)
 
 
-def flatten(signature: Signature) -> Kernel | None:
+def flatten(signature: CallSignature) -> Kernel | None:
     """An array of arrays as one; NULL if one of them is."""
     kind = signature.types[0]
     if not (pa.types.is_list(kind) and pa.types.is_list(kind.value_type)):
@@ -288,7 +288,7 @@ def flatten(signature: Signature) -> Kernel | None:
     )
 
 
-def array_join(signature: Signature) -> Kernel | None:
+def array_join(signature: CallSignature) -> Kernel | None:
     """``array_join(array, delimiter[, for NULLs])``: NULLs are left out unless there is a text for them."""
 
     def run(values: list[str | None], delimiter: str, nothing: str | None = None) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weirflow.ivm.kernel.expressions.rows import Value
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 _CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
 _PLAIN = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
@@ -29,7 +29,7 @@ _SYMBOLS = {"add": "+", "subtract": "-", "multiply": "*"}
 _JAVA_NAMES = {pa.int8(): "byte", pa.int16(): "short", pa.int32(): "integer", pa.int64(): "long"}
 
 
-def add_subtract_multiply(signature: Signature) -> Kernel | None:
+def add_subtract_multiply(signature: CallSignature) -> Kernel | None:
     """``+``, ``-`` and ``*``: integers and intervals raise when they overflow, floating point never does."""
     left, right = signature.types
     if pa.types.is_decimal(signature.result):
@@ -43,7 +43,7 @@ def add_subtract_multiply(signature: Signature) -> Kernel | None:
     return None
 
 
-def _checked(signature: Signature) -> Kernel:
+def _checked(signature: CallSignature) -> Kernel:
     function, position, kind = _CHECKED[signature.function], signature.position, signature.result
     plain = _PLAIN[signature.function]
 
@@ -64,7 +64,7 @@ def _checked(signature: Signature) -> Kernel:
     return checked
 
 
-def divide(signature: Signature) -> Kernel | None:
+def divide(signature: CallSignature) -> Kernel | None:
     """``/`` on DOUBLE and decimals; zero divides nothing, not even NaN."""
     if pa.types.is_decimal(signature.result):
         return decimals.division(signature)
@@ -83,12 +83,12 @@ def divide(signature: Signature) -> Kernel | None:
     return on_arrays(divided)
 
 
-def remainder(signature: Signature) -> Kernel | None:
+def remainder(signature: CallSignature) -> Kernel | None:
     """``%``: the sign is the dividend's."""
     return _modulus(signature, np.fmod)
 
 
-def pmod(signature: Signature) -> Kernel | None:
+def pmod(signature: CallSignature) -> Kernel | None:
     """``pmod``: the remainder, with the divisor added once if it is negative."""
 
     def positive(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -101,7 +101,7 @@ def pmod(signature: Signature) -> Kernel | None:
     return _modulus(signature, positive)
 
 
-def _modulus(signature: Signature, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Kernel | None:
+def _modulus(signature: CallSignature, function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Kernel | None:
     if pa.types.is_decimal(signature.result):
         return decimals.modulus(signature)
     kind, position = signature.result, signature.position
@@ -119,7 +119,7 @@ def _modulus(signature: Signature, function: Callable[[np.ndarray, np.ndarray], 
     return on_arrays(modulus)
 
 
-def integral_divide(signature: Signature) -> Kernel | None:
+def integral_divide(signature: CallSignature) -> Kernel | None:
     """``div``: BIGINT, towards zero."""
     if pa.types.is_decimal(signature.types[0]):
         return decimals.integral_division(signature)
@@ -140,17 +140,17 @@ def integral_divide(signature: Signature) -> Kernel | None:
     return on_arrays(divided)
 
 
-def negate(signature: Signature) -> Kernel | None:
+def negate(signature: CallSignature) -> Kernel | None:
     """Unary minus."""
     return _sign_change(signature, pc.negate, pc.negate_checked)
 
 
-def absolute(signature: Signature) -> Kernel | None:
+def absolute(signature: CallSignature) -> Kernel | None:
     """``abs``."""
     return _sign_change(signature, pc.abs, pc.abs_checked)
 
 
-def _sign_change(signature: Signature, plain: Kernel, checked: Kernel) -> Kernel | None:  # noqa: PLR0911 - by type
+def _sign_change(signature: CallSignature, plain: Kernel, checked: Kernel) -> Kernel | None:  # noqa: PLR0911 - by type
     kind, position = signature.types[0], signature.position
     if kind != signature.result:
         return None

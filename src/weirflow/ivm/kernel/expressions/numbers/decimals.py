@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from weirflow.errors import SqlPosition
     from weirflow.ivm.kernel.expressions.rows import Value
-    from weirflow.ivm.kernel.expressions.signature import Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import CallSignature, Kernel
 
 _ARROW = {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}
 _MAX_256 = 76
@@ -43,7 +43,7 @@ _NEGATED_DIGITS = 34
 _WORKING_DIGITS = 39
 
 
-def arithmetic(signature: Signature) -> Kernel | None:
+def arithmetic(signature: CallSignature) -> Kernel | None:
     """``+``, ``-`` and ``*`` of two decimals."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)):
@@ -66,7 +66,7 @@ def _exact_type(function: str, left: pa.DataType, right: pa.DataType) -> tuple[i
     return max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale
 
 
-def _on_longs(signature: Signature) -> Kernel:
+def _on_longs(signature: CallSignature) -> Kernel:
     left, right = signature.types
     kind, function = signature.result, signature.function
     if function == "multiply":
@@ -76,7 +76,7 @@ def _on_longs(signature: Signature) -> Kernel:
     return on_arrays(lambda a, b: from_unscaled(operate(unscaled(a) * up, unscaled(b) * down), kind, a, b))
 
 
-def _on_256_bits(signature: Signature) -> Kernel:
+def _on_256_bits(signature: CallSignature) -> Kernel:
     left, right = (pa.decimal256(each.precision, each.scale) for each in signature.types)
     operate, kind = _ARROW[signature.function], signature.result
     exact = _on_integers(signature)
@@ -90,7 +90,7 @@ def _on_256_bits(signature: Signature) -> Kernel:
     return run
 
 
-def _on_integers(signature: Signature) -> Kernel:
+def _on_integers(signature: CallSignature) -> Kernel:
     left, right = signature.types
     kind, function, position = signature.result, signature.function, signature.position
     _, scale = _exact_type(function, left, right)
@@ -107,7 +107,7 @@ def _on_integers(signature: Signature) -> Kernel:
     return on_arrays(run)
 
 
-def division(signature: Signature) -> Kernel | None:
+def division(signature: CallSignature) -> Kernel | None:
     """``/`` of two decimals."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)):
@@ -124,7 +124,7 @@ def division(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def modulus(signature: Signature) -> Kernel | None:
+def modulus(signature: CallSignature) -> Kernel | None:
     """``%`` and ``pmod``."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)):
@@ -149,7 +149,7 @@ def modulus(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def integral_division(signature: Signature) -> Kernel | None:
+def integral_division(signature: CallSignature) -> Kernel | None:
     """``div``: the quotient's integral part as BIGINT; as in Spark, its low 64 bits if it is larger."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)) or signature.result != pa.int64():
@@ -195,7 +195,7 @@ def _check_quotient(quotient: NDArray[Any], position: SqlPosition | None, a: pa.
         raise failure("ARITHMETIC_OVERFLOW", "Division impossible: the quotient has more than 39 digits.", position)
 
 
-def sign_change(signature: Signature) -> Kernel:
+def sign_change(signature: CallSignature) -> Kernel:
     """``-`` and ``abs``: as in Spark, a number whose sign changes keeps 34 significant digits, rounded half even."""
     kind, position = signature.result, signature.position
     positive_only = signature.function == "abs"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weirflow.ivm.kernel.expressions.rows import Value
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 _LONG = np.iinfo(np.int64)
 _JAVA_NAMES = {pa.int8(): "byte", pa.int16(): "short", pa.int32(): "integer", pa.int64(): "long"}
@@ -26,7 +26,7 @@ _INT_DIGITS = 10
 _EXACT_POWER = 22
 
 
-def ceil_floor(signature: Signature) -> Kernel | None:
+def ceil_floor(signature: CallSignature) -> Kernel | None:
     """``ceil`` and ``floor``: BIGINT for integers and doubles (the nearest BIGINT if beyond), else a decimal."""
     kind, result = signature.types[0], signature.result
     up = signature.function == "ceil"
@@ -55,7 +55,7 @@ def _as_long(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(values >= 2.0**63, _LONG.max, np.where(values < -(2.0**63), _LONG.min, inside))
 
 
-def rounding(signature: Signature) -> Kernel | None:
+def rounding(signature: CallSignature) -> Kernel | None:
     """``round`` (halves away from zero) and ``bround`` (halves to even), to a constant number of places."""
     kind = signature.types[0]
     places = signature.constants[1] if len(signature.types) > 1 else pa.scalar(0)
@@ -73,7 +73,7 @@ def rounding(signature: Signature) -> Kernel | None:
     return lambda value, *_: kernel(value)
 
 
-def _round_decimal(signature: Signature, scale: int, *, even: bool) -> Kernel:
+def _round_decimal(signature: CallSignature, scale: int, *, even: bool) -> Kernel:
     kind, result, position = signature.types[0], signature.result, signature.position
 
     def run(array: pa.Array) -> pa.Array:
@@ -88,7 +88,7 @@ def _round_decimal(signature: Signature, scale: int, *, even: bool) -> Kernel:
     return on_arrays(run)
 
 
-def _round_integer(signature: Signature, scale: int, *, even: bool) -> Kernel:
+def _round_integer(signature: CallSignature, scale: int, *, even: bool) -> Kernel:
     kind, position = signature.types[0], signature.position
     if scale >= 0:
         return lambda value: value
@@ -138,12 +138,12 @@ def _divided(values: NDArray[Any], power: int, *, even: bool) -> NDArray[Any]:
     return np.where(values < 0, -rounded, rounded)
 
 
-def square_root(signature: Signature) -> Kernel | None:
+def square_root(signature: CallSignature) -> Kernel | None:
     """``sqrt``: NaN for what is negative."""
     return pc.sqrt if signature.types == (pa.float64(),) else None
 
 
-def sign(signature: Signature) -> Kernel | None:
+def sign(signature: CallSignature) -> Kernel | None:
     """``sign``: a DOUBLE; zeros keep their sign, NaN stays NaN."""
     kind = signature.types[0]
     if signature.result != pa.float64() or not (kind == pa.float64() or pa.types.is_duration(kind)):
@@ -156,14 +156,14 @@ def sign(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def rint(signature: Signature) -> Kernel | None:
+def rint(signature: CallSignature) -> Kernel | None:
     """``rint``: to the nearest integer, halves to even."""
     if signature.types != (pa.float64(),):
         return None
     return on_arrays(lambda array: like_nulls(np.rint(numbers(array)), pa.float64(), array))
 
 
-def greatest_least(signature: Signature) -> Kernel | None:
+def greatest_least(signature: CallSignature) -> Kernel | None:
     """``greatest`` and ``least`` of what is not NULL; the first of equal ones."""
     better = comparer("greater" if signature.function == "greatest" else "less", signature.result, signature.result)
     if better is None or any(each not in (signature.result, pa.null()) for each in signature.types):
@@ -179,7 +179,7 @@ def greatest_least(signature: Signature) -> Kernel | None:
     return run
 
 
-def bitwise(signature: Signature) -> Kernel | None:
+def bitwise(signature: CallSignature) -> Kernel | None:
     """``&``, ``|``, ``^`` and ``~`` on integers."""
     if set(signature.types) != {signature.result} or not pa.types.is_integer(signature.result):
         return None
@@ -194,7 +194,7 @@ _BITWISE: dict[str, Kernel] = {
 }
 
 
-def shift(signature: Signature) -> Kernel | None:
+def shift(signature: CallSignature) -> Kernel | None:
     """``shiftleft`` and ``shiftright``; as in Java, only the distance's low bits count."""
     kind = signature.types[0]
     if kind not in (pa.int32(), pa.int64()) or signature.types[1] != pa.int32():

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weirflow.ivm.kernel.expressions.rows import Value
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 _STRING, _INT = pa.string(), pa.int32()
 _INT_RANGE = (-(1 << 31), (1 << 31) - 1)
 
 
-def letter_case(signature: Signature) -> Kernel | None:
+def letter_case(signature: CallSignature) -> Kernel | None:
     """``upper``, ``lower`` and ``initcap``."""
     if not are_texts(signature, 1):
         return None
@@ -58,7 +58,7 @@ _CASES: dict[str, tuple[Callable[[str], str], Kernel | None]] = {
 }
 
 
-def length(signature: Signature) -> Kernel | None:
+def length(signature: CallSignature) -> Kernel | None:
     """``length`` in code points or bytes, ``octet_length`` in bytes, ``bit_length`` in bits."""
     if not are_texts(signature, 1, binary=True):
         return None
@@ -85,7 +85,7 @@ _TRIMS: dict[str, tuple[Kernel, Callable[[str, str], str]]] = {
 }
 
 
-def trim(signature: Signature) -> Kernel | None:
+def trim(signature: CallSignature) -> Kernel | None:
     """``trim(text[, characters])``: spaces, unless characters are given."""
     if not are_texts(signature, len(signature.types)):
         return None
@@ -99,7 +99,7 @@ def trim(signature: Signature) -> Kernel | None:
     return first_only(lambda texts: by_arrow(texts, characters=characters))
 
 
-def substring(signature: Signature) -> Kernel | None:
+def substring(signature: CallSignature) -> Kernel | None:
     """``substring(text, position, length)``: from 1, or from the end if negative; 0 counts as 1."""
     if not are_texts(signature, 1, binary=True):
         return None
@@ -112,7 +112,7 @@ def substring(signature: Signature) -> Kernel | None:
     return first_only(_slicer(kind, position, size))
 
 
-def left_right(signature: Signature) -> Kernel | None:
+def left_right(signature: CallSignature) -> Kernel | None:
     """``left`` and ``right``: as many as asked for, none if negative."""
     if not are_texts(signature, 1, binary=True):
         return None
@@ -145,7 +145,7 @@ def _slicer(kind: pa.DataType, position: int, size: int) -> Callable[[Value], Va
     return lambda texts: cut(texts, start, stop)
 
 
-def concat(signature: Signature) -> Kernel | None:
+def concat(signature: CallSignature) -> Kernel | None:
     """``||``: NULL if any part is; arrays are laid end to end."""
     if pa.types.is_list(signature.result):
         return nested.concat(signature)
@@ -161,7 +161,7 @@ def concat(signature: Signature) -> Kernel | None:
     return run
 
 
-def concat_ws(signature: Signature) -> Kernel | None:
+def concat_ws(signature: CallSignature) -> Kernel | None:
     """``concat_ws(separator, ...)``: what is not NULL, arrays included, with separators between."""
     listed = [pa.types.is_list(kind) and kind.value_type == _STRING for kind in signature.types]
     if not all(text or kind == _STRING for text, kind in zip(listed, signature.types, strict=True)):
@@ -179,14 +179,14 @@ def concat_ws(signature: Signature) -> Kernel | None:
     return on_arrays(run)
 
 
-def _joined(signature: Signature, separator: str | None, *parts: str | list[str | None] | None) -> str | None:
+def _joined(signature: CallSignature, separator: str | None, *parts: str | list[str | None] | None) -> str | None:
     pieces: list[str | None] = []
     for part in parts:
         pieces.extend(part if isinstance(part, list) else [part])
     return None if separator is None else joined(separator, [piece for piece in pieces if piece is not None], signature)
 
 
-def replace(signature: Signature) -> Kernel | None:
+def replace(signature: CallSignature) -> Kernel | None:
     """``replace(text, search, replacement)``; nothing is searched for if there is nothing to search."""
     if not are_texts(signature, 3):
         return None
@@ -206,7 +206,7 @@ def replace(signature: Signature) -> Kernel | None:
     return run
 
 
-def _replaced(signature: Signature, text: str, old: str, new: str) -> str:
+def _replaced(signature: CallSignature, text: str, old: str, new: str) -> str:
     if not old:
         return text
     if is_too_large(len(text) * (len(new) + 1)):  # counting is worth its time
@@ -215,7 +215,7 @@ def _replaced(signature: Signature, text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def pad(signature: Signature) -> Kernel | None:
+def pad(signature: CallSignature) -> Kernel | None:
     """``lpad`` and ``rpad``: exactly so many code points, unless there is nothing to pad with."""
     if not are_texts(signature, 1) or len(signature.types) != 3 or signature.types[2] != _STRING:  # noqa: PLR2004
         return None
@@ -233,7 +233,7 @@ def pad(signature: Signature) -> Kernel | None:
     return growing(padded, signature)
 
 
-def locate(signature: Signature) -> Kernel | None:
+def locate(signature: CallSignature) -> Kernel | None:
     """``locate(part, text, from)``: from 1; 0 if it is not there, or if ``from`` is NULL or not positive."""
     if not are_texts(signature, 2):
         return None
@@ -255,7 +255,7 @@ def _located(part: str | None, text: str | None, start: int | None) -> int | Non
     return 1 if not part else text.find(part, start - 1) + 1
 
 
-def instr(signature: Signature) -> Kernel | None:
+def instr(signature: CallSignature) -> Kernel | None:
     """``instr(text, part)``: from 1; 0 if it is not there."""
     return one_by_one(lambda text, part: text.find(part) + 1, _INT) if are_texts(signature, 2) else None
 
@@ -267,7 +267,7 @@ _TESTS: dict[str, tuple[Kernel, Callable[[Any, Any], bool]]] = {
 }
 
 
-def contains(signature: Signature) -> Kernel | None:
+def contains(signature: CallSignature) -> Kernel | None:
     """``startswith``, ``endswith`` and ``contains``."""
     if not are_texts(signature, 2, binary=True):
         return None
@@ -279,14 +279,14 @@ def contains(signature: Signature) -> Kernel | None:
     return first_only(lambda texts: by_arrow(texts, pattern=part))
 
 
-def reverse(signature: Signature) -> Kernel | None:
+def reverse(signature: CallSignature) -> Kernel | None:
     """The code points, or an array's elements, in reverse order."""
     if pa.types.is_list(signature.types[0]):
         return nested.reverse(signature)
     return pc.utf8_reverse if are_texts(signature, 1) else None
 
 
-def repeat(signature: Signature) -> Kernel | None:
+def repeat(signature: CallSignature) -> Kernel | None:
     """So many times; the empty text if negative."""
 
     def repeated(text: str, count: int) -> str:
@@ -296,7 +296,7 @@ def repeat(signature: Signature) -> Kernel | None:
     return growing(repeated, signature) if are_texts(signature, 1) else None
 
 
-def space(signature: Signature) -> Kernel | None:
+def space(signature: CallSignature) -> Kernel | None:
     """So many spaces."""
 
     def spaces(count: int) -> str:
@@ -306,7 +306,7 @@ def space(signature: Signature) -> Kernel | None:
     return growing(spaces, signature) if signature.types == (_INT,) else None
 
 
-def translate(signature: Signature) -> Kernel | None:
+def translate(signature: CallSignature) -> Kernel | None:
     """``translate(text, from, to)``: code points one by one; those without a counterpart, or with NUL, vanish."""
     if not are_texts(signature, 3):
         return None
@@ -325,19 +325,19 @@ def _table(old: str, new: str) -> dict[int, str | None]:
     return table
 
 
-def first_code_point(signature: Signature) -> Kernel | None:
+def first_code_point(signature: CallSignature) -> Kernel | None:
     """``ascii``: 0 for the empty text."""
     return one_by_one(lambda text: ord(text[0]) if text else 0, _INT) if are_texts(signature, 1) else None
 
 
-def character(signature: Signature) -> Kernel | None:
+def character(signature: CallSignature) -> Kernel | None:
     """``chr``: the Latin-1 character of the low eight bits; the empty text for what is negative."""
     if signature.types != (pa.int64(),):
         return None
     return one_by_one(lambda code: "" if code < 0 else chr(code & 0xFF), _STRING)
 
 
-def split_part(signature: Signature) -> Kernel | None:
+def split_part(signature: CallSignature) -> Kernel | None:
     """``split_part(text, delimiter, n)``: from 1, or from the end if negative; empty if there is none."""
     if not are_texts(signature, 2):
         return None
@@ -353,7 +353,7 @@ def split_part(signature: Signature) -> Kernel | None:
     return one_by_one(part, _STRING)
 
 
-def substring_index(signature: Signature) -> Kernel | None:
+def substring_index(signature: CallSignature) -> Kernel | None:
     """``substring_index(text, delimiter, count)``: all before the delimiter's count-th occurrence."""
     if not are_texts(signature, 2):
         return None
@@ -380,7 +380,7 @@ def _occurrence(text: str, part: str, count: int) -> int:
     return found
 
 
-def like(signature: Signature) -> Kernel | None:
+def like(signature: CallSignature) -> Kernel | None:
     """``LIKE`` and ``ILIKE``, with an escape character (a backslash unless given)."""
     if not are_texts(signature, len(signature.types)):
         return None

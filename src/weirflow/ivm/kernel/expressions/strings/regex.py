@@ -25,7 +25,7 @@ from weirflow.ivm.kernel.expressions.strings.texts import (
 )
 
 if TYPE_CHECKING:
-    from weirflow.ivm.kernel.expressions.signature import Builder, Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 _STRING = pa.string()
 _SHORT = 4096
@@ -35,7 +35,7 @@ _BYTES_OF_PIECE = 8
 _REFERENCE = re.compile(r"\\(.)|\$(\d+)|([\\$])", re.DOTALL)
 
 
-def rlike(signature: Signature) -> Kernel | None:
+def rlike(signature: CallSignature) -> Kernel | None:
     """Whether the expression is found anywhere in the text."""
     expression = _expression(signature)
     if expression is None:
@@ -54,7 +54,7 @@ def rlike(signature: Signature) -> Kernel | None:
     return first_only(on_arrays(in_slices(matched)))
 
 
-def regexp_extract(signature: Signature) -> Kernel | None:
+def regexp_extract(signature: CallSignature) -> Kernel | None:
     """What a group matched, where the expression is found first; the empty text if it is not."""
     expression = _expression(signature)
     known = constants(signature, 1)
@@ -79,7 +79,7 @@ def regexp_extract(signature: Signature) -> Kernel | None:
     return first_only(on_arrays(in_slices(extracted)))
 
 
-def regexp_replace(signature: Signature) -> Kernel | None:
+def regexp_replace(signature: CallSignature) -> Kernel | None:
     """Every match replaced; in the replacement ``$n`` is what group n matched."""
     expression = _expression(signature)
     known = constants(signature, 1)
@@ -151,7 +151,7 @@ def _replacement(text: str, groups: int) -> list[str | int] | None:
     return [*parts, text[end:]]
 
 
-def split(signature: Signature) -> Kernel | None:
+def split(signature: CallSignature) -> Kernel | None:
     """The pieces between matches, empty ones included; with a positive limit, at most so many."""
     known = constants(signature, 1)
     if not are_texts(signature, 2) or known is None:
@@ -195,7 +195,7 @@ def _characters(text: str, limit: int) -> list[str]:
     return list(text)
 
 
-def _expression(signature: Signature) -> Expression | None:
+def _expression(signature: CallSignature) -> Expression | None:
     known = constants(signature, 1)
     if not are_texts(signature, 2) or known is None:
         return None

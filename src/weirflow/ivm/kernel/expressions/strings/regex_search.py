@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _GROUP = re.compile(r"\((?!\?)")
 
 
-class Match:
+class RegexMatch:
     """Where an expression was found: bytes from ``start`` to ``end``."""
 
     __slots__ = ("_data", "_found", "_groups", "end", "start")
@@ -62,11 +62,11 @@ class Expression:
         self._pattern = _compiled(found.text)
         self._before_crlf = _compiled(found.before_crlf) if found.dollars else self._pattern
 
-    def search(self, data: bytes, start: int = 0) -> Match | None:
+    def search(self, data: bytes, start: int = 0) -> RegexMatch | None:
         """The first match that begins at ``start`` or behind it. Other threads run meanwhile."""
         pattern = self._before_crlf if self._dollars and data.endswith(b"\r\n") else self._pattern
         found = pattern.search(data, start)
-        return None if found is None else Match(data, found, self._groups, self._dollars)
+        return None if found is None else RegexMatch(data, found, self._groups, self._dollars)
 
     def with_group(self, number: int) -> str:
         """For RE2, with just one of Java's groups, called g. For expressions without ``$``."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from weirflow.ivm.kernel.expressions.rows import Value
-    from weirflow.ivm.kernel.expressions.signature import Kernel, Signature
+    from weirflow.ivm.kernel.expressions.signature import CallSignature, Kernel
 
 _STRING = pa.string()
 _TEXTS = frozenset({_STRING, pa.binary()})
@@ -42,7 +42,7 @@ def one_by_one(function: Callable[..., Any], kind: pa.DataType) -> Kernel:
 
 def growing(
     function: Callable[..., Any],
-    signature: Signature,
+    signature: CallSignature,
     *,
     strict: bool = True,
     size: Callable[[Any], int] = most_bytes,
@@ -75,13 +75,13 @@ def list_bytes(elements: list[Any]) -> int:
     return _ELEMENT * len(elements)
 
 
-def joined(separator: str, pieces: list[str], signature: Signature) -> str:
+def joined(separator: str, pieces: list[str], signature: CallSignature) -> str:
     """The pieces with separators between; ``ResultTooLarge`` if these alone are too long."""
     require_result(most_bytes(separator) * len(pieces), signature.function, signature.position)
     return separator.join(pieces)
 
 
-def require_joinable(parts: Sequence[Value], signature: Signature) -> None:
+def require_joinable(parts: Sequence[Value], signature: CallSignature) -> None:
     """``ResultTooLarge`` if texts or binaries, laid end to end row by row, were too long all together."""
     rows = max((len(part) for part in parts if not isinstance(part, pa.Scalar)), default=1)
     require_result(sum(nbytes(part, rows) for part in parts), signature.function, signature.position)
@@ -102,13 +102,13 @@ def in_slices(kernel: Callable[[pa.Array], pa.Array]) -> Callable[[pa.Array], pa
     return run
 
 
-def are_texts(signature: Signature, count: int, *, binary: bool = False) -> bool:
+def are_texts(signature: CallSignature, count: int, *, binary: bool = False) -> bool:
     """Whether the first ``count`` arguments are STRING, or (if allowed) BINARY."""
     allowed = _TEXTS if binary else {pa.string()}
     return all(kind in allowed for kind in signature.types[:count]) and len(set(signature.types[:count])) == 1
 
 
-def constants(signature: Signature, start: int) -> list[Any] | None:
+def constants(signature: CallSignature, start: int) -> list[Any] | None:
     """The Python values of the arguments from ``start`` on; None if one is not constant, or NULL."""
     scalars = signature.constants[start:]
     if any(scalar is None or not scalar.is_valid for scalar in scalars):

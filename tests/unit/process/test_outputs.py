@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from weirflow.errors import ConfigError, UserCodeError
-from weirflow.process.emitted import Emitted
+from weirflow.process.outputs import OutputRows
 from weirflow.sql.types import parse_ddl
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 
 
 def emitted(kind, *values):
-    output = Emitted(parse_ddl(f"x {kind}"), "The output of F")
+    output = OutputRows(parse_ddl(f"x {kind}"), "The output of F")
     for value in values:
         output.add({"x": value})
     return output
@@ -69,7 +69,7 @@ def test_a_value_that_fits_is_put_out_as_its_column_holds_it(kind, value, stored
     ],
 )
 def test_any_other_value_is_refused_in_both(kind, value, why):
-    for read in (Emitted.table, Emitted.rows):
+    for read in (OutputRows.table, OutputRows.rows):
         with pytest.raises(UserCodeError, match=why) as caught:
             read(emitted(kind, None, value))
         assert caught.value.message.startswith("The output of F: Row 1: ")
@@ -77,7 +77,7 @@ def test_any_other_value_is_refused_in_both(kind, value, why):
 
 def test_types_of_arrow_that_spark_has_as_others():
     schema = pa.schema([("x", pa.uint8()), ("s", pa.large_string()), ("at", pa.timestamp("ms", "UTC"))])
-    output = Emitted(schema, "The output of F")
+    output = OutputRows(schema, "The output of F")
     output.add({"x": 255, "s": "a", "at": NOON})
     assert output.table().schema == schema
     assert output.table().to_pylist() == [{"x": 255, "s": "a", "at": NOON}]
@@ -88,4 +88,4 @@ def test_types_of_arrow_that_spark_has_as_others():
 
 def test_a_type_that_spark_has_not_is_refused_before_anything_runs():
     with pytest.raises(ConfigError, match="time64"):
-        Emitted(pa.schema([("x", pa.time64("us"))]), "The output of F")
+        OutputRows(pa.schema([("x", pa.time64("us"))]), "The output of F")

@@ -22,7 +22,7 @@ _PLAIN = {pa.int64(): int, pa.float64(): float, pa.string(): str, pa.bool_(): bo
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class Emitted:
+class OutputRows:
     """The rows of one output.
 
     Args:
@@ -107,7 +107,7 @@ class Emitted:
         return array
 
 
-class Outputs:
+class FunctionOutputs:
     """All outputs of a function.
 
     Attributes:
@@ -116,19 +116,19 @@ class Outputs:
 
     def __init__(self, function: KeyedFunction) -> None:
         self._name = type(function).__name__
-        self._main = Emitted(output_schema(function), f"The output of {self._name}")
+        self._main = OutputRows(output_schema(function), f"The output of {self._name}")
         self._sides = {
-            tag: Emitted(schema, f"The side output {tag!r} of {self._name}")
+            tag: OutputRows(schema, f"The side output {tag!r} of {self._name}")
             for tag, schema in side_schemas(function).items()
         }
         self.late = 0
 
     def emit(self, row: Mapping[str, Any]) -> None:
-        """Put out a row; fails like ``Emitted.add``."""
+        """Put out a row; fails like ``OutputRows.add``."""
         self._main.add(row)
 
     def side(self, tag: object, row: Mapping[str, Any]) -> None:
-        """Put out a row beside; fails like ``Emitted.add``, and with ``UserCodeError`` if there is no such tag."""
+        """Put out a row beside; fails like ``OutputRows.add``, and with ``UserCodeError`` if there is no such tag."""
         side = self._sides.get(tag) if isinstance(tag, str) else None
         if side is None:
             raise UserCodeError(
@@ -150,9 +150,9 @@ class Outputs:
             one.clear()
 
     def rows(self) -> list[list[dict[str, Any]]]:
-        """The rows of the output and of each side output; fails like ``Emitted.rows``."""
+        """The rows of the output and of each side output; fails like ``OutputRows.rows``."""
         return [self._main.rows(), *(side.rows() for side in self._sides.values())]
 
     def tables(self) -> tuple[pa.Table, dict[str, pa.Table]]:
-        """The output and the side outputs; fails like ``Emitted.table``."""
+        """The output and the side outputs; fails like ``OutputRows.table``."""
         return self._main.table(), {tag: side.table() for tag, side in self._sides.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ConfigError, StreamRefused
 from weirflow.streaming.savepoints.match import require_match
-from weirflow.streaming.savepoints.named import QuerySavepoint, QuerySavepoints, QueryState
+from weirflow.streaming.savepoints.named import QuerySavepoint, QuerySavepoints, SavedQuery
 from weirflow.streaming.trigger import TriggerKind
 from weirflow.types import Profile
 
@@ -52,13 +52,13 @@ class QuerySaver:
             )
         return savepoints.create(name, location, query=query, query_id=query_id, state=self.state())
 
-    def state(self) -> QueryState:
+    def state(self) -> SavedQuery:
         """What the query is, as far as its state depends on it."""
         from weirflow.spark.streaming.savepoint import state_operators  # noqa: PLC0415 - asks Spark
 
         spec = self._spec
         operators = self._host.run("read a plan", lambda: state_operators(spec.frame))
-        return QueryState(list(self._shape.sources), spec.mode.value, operators, spec.sink.target(spec))
+        return SavedQuery(list(self._shape.sources), spec.mode.value, operators, spec.sink.target(spec))
 
     def restore(self, name: str, at: str | None) -> None:
         """Write the savepoint as the query's checkpoint; what does not fit is refused before.

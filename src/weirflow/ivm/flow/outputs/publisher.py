@@ -1,4 +1,4 @@
-"""``Outputs``: who is told what a tick changed, and what is remembered of it."""
+"""``Publisher``: who is told what a tick changed, and what is remembered of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.flow.outputs.history import History
-from weirflow.ivm.flow.outputs.telling import Telling
+from weirflow.ivm.flow.outputs.reentry import ReentryGuard
 from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
 from weirflow.ivm.kernel.deadline import soonest
 
@@ -34,7 +34,7 @@ class Publication:
         watches: who watches them.
         callbacks: who is called, with the names of the views.
         delta: the rows of a view as users see them.
-        telling: knows whom the flow is telling.
+        reentry: knows whom the flow is telling.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Publication:
         callbacks: Sequence[tuple[str, Callback]],
         delta: Callable[[str, Batch], DeltaBatch],
         *,
-        telling: Telling,
+        reentry: ReentryGuard,
     ) -> None:
         self._epoch = epoch
         self._changed = changed
         self._watches = watches
         self._callbacks = list(callbacks)
         self._delta = delta
-        self._telling = telling
+        self._reentry = reentry
         self._deltas: dict[str, DeltaBatch] = {}
         self._interrupt: BaseException | None = None
 
@@ -62,16 +62,16 @@ class Publication:
             watch.put(self._epoch, self._seen(watch.view))
         while self._callbacks:
             view, callback = self._callbacks.pop(0)
-            before = self._telling.listener
+            before = self._reentry.listener
             try:
-                self._telling.listener = f"A callback for deltas of {view!r}"
+                self._reentry.listener = f"A callback for deltas of {view!r}"
                 callback(self._epoch, self._seen(view))
             except Exception:  # noqa: BLE001 - whatever a callback raises, the tick has happened
                 _log.exception("a callback for deltas of %s failed at epoch %d", view, self._epoch)
             except BaseException as error:  # noqa: BLE001 - raised when everyone is told
                 self._interrupt = self._interrupt or error
             finally:
-                self._telling.listener = before
+                self._reentry.listener = before
 
     def raise_interrupt(self) -> None:
         """Raise what stopped a callback and is no mere error, such as Control-C."""
@@ -84,7 +84,7 @@ class Publication:
         return self._deltas[view]
 
 
-class Outputs:
+class Publisher:
     """The watches and callbacks of a flow, and its recent history.
 
     Args:
@@ -95,7 +95,7 @@ class Outputs:
 
     def __init__(self, *, history: int, nbytes: int, delta: Callable[[str, Batch], DeltaBatch]) -> None:
         self.history = History(epochs=history, nbytes=nbytes)
-        self.telling = Telling()
+        self.reentry = ReentryGuard()
         self._delta = delta
         self._lock = threading.Lock()
         self._watches: list[Watch] = []
@@ -134,7 +134,7 @@ class Outputs:
     def publication(self, epoch: int, changed: Mapping[str, Batch]) -> Publication:
         """What an epoch changed, to be told to everyone who watches or is called now."""
         callbacks = [(view, one) for view, own in list(self._callbacks.items()) if view in changed for one in own]
-        return Publication(epoch, changed, self._watching(changed), callbacks, self._delta, telling=self.telling)
+        return Publication(epoch, changed, self._watching(changed), callbacks, self._delta, reentry=self.reentry)
 
     def expect(self, epoch: int) -> None:
         """The next epoch is this one, though it may have been told before: the flow has gone back."""

@@ -1,4 +1,4 @@
-"""``Declaring``: the ``OpenContext`` over a store of keyed state."""
+"""``StoreOpenContext``: the ``OpenContext`` over a store of keyed state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _Kind = TypeVar("_Kind")
 
 
-class Declaring(OpenContext):
+class StoreOpenContext(OpenContext):
     """Declares slots in a store; see ``OpenContext``.
 
     Attributes:

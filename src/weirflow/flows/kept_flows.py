@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ConfigError
-from weirflow.ivm.sharded.commits import Commits
+from weirflow.ivm.sharded.commits import CommitFiles
 from weirflow.ivm.sharded.definition import decode_definition
 from weirflow.types import Profile
 
@@ -71,7 +71,7 @@ class KeptFlows:
         Raises:
             StorageError: it cannot be read.
         """
-        commits = Commits(open_checkpoint_storage(f"{self.root}/{name}"))
+        commits = CommitFiles(open_checkpoint_storage(f"{self.root}/{name}"))
         newest = commits.newest()
         if newest is None:
             return ()

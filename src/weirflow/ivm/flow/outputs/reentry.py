@@ -1,11 +1,11 @@
-"""``Telling``: whom a flow is telling right now what a tick did, so that those told cannot tick it meanwhile."""
+"""``ReentryGuard``: whom a flow is telling right now what a tick did, so that those told cannot tick it meanwhile."""
 
 from __future__ import annotations
 
 from weirflow.errors import FlowReentered
 
 
-class Telling:
+class ReentryGuard:
     """Whoever uses it holds the flow's lock: somebody who is being told and comes back is in the same thread.
 
     Attributes:

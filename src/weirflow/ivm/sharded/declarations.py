@@ -1,4 +1,4 @@
-"""``Declared``: the sources and views of a flow in shards, also those that no commit has yet."""
+"""``Declarations``: the sources and views of a flow in shards, also those that no commit has yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weirflow.errors import ConfigError, WeirflowError
 from weirflow.ivm.compiler.reads import in_order, missing, readers_of
 from weirflow.ivm.flow.folder.entries import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, waits
-from weirflow.ivm.sharded.definition import Group
+from weirflow.ivm.sharded.definition import FillGroup
 from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.types import SourceSpread
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.sharded.executor import StageExecutor
 
 
-class Declared:
+class Declarations:
     """What is declared is compiled and filled later, as much as possible at once; a view may wait for what it reads.
 
     Whoever calls holds the flow's lock.
@@ -135,7 +135,7 @@ class Declared:
         known = (*self.sources, *self._coordinator.definition.views)
         return no_relation(min(missing(self._views[name].sql, known)), known)
 
-    def _wrong(self, group: Group, new: Container[str]) -> dict[str, WeirflowError]:
+    def _wrong(self, group: FillGroup, new: Container[str]) -> dict[str, WeirflowError]:
         """The views that cannot be compiled, and why; what is wrong with one that is ``new`` is raised."""
         fine: list[DefineView] = []
         wrong: dict[str, WeirflowError] = {}
@@ -151,7 +151,7 @@ class Declared:
                 fine.append(view)
         return wrong
 
-    def _failure(self, group: Group) -> WeirflowError | None:
+    def _failure(self, group: FillGroup) -> WeirflowError | None:
         """What is wrong with a group of sources and views; None if nothing is."""
         try:
             self._coordinator.definition.with_group(self._chosen(group))
@@ -159,7 +159,7 @@ class Declared:
             return error
         return None
 
-    def _ready(self, views: Mapping[str, View]) -> Group:
+    def _ready(self, views: Mapping[str, View]) -> FillGroup:
         """What is declared and not compiled yet, without views that read what is not there."""
         definition = self._coordinator.definition
         known = [*definition.sources, *definition.views, *self._sources]
@@ -168,12 +168,12 @@ class Declared:
             if not missing(views[name].sql, known):
                 ready[name] = views[name]
                 known.append(name)
-        return Group(
+        return FillGroup(
             tuple(source_entry(one) for one in self._sources.values()),
             tuple(view_entry(name, view) for name, view in ready.items()),
             spread=dict(self._spread),
         )
 
-    def _chosen(self, group: Group) -> Group:
+    def _chosen(self, group: FillGroup) -> FillGroup:
         """The group with what is recomputed in it; raises what is wrong with a view."""
         return chosen(self._coordinator.definition, group, self._executor)

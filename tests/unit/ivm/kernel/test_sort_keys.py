@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from support.rows import sliced
 
-from weirflow.ivm.kernel.ordering import SortColumn, prefixes, row_order
+from weirflow.ivm.kernel.sort_keys import SortColumn, prefixes, row_order
 
 NAN, INF = math.nan, math.inf
 # Values in Spark's ascending order.

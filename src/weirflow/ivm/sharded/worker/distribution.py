@@ -175,7 +175,7 @@ def is_frame(data: Any) -> bool:
 
 
 @dataclass
-class Incoming:
+class TickInput:
     """The deltas of one tick.
 
     Attributes:

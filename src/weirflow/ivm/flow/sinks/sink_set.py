@@ -1,4 +1,4 @@
-"""``Sinks``: all sinks of a flow, opened where their targets left off and told what each tick changed."""
+"""``SinkSet``: all sinks of a flow, opened where their targets left off and told what each tick changed."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.compiler.program import View
     from weirflow.ivm.flow.host import FlowHost
-    from weirflow.ivm.flow.outputs.publication import Outputs
-    from weirflow.ivm.flow.sinks.sink import SinkTerms, Target
+    from weirflow.ivm.flow.outputs.publisher import Publisher
+    from weirflow.ivm.flow.sinks.sink import SinkTarget, SinkTerms
 
 _log = logging.getLogger(__name__)
 
 _CAUGHT_UP_BYTES = 64 << 20
 
 
-class Sinks:
+class SinkSet:
     """The sinks of a flow. Whoever calls holds the flow's lock.
 
     Args:
@@ -39,13 +39,13 @@ class Sinks:
         lock: the flow's, held by whoever ticks or writes.
 
     Attributes:
-        telling: whom the flow is telling what a tick did.
+        reentry: whom the flow is telling what a tick did.
     """
 
-    def __init__(self, flow: FlowHost, outputs: Outputs, lock: threading.RLock) -> None:
+    def __init__(self, flow: FlowHost, outputs: Publisher, lock: threading.RLock) -> None:
         self.flow = flow
         self.lock = lock
-        self.telling = outputs.telling
+        self.reentry = outputs.reentry
         self._history = outputs.history
         self._sinks: list[Sink] = []
         self._changed = threading.Event()
@@ -54,7 +54,7 @@ class Sinks:
     def __len__(self) -> int:
         return len(self._sinks)
 
-    def open(self, view: str, to: str | Path | Callable[..., object] | Target, terms: SinkTerms) -> Sink:
+    def open(self, view: str, to: str | Path | Callable[..., object] | SinkTarget, terms: SinkTerms) -> Sink:
         """A sink that goes on where its target is; a new target, or one to be replaced, first gets the view's rows.
 
         Args:
@@ -67,19 +67,19 @@ class Sinks:
         name = terms.name
         if any(name == sink.name for sink in self._sinks):
             raise FlowError(f"The flow has a sink {name!r} already.", hint="close() it first, or pass another name=")
-        target: Target
+        target: SinkTarget
         if isinstance(to, str | Path):
             target = ParquetTarget(to)
         else:
             target = ForeachTarget(to, name, self.flow.storage) if callable(to) else to
         schema = self.flow.schema(view)
         target.open(f"{self.flow.identity}/{_definition(view, self.flow.views)}", schema)
-        before = self.telling.listener
+        before = self.reentry.listener
         try:
-            self.telling.listener = listener(name)
+            self.reentry.listener = listener(name)
             position = self._brought_up(name, view, target, resync=terms.resync)
         finally:
-            self.telling.listener = before
+            self.reentry.listener = before
         sink = Sink(view, target, terms, position=position, sinks=self)
         try:
             recent = self._history.since(position, view)
@@ -99,7 +99,7 @@ class Sinks:
 
     def before_tick(self) -> None:
         """``SinkFailed`` if a sink has to write first and cannot, ``FlowReentered`` for who is told of a tick."""
-        self.telling.require_over("tick or change the flow")
+        self.reentry.require_over("tick or change the flow")
         for sink in list(self._sinks):
             sink.before_tick()
 
@@ -136,7 +136,7 @@ class Sinks:
 
     # Inner workings
 
-    def _brought_up(self, name: str, view: str, target: Target, *, resync: bool) -> int:
+    def _brought_up(self, name: str, view: str, target: SinkTarget, *, resync: bool) -> int:
         """Give a target what is not in memory; returns the epoch that it has reached."""
         position = None if resync else target.position()
         if position is None:
@@ -151,7 +151,7 @@ class Sinks:
             return self._catch_up(name, view, target, position)
         return position
 
-    def _begin(self, name: str, view: str, target: Target) -> int:
+    def _begin(self, name: str, view: str, target: SinkTarget) -> int:
         """Give a target all rows of the view."""
         rows, epoch = self.flow.all_rows(view), self.flow.epoch
         if rows is None and epoch:
@@ -169,7 +169,7 @@ class Sinks:
             raise sink_failure(name, target, error) from error
         return epoch
 
-    def _catch_up(self, name: str, view: str, target: Target, position: int) -> int:
+    def _catch_up(self, name: str, view: str, target: SinkTarget, position: int) -> int:
         """Write what is not in memory any more from the log; returns the epoch that was reached."""
         waiting: list[tuple[int, Batch]] = []
         reached, nbytes = position, 0
@@ -191,7 +191,9 @@ class Sinks:
             raise sink_failure(name, target, error) from error
         return reached
 
-    def _write_old(self, target: Target, after: int, upto: int, view: str, waiting: list[tuple[int, Batch]]) -> None:
+    def _write_old(
+        self, target: SinkTarget, after: int, upto: int, view: str, waiting: list[tuple[int, Batch]]
+    ) -> None:
         if upto > after:
             target.write(after, upto, [(epoch, self.flow.delta(view, rows)) for epoch, rows in waiting])
 

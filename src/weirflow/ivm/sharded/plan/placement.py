@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Placement:
+class OperatorPlacement:
     """Where the rows of each input have to go first, None where they are right, and where the output is."""
 
     routes: tuple[Route | None, ...]
@@ -54,7 +54,7 @@ class Placement:
 
 
 @singledispatch
-def place(operator: Operator, given: Sequence[Partitioning]) -> Placement:
+def place(operator: Operator, given: Sequence[Partitioning]) -> OperatorPlacement:
     """The placement of an operator whose inputs are partitioned as ``given``.
 
     It depends on nothing else, so that it stays as it is when others come to read the operator. If all inputs are
@@ -67,47 +67,47 @@ def place(operator: Operator, given: Sequence[Partitioning]) -> Placement:
 @place.register(Normalize)
 @place.register(Negate)
 @place.register(Generate)
-def _(operator: Operator, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Operator, given: Sequence[Partitioning]) -> OperatorPlacement:
     """Row by row, the input's columns in their places."""
     del operator
-    return Placement((None,), given[0])
+    return OperatorPlacement((None,), given[0])
 
 
 @place.register(Project)
-def _(operator: Project, given: Sequence[Partitioning]) -> Placement:
-    return Placement((None,), _moved(given[0], [_column(one) for one in operator.expressions]))
+def _(operator: Project, given: Sequence[Partitioning]) -> OperatorPlacement:
+    return OperatorPlacement((None,), _moved(given[0], [_column(one) for one in operator.expressions]))
 
 
 @place.register(Union)
-def _(operator: Union, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Union, given: Sequence[Partitioning]) -> OperatorPlacement:
     if len(set(given)) == 1:
-        return Placement((None,) * len(given), given[0])
+        return OperatorPlacement((None,) * len(given), given[0])
     whole = _all_columns(operator.types)
     routes = [_to(whole, operator.types) if isinstance(one, Everywhere) else None for one in given]
-    return Placement(tuple(routes), Somewhere())
+    return OperatorPlacement(tuple(routes), Somewhere())
 
 
 @place.register(Constant)
-def _(operator: Constant, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Constant, given: Sequence[Partitioning]) -> OperatorPlacement:
     del operator, given
-    return Placement((), Single())
+    return OperatorPlacement((), Single())
 
 
 @place.register(Arrange)
-def _(operator: Arrange, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Arrange, given: Sequence[Partitioning]) -> OperatorPlacement:
     """Both sides of a join have their keys first, and must be partitioned alike, or one of them is everywhere."""
     if operator.meeting is Meeting.IN_PLACE:
-        return Placement((None,), given[0])
+        return OperatorPlacement((None,), given[0])
     if operator.meeting is Meeting.WHOLE:
-        return Placement((None if isinstance(given[0], Everywhere) else ToAll(),), Everywhere())
+        return OperatorPlacement((None if isinstance(given[0], Everywhere) else ToAll(),), Everywhere())
     if not operator.key_count:
         return _whole_rows(operator.types, given)
     wanted = ByColumns(tuple(range(operator.key_count)))
-    return Placement((None if given[0] == wanted else _to(wanted, operator.types),), wanted)
+    return OperatorPlacement((None if given[0] == wanted else _to(wanted, operator.types),), wanted)
 
 
 @place.register(Join)
-def _(operator: Join, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Join, given: Sequence[Partitioning]) -> OperatorPlacement:
     """Rows that meet are on the same shard: that of the left ones, or of the right ones if the left are everywhere."""
     keys = operator.left.key_count
     left, right = operator.left_columns, operator.right_columns
@@ -116,56 +116,56 @@ def _(operator: Join, given: Sequence[Partitioning]) -> Placement:
         shown = _moved(given[1], [*(column if column < keys else None for column in left), *right])
     else:
         shown = _moved(given[0], [*left, *(column if column < keys else None for column in right)])
-    return Placement((None, None), shown)
+    return OperatorPlacement((None, None), shown)
 
 
 @place.register(Match)
-def _(operator: Match, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Match, given: Sequence[Partitioning]) -> OperatorPlacement:
     del operator
-    return Placement((None, None), given[0])
+    return OperatorPlacement((None, None), given[0])
 
 
 @place.register(Aggregate)
-def _(operator: Aggregate, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Aggregate, given: Sequence[Partitioning]) -> OperatorPlacement:
     route = _together(operator.keys, given[0])
     if route is None:
-        return Placement((None,), _moved(given[0], [_column(key) for key in operator.keys]))
+        return OperatorPlacement((None,), _moved(given[0], [_column(key) for key in operator.keys]))
     keyed = isinstance(route, ToKeys)
-    return Placement((route,), ByColumns(tuple(range(len(operator.keys)))) if keyed else Single())
+    return OperatorPlacement((route,), ByColumns(tuple(range(len(operator.keys)))) if keyed else Single())
 
 
 @place.register(Window)
-def _(operator: Window, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Window, given: Sequence[Partitioning]) -> OperatorPlacement:
     return _kept_columns(operator.partition_by, given)
 
 
 @place.register(SessionWindow)
-def _(operator: SessionWindow, given: Sequence[Partitioning]) -> Placement:
+def _(operator: SessionWindow, given: Sequence[Partitioning]) -> OperatorPlacement:
     return _kept_columns(operator.keys, given)
 
 
 @place.register(Distinct)
 @place.register(Consolidate)
-def _(operator: Operator, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Operator, given: Sequence[Partitioning]) -> OperatorPlacement:
     return _whole_rows(operator.types, given)
 
 
 @place.register(SetOperation)
-def _(operator: SetOperation, given: Sequence[Partitioning]) -> Placement:
+def _(operator: SetOperation, given: Sequence[Partitioning]) -> OperatorPlacement:
     if len(set(given)) == 1 and (of_row(given[0]) or isinstance(given[0], Everywhere)):
-        return Placement((None, None), given[0])
+        return OperatorPlacement((None, None), given[0])
     whole = _all_columns(operator.types)
-    return Placement(tuple(None if one == whole else _to(whole, operator.types) for one in given), whole)
+    return OperatorPlacement(tuple(None if one == whole else _to(whole, operator.types) for one in given), whole)
 
 
 @place.register(TopK)
 @place.register(Recursion)
-def _(operator: Operator, given: Sequence[Partitioning]) -> Placement:
+def _(operator: Operator, given: Sequence[Partitioning]) -> OperatorPlacement:
     """One place for all. ``spread`` puts the first rows of each shard before a TopK."""
     del operator
     if all(isinstance(one, Everywhere) for one in given):
-        return Placement((None,) * len(given), Everywhere())
-    return Placement(tuple(None if isinstance(one, Single) else ToOne() for one in given), Single())
+        return OperatorPlacement((None,) * len(given), Everywhere())
+    return OperatorPlacement(tuple(None if isinstance(one, Single) else ToOne() for one in given), Single())
 
 
 def whole_rows(types: Sequence[pa.DataType], given: Partitioning) -> tuple[Route | None, Partitioning]:
@@ -176,21 +176,21 @@ def whole_rows(types: Sequence[pa.DataType], given: Partitioning) -> tuple[Route
     return _to(whole, types), whole
 
 
-def _whole_rows(types: Sequence[pa.DataType], given: Sequence[Partitioning]) -> Placement:
+def _whole_rows(types: Sequence[pa.DataType], given: Sequence[Partitioning]) -> OperatorPlacement:
     route, output = whole_rows(types, given[0])
-    return Placement((route,), output)
+    return OperatorPlacement((route,), output)
 
 
-def _kept_columns(keys: Sequence[Expr], given: Sequence[Partitioning]) -> Placement:
+def _kept_columns(keys: Sequence[Expr], given: Sequence[Partitioning]) -> OperatorPlacement:
     """Rows of equal keys together, by an operator that keeps the input's columns in their places."""
     route = _together(keys, given[0])
     if route is None:
-        return Placement((None,), given[0])
+        return OperatorPlacement((None,), given[0])
     if isinstance(route, ToOne):
-        return Placement((route,), Single())
+        return OperatorPlacement((route,), Single())
     columns = [_column(key) for key in keys]
     known = tuple(column for column in columns if column is not None)
-    return Placement((route,), ByColumns(known) if len(known) == len(columns) else Somewhere())
+    return OperatorPlacement((route,), ByColumns(known) if len(known) == len(columns) else Somewhere())
 
 
 def _together(keys: Sequence[Expr], given: Partitioning) -> Route | None:

@@ -1,4 +1,4 @@
-"""``Building``: the blocks that lowered plans are made of."""
+"""``CircuitBuilder``: the blocks that lowered plans are made of."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ BOOL = pa.bool_()
 
 
 @dataclass(frozen=True)
-class Arranged:
+class ArrangedNode:
     """An arranged node: its key columns come first, and ``positions[i]`` is where the input's column ``i`` went."""
 
     node: int
     positions: tuple[int, ...]
 
 
-class Building(ABC):
+class CircuitBuilder(ABC):
     """Adds projections and arrangements to a circuit; equal arrangements are built once."""
 
     _arrange_operator: type[Arrange] = Arrange
 
     def __init__(self, circuit: Circuit) -> None:
         self._circuit = circuit
-        self._arranged: dict[tuple[int, tuple[Expr, ...], bool, bool], Arranged] = {}
+        self._arranged: dict[tuple[int, tuple[Expr, ...], bool, bool], ArrangedNode] = {}
 
     @abstractmethod
     def node(self, plan: logical.Plan) -> int:
@@ -52,7 +52,7 @@ class Building(ABC):
         *,
         keyed_only: bool = False,
         in_place: bool = False,
-    ) -> Arranged:
+    ) -> ArrangedNode:
         """An arrangement of a node's rows by keys, shared by all who want the same.
 
         ``keyed_only`` is for the side of a join that is probed: it has no rows with NULL in a key. See ``Meeting`` for
@@ -70,7 +70,7 @@ class Building(ABC):
         fields: Sequence[logical.Field],
         keyed_only: bool,  # noqa: FBT001 - private, called from above
         in_place: bool,  # noqa: FBT001 - as above
-    ) -> Arranged:
+    ) -> ArrangedNode:
         types = [field.type for field in fields]
         if keyed_only and keys:
             node = self._circuit.add(Filter(types, negated(any_null(keys))), [node], "filter NULL keys", keys)
@@ -86,13 +86,13 @@ class Building(ABC):
         meeting = Meeting.IN_PLACE if in_place else Meeting.WHOLE if keyed_only and not keys else Meeting.BY_KEY
         arrange = self._arrange_operator([expression.type for expression in layout], len(keys), meeting)
         number = self._circuit.add(arrange, [normal], "arrange", (len(keys), "in place") if in_place else len(keys))
-        return Arranged(number, tuple(positions[index] for index in range(len(fields))))
+        return ArrangedNode(number, tuple(positions[index] for index in range(len(fields))))
 
-    def unshare(self, arranged: Arranged) -> None:
+    def unshare(self, arranged: ArrangedNode) -> None:
         """Keep an arrangement to whom it was made for."""
         self._arranged = {wanted: found for wanted, found in self._arranged.items() if found != arranged}
 
-    def arrange_at(self, arranged: Arranged) -> Arrange:
+    def arrange_at(self, arranged: ArrangedNode) -> Arrange:
         """The operator of an arrangement."""
         operator = self._circuit.nodes[arranged.node].operator
         assert isinstance(operator, Arrange)
