@@ -63,13 +63,12 @@ Errors pickle whole, so they cross Spark workers and processes unchanged.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from datetime import datetime
-
 
 _LONGEST_TEXT = 20_000  # tracebacks of Spark's are shorter
 
@@ -84,6 +83,10 @@ class WeirflowError(Exception):
     """
 
     code: ClassVar[str] = "WEIRFLOW_ERROR"
+
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        super().__init_subclass__()
+        cls.code = code or cls.code
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         message = shortened(message)
@@ -105,28 +108,20 @@ def _rebuild(kind: type[WeirflowError], message: str, state: dict[str, Any]) -> 
     return error
 
 
-class ConfigError(WeirflowError):
+class ConfigError(WeirflowError, code="CONFIG_INVALID"):
     """A setting or argument cannot be used; nothing was started."""
 
-    code = "CONFIG_INVALID"
 
-
-class ProfileError(ConfigError):
+class ProfileError(ConfigError, code="PROFILE_REFUSED"):
     """The durability profile could not keep its promise with these stores or this placement."""
 
-    code = "PROFILE_REFUSED"
 
-
-class EngineMissing(ConfigError):
+class EngineMissing(ConfigError, code="ENGINE_MISSING"):
     """A view is to be recomputed by Spark, and the flow was made without a Session; nothing has changed."""
 
-    code = "ENGINE_MISSING"
 
-
-class DependencyMissing(WeirflowError):
+class DependencyMissing(WeirflowError, code="DEPENDENCY_MISSING"):
     """Something that must be installed first is not; the hint holds the command."""
-
-    code = "DEPENDENCY_MISSING"
 
     @classmethod
     def extra(cls, extra: str, *, needed_for: str) -> DependencyMissing:
@@ -134,72 +129,52 @@ class DependencyMissing(WeirflowError):
         return cls(f"{needed_for} needs the optional part {extra!r}.", hint=f"pip install 'weirflow[{extra}]'")
 
 
-class PackageUnavailable(WeirflowError):
+class PackageUnavailable(WeirflowError, code="PACKAGE_UNAVAILABLE"):
     """Connector jars are neither in the cache folder nor could be fetched.
 
     Attributes:
         coordinates: the Maven coordinates that are missing.
     """
 
-    code = "PACKAGE_UNAVAILABLE"
-
     def __init__(self, message: str, *, coordinates: Iterable[str] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.coordinates = tuple(coordinates)
 
 
-class StackExhausted(WeirflowError):
+class StackExhausted(WeirflowError, code="STACK_EXHAUSTED"):
     """The caller is so deep inside other calls that Python leaves no room for this one; nothing has changed."""
 
-    code = "STACK_EXHAUSTED"
 
-
-class UnsupportedError(WeirflowError):
+class UnsupportedError(WeirflowError, code="UNSUPPORTED"):
     """What was asked for cannot be done here; the message says where it can."""
 
-    code = "UNSUPPORTED"
 
-
-class StreamRefused(UnsupportedError):
+class StreamRefused(UnsupportedError, code="STREAM_REFUSED"):
     """This output mode, trigger, sink and query do not go together; nothing was started."""
 
-    code = "STREAM_REFUSED"
 
-
-class SessionError(WeirflowError):
+class SessionError(WeirflowError, code="SESSION_FAILED"):
     """Spark could not be started, or died."""
 
-    code = "SESSION_FAILED"
 
-
-class SessionClosed(SessionError):
+class SessionClosed(SessionError, code="SESSION_CLOSED"):
     """The Session was closed before this call."""
 
-    code = "SESSION_CLOSED"
 
-
-class SessionConflict(SessionError):
+class SessionConflict(SessionError, code="SESSION_CONFLICT"):
     """This process already runs a Spark that the Session cannot share."""
 
-    code = "SESSION_CONFLICT"
 
-
-class EndpointError(WeirflowError):
+class EndpointError(WeirflowError, code="ENDPOINT_FAILED"):
     """A remote endpoint could not be used. There is never a local fallback."""
 
-    code = "ENDPOINT_FAILED"
 
-
-class EndpointUnreachable(EndpointError):
+class EndpointUnreachable(EndpointError, code="ENDPOINT_UNREACHABLE"):
     """Nothing answers at the endpoint within the deadline."""
 
-    code = "ENDPOINT_UNREACHABLE"
 
-
-class AuthenticationFailed(EndpointError):
+class AuthenticationFailed(EndpointError, code="AUTHENTICATION_FAILED"):
     """The endpoint answered and refused the token."""
-
-    code = "AUTHENTICATION_FAILED"
 
 
 @dataclass(frozen=True)
@@ -211,15 +186,13 @@ class SqlPosition:
     fragment: str = ""
 
 
-class QueryError(WeirflowError):
+class QueryError(WeirflowError, code="QUERY_FAILED"):
     """A query was refused or failed.
 
     Attributes:
         position: where in the SQL text, when known.
         condition: Spark's own error condition, when the error came from Spark.
     """
-
-    code = "QUERY_FAILED"
 
     def __init__(
         self,
@@ -241,190 +214,138 @@ class QueryError(WeirflowError):
         return f"{text}\n  {where}" + (f": {shortened(self.position.fragment)}" if self.position.fragment else "")
 
 
-class SqlSyntaxError(QueryError):
+class SqlSyntaxError(QueryError, code="SQL_SYNTAX"):
     """The text could not be parsed as SQL."""
 
-    code = "SQL_SYNTAX"
 
-
-class SqlTooComplex(QueryError):
+class SqlTooComplex(QueryError, code="SQL_TOO_COMPLEX"):
     """The text is longer, or nested more deeply, than what can be read and computed; Spark may still run it."""
 
-    code = "SQL_TOO_COMPLEX"
 
-
-class TableNotFound(QueryError):
+class TableNotFound(QueryError, code="TABLE_NOT_FOUND"):
     """No table or view has this name."""
 
-    code = "TABLE_NOT_FOUND"
 
-
-class ColumnNotFound(QueryError):
+class ColumnNotFound(QueryError, code="COLUMN_NOT_FOUND"):
     """No column in scope has this name."""
 
-    code = "COLUMN_NOT_FOUND"
 
-
-class FunctionNotFound(QueryError):
+class FunctionNotFound(QueryError, code="FUNCTION_NOT_FOUND"):
     """No function has this name."""
 
-    code = "FUNCTION_NOT_FOUND"
 
-
-class PathNotFound(QueryError):
+class PathNotFound(QueryError, code="PATH_NOT_FOUND"):
     """No file or folder is at this path."""
 
-    code = "PATH_NOT_FOUND"
 
-
-class AlreadyExists(QueryError):
+class AlreadyExists(QueryError, code="ALREADY_EXISTS"):
     """The table or path to be created exists already; nothing was written."""
 
-    code = "ALREADY_EXISTS"
 
-
-class StreamNotFound(QueryError):
+class StreamNotFound(QueryError, code="STREAM_NOT_FOUND"):
     """No streaming query that runs has this name or id."""
 
-    code = "STREAM_NOT_FOUND"
 
-
-class SqlTypeError(QueryError):
+class SqlTypeError(QueryError, code="SQL_TYPE"):
     """The types in the query do not fit together."""
 
-    code = "SQL_TYPE"
 
-
-class DataError(QueryError):
+class DataError(QueryError, code="DATA_ERROR"):
     """A row broke a rule while the query ran: overflow, division by zero, a cast that cannot be."""
 
-    code = "DATA_ERROR"
 
-
-class ResultTooLarge(DataError):
+class ResultTooLarge(DataError, code="RESULT_TOO_LARGE"):
     """An expression, a generator or a join would make more at once than is allowed or fits; none of it was made."""
 
-    code = "RESULT_TOO_LARGE"
 
-
-class UserCodeError(QueryError):
+class UserCodeError(QueryError, code="USER_CODE_FAILED"):
     """A Python function raised that Spark ran (a UDF, mapInArrow, ...), or a process function.
 
     The message holds the traceback from Spark; without Spark, the cause is the error itself.
     """
 
-    code = "USER_CODE_FAILED"
 
-
-class OperationError(WeirflowError):
+class OperationError(WeirflowError, code="OPERATION_FAILED"):
     """A running operation ended before it had a result.
 
     Attributes:
         operation_id: the id it has in ``session.operations``.
     """
 
-    code = "OPERATION_FAILED"
-
     def __init__(self, message: str, *, operation_id: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.operation_id = operation_id
 
 
-class OperationCancelled(OperationError):
+class OperationCancelled(OperationError, code="OPERATION_CANCELLED"):
     """The operation was cancelled; its Spark jobs are stopped."""
 
-    code = "OPERATION_CANCELLED"
 
-
-class OperationTimeout(OperationError):
+class OperationTimeout(OperationError, code="OPERATION_TIMEOUT"):
     """The operation did not finish by its deadline; its Spark jobs are stopped."""
 
-    code = "OPERATION_TIMEOUT"
 
-
-class OperationUnknown(OperationError):
+class OperationUnknown(OperationError, code="OPERATION_UNKNOWN"):
     """No running operation has this id: it never existed, or it has ended."""
 
-    code = "OPERATION_UNKNOWN"
 
-
-class FlowError(WeirflowError):
+class FlowError(WeirflowError, code="FLOW_FAILED"):
     """A flow cannot do what it was asked, in the state it is in."""
 
-    code = "FLOW_FAILED"
 
-
-class TickPending(FlowError):
+class TickPending(FlowError, code="TICK_PENDING"):
     """A tick failed and its delta is kept: ``retry()`` or ``discard()`` it before the next one."""
 
-    code = "TICK_PENDING"
 
-
-class FlowReentered(FlowError):
+class FlowReentered(FlowError, code="FLOW_REENTERED"):
     """A sink's function or a callback, which a tick calls, would tick, change or close the flow that calls it."""
 
-    code = "FLOW_REENTERED"
 
-
-class TickTimeout(FlowError):
+class TickTimeout(FlowError, code="TICK_TIMEOUT"):
     """A tick did not finish by its deadline. Nothing has changed, and its delta is kept as after every failed tick."""
 
-    code = "TICK_TIMEOUT"
 
-
-class WatchOverflow(FlowError):
+class WatchOverflow(FlowError, code="WATCH_OVERFLOW"):
     """A reader of deltas fell further behind than its buffer holds; nothing it was given before is missing.
 
     Attributes:
         epoch: the last epoch that was delivered without a gap.
     """
 
-    code = "WATCH_OVERFLOW"
-
     def __init__(self, message: str, *, epoch: int, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.epoch = epoch
 
 
-class HistoryGone(FlowError):
+class HistoryGone(FlowError, code="HISTORY_GONE"):
     """The deltas since an epoch are not kept any more.
 
     Attributes:
         oldest: the oldest epoch from which all deltas are still there.
     """
 
-    code = "HISTORY_GONE"
-
     def __init__(self, message: str, *, oldest: int, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.oldest = oldest
 
 
-class SinkFailed(FlowError):
+class SinkFailed(FlowError, code="SINK_FAILED"):
     """A sink could not write its target. No tick is undone, and the deltas are kept until they are written."""
 
-    code = "SINK_FAILED"
 
-
-class SinkConflict(FlowError):
+class SinkConflict(FlowError, code="SINK_CONFLICT"):
     """A sink's target was written by another flow or view, or does not reach up to the deltas that are kept."""
 
-    code = "SINK_CONFLICT"
 
-
-class StreamConflict(FlowError):
+class StreamConflict(FlowError, code="STREAM_CONFLICT"):
     """What is attached to a flow is another stream or table than before, or has gone back; no row was taken."""
 
-    code = "STREAM_CONFLICT"
 
-
-class StateError(WeirflowError):
+class StateError(WeirflowError, code="STATE_FAILED"):
     """Keyed state cannot do what it was asked; what is stored is as it was."""
 
-    code = "STATE_FAILED"
 
-
-class StateTypeError(StateError):
+class StateTypeError(StateError, code="STATE_TYPE"):
     """A key or value is not of the type its slot declares; nothing of it was written.
 
     Attributes:
@@ -432,27 +353,21 @@ class StateTypeError(StateError):
         key: the key it was for, as text.
     """
 
-    code = "STATE_TYPE"
-
     def __init__(self, message: str, *, slot: str, key: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.slot = slot
         self.key = key
 
 
-class StateMismatch(StateError):
+class StateMismatch(StateError, code="STATE_MISMATCH"):
     """What is stored does not fit: a slot is declared otherwise, or a query is not that of its savepoint."""
 
-    code = "STATE_MISMATCH"
 
-
-class StateDamaged(StateError):
+class StateDamaged(StateError, code="STATE_DAMAGED"):
     """Stored bytes are not a key or value of their slot."""
 
-    code = "STATE_DAMAGED"
 
-
-class MigrationMissing(StateError):
+class MigrationMissing(StateError, code="MIGRATION_MISSING"):
     """A stored value has another version than its slot declares, and no step leads there.
 
     Attributes:
@@ -461,8 +376,6 @@ class MigrationMissing(StateError):
         to_version: the version that is to be reached.
     """
 
-    code = "MIGRATION_MISSING"
-
     def __init__(self, message: str, *, slot: str, from_version: int, to_version: int, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.slot = slot
@@ -470,53 +383,43 @@ class MigrationMissing(StateError):
         self.to_version = to_version
 
 
-class StorageError(WeirflowError):
+class StorageError(WeirflowError, code="STORAGE_FAILED"):
     """Checkpoint storage failed.
 
     Attributes:
         uri: the object or storage concerned, without credentials.
     """
 
-    code = "STORAGE_FAILED"
-
     def __init__(self, message: str, *, uri: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.uri = uri
 
 
-class ObjectNotFound(StorageError):
+class ObjectNotFound(StorageError, code="OBJECT_NOT_FOUND"):
     """No object has this name."""
 
-    code = "OBJECT_NOT_FOUND"
 
-
-class ObjectExists(StorageError):
+class ObjectExists(StorageError, code="OBJECT_EXISTS"):
     """Put-if-absent found the name taken; the earlier object is untouched."""
 
-    code = "OBJECT_EXISTS"
 
-
-class ObjectChanged(StorageError):
+class ObjectChanged(StorageError, code="OBJECT_CHANGED"):
     """A conditional update found another version than the one expected; nothing was written."""
 
-    code = "OBJECT_CHANGED"
 
-
-class MetadataError(WeirflowError):
+class MetadataError(WeirflowError, code="METADATA_FAILED"):
     """The metadata database failed or could not be reached.
 
     Attributes:
         uri: the database concerned, without credentials.
     """
 
-    code = "METADATA_FAILED"
-
     def __init__(self, message: str, *, uri: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.uri = uri
 
 
-class LeaseHeld(MetadataError):
+class LeaseHeld(MetadataError, code="LEASE_HELD"):
     """Somebody else has the lease; nothing was changed.
 
     Attributes:
@@ -525,8 +428,6 @@ class LeaseHeld(MetadataError):
         since: when they acquired it, by the database's clock.
         until: when it runs out unless they renew it, by the database's clock.
     """
-
-    code = "LEASE_HELD"
 
     def __init__(
         self,
@@ -546,29 +447,25 @@ class LeaseHeld(MetadataError):
         self.until = until
 
 
-class LeaseLost(MetadataError):
+class LeaseLost(MetadataError, code="LEASE_LOST"):
     """A lease ran out or went to somebody else, or a node's id was taken by another process.
 
     Attributes:
         name: the name of the lease, or the id of the node.
     """
 
-    code = "LEASE_LOST"
-
     def __init__(self, message: str, *, uri: str, name: str, hint: str | None = None) -> None:
         super().__init__(message, uri=uri, hint=hint)
         self.name = name
 
 
-class DocumentChanged(MetadataError):
+class DocumentChanged(MetadataError, code="DOCUMENT_CHANGED"):
     """A document has another version than the one expected; nothing was written.
 
     Attributes:
         name: the name of the document.
         version: the version it has now; 0 when there is none.
     """
-
-    code = "DOCUMENT_CHANGED"
 
     def __init__(self, message: str, *, uri: str, name: str, version: int, hint: str | None = None) -> None:
         super().__init__(message, uri=uri, hint=hint)

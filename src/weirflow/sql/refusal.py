@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from weirflow.errors import QueryError
-
-if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
+from weirflow.errors import QueryError, SqlPosition
 
 
 class Reason(StrEnum):
@@ -24,14 +20,12 @@ class Reason(StrEnum):
     """A value of this type has no exact counterpart: calendar intervals, variants."""
 
 
-class NotIncremental(QueryError):
+class NotIncremental(QueryError, code="NOT_INCREMENTAL"):
     """The query is no incremental view; Spark itself can run it.
 
     Attributes:
         reason: why, as a stable code.
     """
-
-    code = "NOT_INCREMENTAL"
 
     def __init__(
         self,

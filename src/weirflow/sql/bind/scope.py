@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ColumnNotFound, QueryError, did_you_mean
+from weirflow.errors import ColumnNotFound, QueryError, SqlPosition, did_you_mean
 from weirflow.sql.expr import Column, Expr, OuterColumn
 from weirflow.sql.functions.collections import struct_field
 from weirflow.sql.traverse import rewrite, shift
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from weirflow.errors import SqlPosition
     from weirflow.sql.plan import Field
 
 
-class AmbiguousColumn(QueryError):
+class AmbiguousColumn(QueryError, code="AMBIGUOUS_COLUMN"):
     """A name stands for more than one column in scope."""
-
-    code = "AMBIGUOUS_COLUMN"
 
 
 @dataclass(frozen=True)

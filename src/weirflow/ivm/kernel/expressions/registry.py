@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.errors import UnsupportedError
+from weirflow.errors import SqlPosition, UnsupportedError
 from weirflow.ivm.kernel.expressions import boolean, comparison, conditional, dates, time_windows
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.nested import functions as nested
@@ -15,9 +16,6 @@ from weirflow.ivm.kernel.expressions.strings import functions as strings
 from weirflow.ivm.kernel.expressions.strings import regex
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weirflow.errors import SqlPosition
     from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder
 
 FUNCTIONS: dict[str, Builder] = {
@@ -44,15 +42,13 @@ ALL_EVALUATED = frozenset(
 """Functions of which Spark evaluates every argument, also after one that is NULL."""
 
 
-class UnknownFunction(UnsupportedError):
+class UnknownFunction(UnsupportedError, code="FUNCTION_NOT_PROVEN"):
     """A function is not proven to give what Spark gives, for these arguments; it is never evaluated.
 
     Attributes:
         function: its canonical name.
         position: where in the SQL text, when known.
     """
-
-    code = "FUNCTION_NOT_PROVEN"
 
     def __init__(self, function: str, types: Sequence[pa.DataType], position: SqlPosition | None) -> None:
         listed = ", ".join(str(each) for each in types)
