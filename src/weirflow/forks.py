@@ -6,12 +6,10 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from weakref import WeakSet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _PATIENCE_SECONDS = 10.0
 """How long a fork waits for threads that are in a library; what takes longer is more likely stuck."""

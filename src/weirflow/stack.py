@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import _thread
 import sys
+from collections.abc import Callable
 from contextvars import copy_context
 from functools import cache, wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import pyarrow as pa
 
 from weirflow.errors import StackExhausted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 P = ParamSpec("P")
 T = TypeVar("T")

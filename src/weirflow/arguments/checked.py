@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar, cast
 
 from weirflow.arguments.hints import parameter_types
 from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.arguments.rules import Rule, Unfit, rule
 from weirflow.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Checked = TypeVar("Checked", bound="Callable[..., Any]")
 

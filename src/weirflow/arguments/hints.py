@@ -6,10 +6,10 @@ import ast
 import functools
 import inspect
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
 
 

@@ -10,18 +10,15 @@ import numbers
 import os
 import types
 import typing
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments.forms import AnySize, Hint, Local, Location, Secret
+from weirflow.arguments.forms import AnySize, Form, Hint, Local, Location, Secret
 from weirflow.arguments.in_errors import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from weirflow.arguments.forms import Form
-
     Settle = Callable[[Any], Any]
 
 _INT64 = range(-(2**63), 2**63)

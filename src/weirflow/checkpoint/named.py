@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import datetime  # noqa: TC003 - msgspec reads it
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
@@ -15,8 +16,6 @@ from weirflow.checkpoint.storage.names import check_name
 from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.checkpoint.keyed_state.manifest import FileRef
     from weirflow.checkpoint.storage.contract import CheckpointStorage
 

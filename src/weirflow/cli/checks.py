@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
@@ -20,8 +21,6 @@ from weirflow.spark.compat import LEAST_JAVA
 from weirflow.spark.launch.java import find_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.config import Settings
 
 _GIB = 1 << 30

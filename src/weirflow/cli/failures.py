@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ import typer
 from weirflow.errors import QueryError, SqlPosition, StorageError, WeirflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from weirflow.cli.options import ReportOptions
 
 FAILED = 1

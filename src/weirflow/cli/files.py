@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from weirflow.cli.output import write_csv, write_jsonl
 from weirflow.errors import ConfigError, PathNotFound, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from weirflow.cli.result import Result
 
 

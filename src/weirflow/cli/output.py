@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,8 +14,6 @@ from typing_extensions import override
 from weirflow.cli.failures import OutputClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from weirflow.cli.result import Result
 
 _NUMERIC = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")

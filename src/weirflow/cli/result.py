@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from weirflow.errors import ConfigError
 from weirflow.sql.statements.kinds import is_query, split_statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from weirflow.session import Session
     from weirflow.spark.frames.frame import DataFrame
 

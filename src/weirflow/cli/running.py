@@ -7,13 +7,13 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.cli.failures import CANCELLED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from weirflow.cli.options import SessionOptions

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import SecretStr
 
 from weirflow.config import ENV_PREFIX, Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MASK = "***"
 # What Spark itself takes for a secret in its configuration.

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -17,8 +18,6 @@ from weirflow.cli.tables import check_tables, parse_tables, register_tables
 from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.cli.result import Result
 
 T = TypeVar("T")

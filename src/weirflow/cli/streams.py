@@ -12,10 +12,9 @@ from weirflow.cli.failures import reported
 from weirflow.cli.options import ReportOptions, SessionOptions, spread
 from weirflow.cli.output import Stdout, render_table
 from weirflow.cli.running import opened
-from weirflow.errors import EndpointUnreachable, UnsupportedError
+from weirflow.errors import EndpointUnreachable, UnsupportedError, WeirflowError
 
 if TYPE_CHECKING:
-    from weirflow.errors import WeirflowError
     from weirflow.streaming.detached.jobs import DetachedJobs
     from weirflow.streaming.detached.query import DetachedQuery
 

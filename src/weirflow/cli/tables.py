@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,6 @@ from weirflow.errors import ConfigError, PathNotFound, UnsupportedError
 from weirflow.types import Placement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.session import Session
 
 _NAME = re.compile(r"[A-Za-z_]\w*")

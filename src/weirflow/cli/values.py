@@ -21,15 +21,13 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as kinds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _DAY, _HOUR, _MINUTE, _SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000
 

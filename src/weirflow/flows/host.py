@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.config import Settings
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.manager import StreamingQueryManager

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING
 
 from weirflow.errors import MetadataError
-from weirflow.metadata import LeaseKeeper, open_metadata
-
-if TYPE_CHECKING:
-    from weirflow.metadata import Membership
+from weirflow.metadata import LeaseKeeper, Membership, open_metadata
 
 
 class Leadership:

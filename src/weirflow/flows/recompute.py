@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pyarrow as pa
 
 from weirflow.rows.types import spark_schema
 from weirflow.sql.types import nullable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class SparkRecompute:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError
+from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError, WeirflowError
 from weirflow.flows.kept_flows import KeptFlows
 from weirflow.flows.local import SessionFlow
 from weirflow.flows.sharded import PartitionedIncrementalFlow
@@ -15,9 +16,6 @@ from weirflow.ivm.flow.backend import Capability
 from weirflow.types import Placement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from weirflow.errors import WeirflowError
     from weirflow.flows.host import FlowSession
     from weirflow.sql.statements.relation_name import RelationName
 

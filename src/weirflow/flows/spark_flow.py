@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from weirflow.sql.typing.literals import duration_micros
 from weirflow.streaming.query.checkpoints import OPTION, spark_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from weirflow.flows.host import FlowSession

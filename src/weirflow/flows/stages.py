@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,18 +10,22 @@ from typing_extensions import override
 
 from weirflow.flows.recompute import SparkRecompute, view_schema
 from weirflow.ivm.sharded.executor import StageExecutor
-from weirflow.ivm.sharded.worker.reports import decode_parcel, decode_task, encode_parcel, encode_task
+from weirflow.ivm.sharded.worker.reports import (
+    ShardReport,
+    StageTask,
+    decode_parcel,
+    decode_task,
+    encode_parcel,
+    encode_task,
+)
 from weirflow.ivm.sharded.worker.stage import run_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     import pyarrow as pa
 
     from weirflow.flows.host import FlowSession
     from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.sharded.worker.distribution import ReadRows
-    from weirflow.ivm.sharded.worker.reports import ShardReport, StageTask
     from weirflow.spark.jobs.shards import ShardJobs
 
 

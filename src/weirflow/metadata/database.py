@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from weirflow.errors import MetadataError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Database(Protocol):

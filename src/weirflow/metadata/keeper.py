@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Protocol, Self
+from collections.abc import Callable
+from typing import Protocol, Self
 
 from weirflow.arguments import checked
 from weirflow.errors import LeaseLost, MetadataError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -16,8 +17,6 @@ from weirflow.metadata.names import require_name, require_seconds, to_json
 from weirflow.types import NodeState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from weirflow.metadata.database import Database
 
 NODE_TTL = 15.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -12,9 +13,6 @@ from typing_extensions import override
 from weirflow.errors import ConfigError, MetadataError
 from weirflow.forks import ProcessResource, keep_to_this_process, never_finalize
 from weirflow.metadata.database import opened_by_parent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _CLOCK = "extract(epoch FROM clock_timestamp())::double precision"
 _CREATION_LOCK = "SELECT pg_advisory_xact_lock(7812361902)"

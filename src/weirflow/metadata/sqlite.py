@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
@@ -16,7 +17,6 @@ from weirflow.forks import ProcessResource, keep_to_this_process, never_finalize
 from weirflow.metadata.database import opened_by_parent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 BUSY_SECONDS = 5.0

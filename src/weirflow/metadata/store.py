@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Lifetime, Name, Seconds, checked
 from weirflow.metadata.documents import Documents
-from weirflow.metadata.leases import acquire
-from weirflow.metadata.nodes import NODE_TTL, alive_nodes, join
+from weirflow.metadata.leases import Lease, acquire
+from weirflow.metadata.nodes import NODE_TTL, Membership, Node, alive_nodes, join
 from weirflow.metadata.schema import prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from weirflow.errors import LeaseLost
     from weirflow.metadata.database import Database
-    from weirflow.metadata.leases import Lease
-    from weirflow.metadata.nodes import Membership, Node
 
 
 @checked

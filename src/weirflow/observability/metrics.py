@@ -9,18 +9,16 @@ from __future__ import annotations
 import threading
 from collections import Counter as Tally
 from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from weakref import WeakKeyDictionary, WeakSet, finalize
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 REGISTRY = CollectorRegistry()
 """Where flows are measured that were given no registry."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from typing_extensions import override
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
     from rich.progress import Progress, TaskID
 

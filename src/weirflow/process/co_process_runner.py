@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 from weirflow.arguments import AtLeast, Name, Positive, checked
-from weirflow.process.intake import Intake
-from weirflow.process.runner import FunctionRunner
+from weirflow.process.intake import Intake, KeyOf, Rows
+from weirflow.process.runner import BackendFor, Element, FunctionRunner, ProcessResult
 from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.process.function import CoProcessFunction
-    from weirflow.process.intake import KeyOf, Rows
-    from weirflow.process.runner import BackendFor, Element, ProcessResult
 
 
 @checked

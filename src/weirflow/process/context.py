@@ -5,11 +5,10 @@ Times are milliseconds since 1970.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from weirflow.process.slots import BroadcastSlot, ListSlot, MapSlot, ReducingSlot, ValueSlot
     from weirflow.state import Aggregate, StateDescriptor
     from weirflow.state.descriptors import TimeKind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from weirflow.errors import UserCodeError
 from weirflow.process.context import END_OF_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.process.instance import Instance
     from weirflow.process.timers import Due
     from weirflow.state.descriptors import TimeKind

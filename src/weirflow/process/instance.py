@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from weirflow.errors import ConfigError
 from weirflow.process.context import BroadcastContext
-from weirflow.process.function import ProcessFunction
-from weirflow.process.progress import StoredProgress
+from weirflow.process.function import KeyedFunction, ProcessFunction, Row
+from weirflow.process.progress import RunProgress, StoredProgress
 from weirflow.process.store_context import StoreOpenContext
 from weirflow.process.timers import InstanceTimers, NoTimers
-from weirflow.state import KeyedStateStore, TtlStateBackend
+from weirflow.state import KeyedStateStore, KeyGroupRange, StateBackend, TtlStateBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from weirflow.process.function import KeyedFunction, Row
     from weirflow.process.outputs import FunctionOutputs
-    from weirflow.process.progress import RunProgress
     from weirflow.process.user_code import UserCode
-    from weirflow.state import KeyGroupRange, StateBackend
     from weirflow.state.descriptors import TimeKind
     from weirflow.state.encoding.key_types import KeyCodec
 

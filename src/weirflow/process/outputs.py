@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError, UserCodeError, did_you_mean
-from weirflow.process.function import LATE
+from weirflow.process.function import LATE, KeyedFunction
 from weirflow.process.schemas import output_schema, side_schemas
 from weirflow.rows.types import spark_type
 from weirflow.rows.values import column
-
-if TYPE_CHECKING:
-    from weirflow.process.function import KeyedFunction
 
 _PLAIN = {pa.int64(): int, pa.float64(): float, pa.string(): str, pa.bool_(): bool}
 """Column types that hold every value of a Python type, integers of 64 bits."""

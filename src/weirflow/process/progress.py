@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from weirflow.errors import StateError
-from weirflow.state import StateDescriptor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weirflow.state import BroadcastState, KeyedStateStore
+from weirflow.state import BroadcastState, KeyedStateStore, StateDescriptor
 
 _EVENT_TIME = "event time "
 

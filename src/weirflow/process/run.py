@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +13,6 @@ from weirflow.process.process_runner import ProcessRunner
 from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from weirflow.process.function import CoProcessFunction, ProcessFunction
     from weirflow.process.intake import KeyOf, Rows
     from weirflow.process.runner import BackendFor, FunctionRunner, ProcessResult

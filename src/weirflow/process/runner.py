@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from weirflow.arguments import checked, shown
 from weirflow.errors import ConfigError, StateError, StateTypeError
 from weirflow.process.context import END_OF_TIME
 from weirflow.process.firing import fire
 from weirflow.process.instance import Instance, Moment
-from weirflow.process.intake import read_rows
+from weirflow.process.intake import Intake, Rows, read_rows
 from weirflow.process.outputs import FunctionOutputs
-from weirflow.process.progress import common_progress
+from weirflow.process.progress import RunProgress, common_progress
 from weirflow.process.timers import as_time
 from weirflow.process.user_code import UserCode
 from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges
@@ -22,16 +22,11 @@ from weirflow.state.encoding.groups import DEFAULT_GROUPS, group_of, range_of
 from weirflow.state.encoding.keys import encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Self
-
     import pyarrow as pa
 
     from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
     from weirflow.checkpoint.keyed_state.manifest import StateManifest
     from weirflow.process.function import KeyedFunction, Row
-    from weirflow.process.intake import Intake, Rows
-    from weirflow.process.progress import RunProgress
 
 BackendFor: TypeAlias = StateBackend | Callable[[KeyGroupRange], StateBackend]
 """A backend, or what gives one for each range of key groups, such as ``KeyedStateCheckpoints.restore``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
@@ -11,8 +12,6 @@ from weirflow.process.context import OpenContext
 from weirflow.state.encoding.key_types import KeyCodec, key_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.state import (
         Aggregate,
         AggregatingState,

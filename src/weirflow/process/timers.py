@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from typing_extensions import override
 
 from weirflow.arguments import shown
 from weirflow.errors import ConfigError, StateError
 from weirflow.process.context import END_OF_TIME, Timers
-from weirflow.state import StateDescriptor
+from weirflow.state import KeyedStateStore, StateDescriptor, TimerState
 from weirflow.state.descriptors import TimeKind
-
-if TYPE_CHECKING:
-    from weirflow.state import KeyedStateStore, TimerState
 
 _NEVER = END_OF_TIME + 1
 

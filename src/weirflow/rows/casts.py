@@ -7,7 +7,7 @@ one goes value by value.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,9 +17,6 @@ from weirflow.errors import ConfigError
 from weirflow.rows.exact import converter
 from weirflow.rows.misfit import Misfit, misfit_error, named
 from weirflow.rows.types import spark_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _AT_ONCE = 10_000
 _CANNOT = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from weirflow.arguments.in_errors import shortened, shown
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, WeirflowError
 from weirflow.sql.types import type_name
-
-if TYPE_CHECKING:
-    from weirflow.errors import WeirflowError
 
 
 class Misfit(Exception):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,6 @@ import pyarrow.types as pt
 
 from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.rows.misfit import Misfit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BOOLEANS = (bool, np.bool_)
 """What is a boolean, and no number though Python has it as one."""

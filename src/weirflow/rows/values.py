@@ -6,10 +6,11 @@ types and converted as a whole; every other column goes value by value through `
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -22,9 +23,6 @@ from weirflow.errors import ConfigError
 from weirflow.rows.exact import PLAIN, converter, is_missing
 from weirflow.rows.misfit import Misfit, misfit_error, named
 from weirflow.rows.types import spark_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _NONE = type(None)
 # Unsigned integers of 64 bits are left out: pyarrow wraps them on their way to floats.

@@ -7,20 +7,17 @@ these bounds is read and computed on any stack (``weirflow.stack``); what is not
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-from weirflow.errors import SqlTooComplex
+from weirflow.errors import SqlPosition, SqlTooComplex
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sqlglot import exp
-    from sqlglot.tokenizer_core import Token
 
-    from weirflow.errors import SqlPosition
     from weirflow.sql.expr import Expr
     from weirflow.sql.plan import Plan
 

@@ -6,7 +6,8 @@ an addition). Names and argument rules are ours (``weirflow.sql.functions``), so
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -19,9 +20,6 @@ from weirflow.sql.limits import check_text, check_tokens, check_tree, out_of_roo
 from weirflow.sql.positions import TextPositions
 from weirflow.sql.statements.composed import position_at
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NUMBER_SUFFIXES = frozenset({"Y", "S", "L", "F", "D", "BD"})
 _KEYWORD_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")

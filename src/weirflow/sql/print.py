@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from weirflow.sql.expr import (
     AggregateCall,
@@ -38,9 +38,6 @@ from weirflow.sql.plan import (
 from weirflow.sql.traverse import expressions, inputs, parts
 from weirflow.sql.types import STRING, type_name
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _INFIX = {
     "add": "+",

@@ -6,12 +6,10 @@ are computed once for a node; equality looks at hashes first.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, cast
 
 _HASH, _SHAPE = "_hash", "_shape"
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from weirflow.state.backends.sorted_keys import SortedKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from weirflow.state.backends.contract import StateBackend
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from weirflow.state.encoding.values import STAMP, read_varint
 from weirflow.state.migrations import MIGRATIONS, Migrations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from weirflow.state.backends.contract import StateReader
     from weirflow.state.descriptors import StateDescriptor
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weirflow.state.catalogue import decode_slot
 from weirflow.state.encoding.layout import BROADCAST, CATALOGUE, END, NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.state.backends.contract import StateReader
 
 Shared = dict[str, dict[bytes, bytes]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +26,9 @@ from weirflow.state.kinds.value import ValueState
 from weirflow.state.migrations import MIGRATIONS, Migrations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from weirflow.state.backends.contract import StateBackend
     from weirflow.state.descriptors import StateDescriptor
     from weirflow.state.encoding.key_types import KeyCodec
-
 
 _FOREVER = 2**63
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -18,8 +19,6 @@ from weirflow.state.encoding.values import STAMP, ValueCodec, read_varint
 from weirflow.state.migrations import MIGRATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from weirflow.state.backends.contract import StateReader
     from weirflow.state.descriptors import StateDescriptor
 

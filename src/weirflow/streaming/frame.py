@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weirflow.arguments import Name, checked
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
-from weirflow.spark.frames.frame import DataFrame
-from weirflow.streaming.durations import spark_interval
+from weirflow.spark.frames.frame import DataFrame, Runner
+from weirflow.streaming.durations import Duration, spark_interval
 from weirflow.streaming.keyed import KeyedStream
 from weirflow.streaming.windows import WindowedStream, WindowKind
 from weirflow.streaming.writer import DataStreamWriter
-
-if TYPE_CHECKING:
-    from weirflow.spark.frames.frame import Runner
-    from weirflow.streaming.durations import Duration
 
 _TIMES = ("timestamp", "timestamp_ntz")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
@@ -9,8 +10,6 @@ from weirflow.errors import ConfigError, did_you_mean
 from weirflow.streaming.frame import StreamingDataFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from weirflow.streaming.writer import DataStreamWriter
     from weirflow.types import OutputMode
 

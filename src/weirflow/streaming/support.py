@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from weirflow.errors import StreamRefused
@@ -9,8 +10,6 @@ from weirflow.streaming.trigger import TriggerKind
 from weirflow.types import OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.spark.streaming.plan import QueryShape
     from weirflow.streaming.query.spec import QuerySpec
     from weirflow.streaming.sinks.sink import StreamSink

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
@@ -16,8 +17,6 @@ from weirflow.streaming.sinks.formats import sink_of
 from weirflow.types import OutputMode, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.manager import StreamingQueryManager
     from weirflow.streaming.trigger import Trigger

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -10,17 +11,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weirflow.arguments import Name, Positive, checked
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
-from weirflow.process import CoProcessRunner, ProcessRunner
-from weirflow.process.runner import FunctionRunner
+from weirflow.process import CoProcessFunction, CoProcessRunner, ProcessFunction, ProcessResult, ProcessRunner
+from weirflow.process.runner import BackendFor, FunctionRunner
 from weirflow.state.dry_run import stored_versions
 from weirflow.testing.clock import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from weirflow.process import CoProcessFunction, ProcessFunction, ProcessResult
     from weirflow.process.intake import KeyOf
-    from weirflow.process.runner import BackendFor
 
 _OPERATOR = "harness"
 _PROGRESS = "weirflow.progress"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,8 +17,6 @@ from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.ivm.zset.ingest import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from weirflow.session import Session
     from weirflow.streaming.frame import StreamingDataFrame
 

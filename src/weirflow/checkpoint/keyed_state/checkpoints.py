@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from weirflow.checkpoint.sealed import refused, seal, unseal
 from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weirflow.checkpoint.storage.contract import CheckpointStorage
     from weirflow.state import KeyGroupRange, StateBackend
 

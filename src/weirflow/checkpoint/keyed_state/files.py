@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from weirflow.checkpoint.keyed_state.manifest import EARLIER, FileRef
@@ -11,7 +12,6 @@ from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.errors import ObjectNotFound, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from weirflow.checkpoint.storage.contract import CheckpointStorage

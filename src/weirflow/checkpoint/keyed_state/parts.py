@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby, islice
 from pathlib import Path
@@ -24,8 +25,6 @@ from weirflow.state.encoding.groups import KeyGroupRange
 from weirflow.state.shared import merge_shared, read_shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from weirflow.checkpoint.keyed_state.files import StateFiles
     from weirflow.state.backends.contract import StateBackend, StateReader
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,8 +19,6 @@ from weirflow.checkpoint.sealed import FORMAT
 from weirflow.state.dry_run import stored_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from weirflow.state import KeyGroupRange, StateBackend
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.checkpoint.storage.contract import Data
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote, urlsplit
@@ -12,8 +13,6 @@ from weirflow.checkpoint.storage.local.storage import LocalStorage
 from weirflow.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weirflow.checkpoint.storage.contract import CheckpointStorage
 
 _REMOTE = ("s3", "gs", "az", "abfs", "abfss")

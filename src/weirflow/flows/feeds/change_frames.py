@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from weirflow.errors import ConfigError, DataError
 from weirflow.flows.recompute import view_schema
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 def weighted_frame(native: Any, op: str) -> Any:

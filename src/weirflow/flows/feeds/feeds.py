@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.errors import ConfigError, FlowError
@@ -11,8 +12,6 @@ from weirflow.streaming.durations import interval_ms
 from weirflow.streaming.trigger import Trigger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.flows.feeds.table import TableFeed
     from weirflow.flows.host import FlowSession
     from weirflow.streaming.frame import StreamingDataFrame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import StreamConflict
@@ -11,8 +12,6 @@ from weirflow.ivm.flow.refusals import other_stream
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.savepoints.named import RestoreNote
     from weirflow.streaming.sinks.flow import FlowSink

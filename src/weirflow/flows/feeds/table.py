@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -11,16 +12,13 @@ import pyarrow.compute as pc
 from weirflow.arguments import Seconds, checked
 from weirflow.errors import FlowError, StreamConflict, UnsupportedError
 from weirflow.flows.feeds.change_frames import weighted_frame
-from weirflow.flows.feeds.table_changes import CHANGES, OP
+from weirflow.flows.feeds.table_changes import CHANGES, OP, TableChanges
 from weirflow.flows.own_session import own_session, provider
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.types import nullable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from weirflow.flows.feeds.table_changes import TableChanges
     from weirflow.flows.host import FlowSession
     from weirflow.streaming.sinks.flow import FeedTarget
 

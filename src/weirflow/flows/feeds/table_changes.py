@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from typing_extensions import override
 
 from weirflow.errors import ConfigError, StreamConflict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 OP = "_change_type"
 _TOGETHER = 100

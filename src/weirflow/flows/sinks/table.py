@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from typing_extensions import override
 
 from weirflow.errors import ConfigError, DataError, SinkConflict, UnsupportedError, did_you_mean
 from weirflow.flows.own_session import own_session, provider
-from weirflow.flows.sinks.table_positions import POSITIONS, PropertyPosition
+from weirflow.flows.sinks.table_positions import POSITIONS, PropertyPosition, TablePosition
 from weirflow.ivm.flow.sinks.parquet import changelog, changelog_schema, require_distinct
 from weirflow.ivm.flow.sinks.sink import Guarantee, SinkTarget
 from weirflow.ivm.zset.rows import group_rows
@@ -18,10 +19,7 @@ from weirflow.sql.quoting import quoted
 from weirflow.types import SinkMode, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.flows.host import FlowSession
-    from weirflow.flows.sinks.table_positions import TablePosition
     from weirflow.ivm.flow.sinks.sink import Deltas
     from weirflow.ivm.zset.delta import DeltaBatch
 

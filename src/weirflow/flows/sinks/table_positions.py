@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
 
 from typing_extensions import override
 
 from weirflow.ivm.flow.sinks.sink import Guarantee
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from contextlib import AbstractContextManager
 
 _OWNER = "weirflow.owner"
 _EPOCH = "weirflow.epoch"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from weirflow.flows.sql.change_rules import one_for_each_key
 from weirflow.ivm.zset.delta import WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from weirflow.flows.sql.change_plan import ChangePlan
     from weirflow.ivm.flow.source import Source
 

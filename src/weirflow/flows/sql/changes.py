@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,8 +13,6 @@ from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.cursor import Cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pyarrow as pa
 
     from weirflow.flows.sql.queries import Rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from weirflow.errors import QueryError, TableNotFound
@@ -11,8 +12,6 @@ from weirflow.flows.sql.statements import FlowStatements
 from weirflow.sql.statements.parameters import with_literals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from weirflow.flows.host import FlowSession, Params

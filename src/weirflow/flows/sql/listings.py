@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,8 +11,6 @@ from weirflow.sql.statements.flows import Kind
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from weirflow.flows.registry import Flow
 
 

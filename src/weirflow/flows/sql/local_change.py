@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
-from weirflow.flows.sql.change_plan import ROW
+from weirflow.flows.sql.change_plan import ROW, ChangePlan
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changes import MergeSource, SourceChange
 from weirflow.flows.sql.merge import require_distinct
@@ -18,10 +19,7 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.statements.composed import ComposedSql, Fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from weirflow.flows.registry import Flow
-    from weirflow.flows.sql.change_plan import ChangePlan
     from weirflow.flows.sql.queries import FlowQueries, Rows
     from weirflow.ivm.flow.summary import StepSummary
 

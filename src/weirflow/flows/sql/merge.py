@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
 from weirflow.flows.sql.change_plan import CLAUSE, ROW, ChangePlan, Clause
-from weirflow.flows.sql.changes import TARGET, assigned_columns, expression, listed, old_row
+from weirflow.flows.sql.changes import TARGET, MergeSource, SourceChange, assigned_columns, expression, listed, old_row
 from weirflow.flows.sql.stored_values import column_named, columns_named
 from weirflow.sql.parse import parse_query
 from weirflow.sql.quoting import quoted
-from weirflow.sql.statements.changes import MergeClause, MergeDelete, MergeInsert, MergeUpdate, When
+from weirflow.sql.statements.changes import Merge, MergeClause, MergeDelete, MergeInsert, MergeUpdate, Target, When
 from weirflow.sql.statements.composed import ComposedSql, Fragment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weirflow.flows.sql.changes import MergeSource, SourceChange
     from weirflow.flows.sql.queries import Rows
-    from weirflow.sql.statements.changes import Merge, Target
 
 _GIVEN = "_weirflow_given"
 _Value = Fragment | str | None

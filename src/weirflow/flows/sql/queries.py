@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from weirflow.errors import FunctionNotFound, QueryError, SqlSyntaxError, TableNotFound
 from weirflow.flows.recompute import view_schema
-from weirflow.flows.sql.shown_relations import words
+from weirflow.flows.sql.shown_relations import ShownRelations, words
 from weirflow.ivm.flow.query import run_query
 from weirflow.ivm.flow.state import FlowState
 from weirflow.sql.refusal import NotIncremental
@@ -18,11 +19,8 @@ from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.statements.table_references import TableReference, table_references
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from weirflow.flows.host import FlowSession
     from weirflow.flows.registry import Flow, FlowRegistry
-    from weirflow.flows.sql.shown_relations import ShownRelations
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.statements.composed import ComposedSql
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from typing_extensions import override
 
 from weirflow.errors import UnsupportedError
 from weirflow.flows.recompute import view_schema
-from weirflow.flows.sql.change_plan import ROW
+from weirflow.flows.sql.change_plan import ROW, ChangePlan
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changed_rows import THERE, ChangedRows, OneForEachKey, delta_schema
 from weirflow.flows.sql.changes import MergeSource, SourceChange
@@ -22,10 +23,7 @@ from weirflow.sql.statements.composed import ComposedSql, Fragment
 from weirflow.sql.statements.kinds import is_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from weirflow.flows.registry import Flow
-    from weirflow.flows.sql.change_plan import ChangePlan
     from weirflow.flows.sql.queries import FlowQueries, Rows
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.spark.frames.frame import DataFrame

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound
-from weirflow.flows.registry import ambiguous
+from weirflow.flows.registry import Flow, FlowRegistry, ambiguous
 from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.composed import ComposedSql
 from weirflow.sql.statements.relation_name import RelationName
@@ -15,7 +15,6 @@ from weirflow.sql.statements.table_references import table_references
 
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
-    from weirflow.flows.registry import Flow, FlowRegistry
     from weirflow.spark.frames.frame import DataFrame
 
 _WORD = re.compile(r"\w+")

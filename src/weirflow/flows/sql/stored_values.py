@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -12,9 +12,6 @@ from weirflow.ivm.kernel.expressions.casts.dispatch import kernel
 from weirflow.ivm.zset.batch import one_array
 from weirflow.sql.types import nullable, type_name
 from weirflow.sql.typing.store_assignment import can_store
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def column_named(known: Sequence[str], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier

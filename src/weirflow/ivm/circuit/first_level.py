@@ -6,6 +6,7 @@ A row therefore never holds itself up around a cycle: what derives it at its fir
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +18,6 @@ from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.zset.batch import Int64s
 

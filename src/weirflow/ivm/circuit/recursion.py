@@ -7,6 +7,7 @@ complete before the next. A tick costs what the levels that change weigh, howeve
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from weirflow.ivm.circuit.circuit import Circuit
     from weirflow.ivm.kernel.state import State
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from weirflow.sql import plan as logical
 from weirflow.sql.expr import Call, Column, Expr, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.circuit.circuit import Circuit
 
 BOOL = pa.bool_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.sql.plan import Field
 
 

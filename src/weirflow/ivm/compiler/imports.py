@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from weirflow.sql.bind.recursive_reference import reads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.ivm.circuit.circuit import Circuit
     from weirflow.sql.plan import Plan
 

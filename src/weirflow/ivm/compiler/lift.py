@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from weirflow.ivm.circuit.first_level import LEVEL
 from weirflow.ivm.compiler.columns import identity
 from weirflow.sql.bind.recursive_reference import reads
-from weirflow.sql.expr import Column
+from weirflow.sql.expr import Column, Expr
 from weirflow.sql.passes.prune_columns import collapsed
 from weirflow.sql.plan import (
     Distinct,
@@ -28,9 +27,6 @@ from weirflow.sql.plan import (
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import remap
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from weirflow.sql.expr import Expr
 
 LEVEL_FIELD = Field("_level", LEVEL)
 _PLACES = {TopK: "under LIMIT", SetOperation: "in EXCEPT or INTERSECT", Recursive: "inside another recursion"}

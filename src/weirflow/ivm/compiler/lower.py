@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -38,9 +38,6 @@ from weirflow.sql import plan as logical
 from weirflow.sql.expr import Column, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 _BIGINT = pa.int64()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -25,8 +26,6 @@ from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from weirflow.ivm.compiler.builder import ArrangedNode
     from weirflow.ivm.kernel.run import Run
 

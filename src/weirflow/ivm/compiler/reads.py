@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from weirflow.errors import ConfigError
 from weirflow.sql.parse import parse_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from weirflow.ivm.compiler.program import View
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +16,6 @@ from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.durability.packs import PackFiles, epoch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from weirflow.checkpoint import CheckpointStorage
     from weirflow.ivm.kernel.run import Run
     from weirflow.observability.metrics import FlowMetrics

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,12 @@ from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.ivm.durability.log_format import TAIL, log_paths
 from weirflow.ivm.durability.log_scan import LogScan, log_identities, scan_log
-from weirflow.ivm.durability.manifest import MANIFESTS, Manifest, decode_manifest, place_of
+from weirflow.ivm.durability.manifest import MANIFESTS, Manifest, Pack, decode_manifest, place_of
 from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.durability.sink_position import SINKS, decode_position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from weirflow.ivm.durability.manifest import Pack
 
 IDENTITY = "identity"
 LOG = "log"

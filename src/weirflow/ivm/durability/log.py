@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -33,7 +34,6 @@ from weirflow.ivm.durability.log_format import (
 from weirflow.ivm.durability.remedy import remedy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 _log = logging.getLogger(__name__)

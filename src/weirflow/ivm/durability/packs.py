@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -16,8 +17,6 @@ from weirflow.ivm.durability.manifest import Pack, RunRef
 from weirflow.ivm.kernel.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from weirflow.checkpoint import CheckpointStorage
 
 FOLDER = "packs/"

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode, View
-from weirflow.ivm.flow.backend import Capability, refused
+from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
 from weirflow.ivm.flow.graph import FlowGraph
-from weirflow.ivm.flow.outputs.watch import OverflowPolicy
-from weirflow.ivm.flow.sinks.sink import sink_terms
-from weirflow.ivm.flow.source import NamedDeltas, declared, deltas_of
+from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
+from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, sink_terms
+from weirflow.ivm.flow.source import Lateness, NamedDeltas, Source, declared, deltas_of
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.types import SinkMode, SourceSpread, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     import pyarrow as pa
 
-    from weirflow.ivm.flow.backend import FlowBackend
     from weirflow.ivm.flow.describe import FlowInfo
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
-    from weirflow.ivm.flow.outputs.watch import Watch
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget
-    from weirflow.ivm.flow.source import Lateness, Source
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.observability.metrics import FlowGauges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -9,8 +10,6 @@ from typing import TYPE_CHECKING
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.flow.describe import RelationInfo
 
 _WIDTH, _HEIGHT, _COLUMN, _ROW, _MARGIN = 170, 46, 230, 66, 12

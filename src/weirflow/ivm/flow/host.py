@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,7 +27,7 @@ from weirflow.ivm.flow.refusals import (
     tick_pending,
 )
 from weirflow.ivm.flow.sinks.sink_set import SinkSet
-from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.flow.source import LATE, Source
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import afterwards
 from weirflow.ivm.zset.batch import Batch
@@ -36,7 +37,6 @@ from weirflow.observability.metrics import FlowMetrics
 from weirflow.stack import require_room
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from prometheus_client import CollectorRegistry
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
-    from weirflow.ivm.flow.source import Source
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.types import SourceSpread
 

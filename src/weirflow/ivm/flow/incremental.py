@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Folder, Name, checked
 from weirflow.ivm.flow.flow import Flow
-from weirflow.ivm.flow.folder.repair import repair_flow
+from weirflow.ivm.flow.folder.repair import Repair, repair_flow
 from weirflow.ivm.flow.local import LocalBackend
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.compiler.program import RecomputeEngine
-    from weirflow.ivm.flow.folder.repair import Repair
 
 
 @checked

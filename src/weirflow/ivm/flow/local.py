@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,12 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ConfigError, FlowError, SinkFailed, StorageError, TickPending
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkpoints import Checkpoints
-from weirflow.ivm.durability.records import DropRelation, ForceDiff
+from weirflow.ivm.durability.records import DropRelation, Entry, ForceDiff
 from weirflow.ivm.flow.backend import Capability
 from weirflow.ivm.flow.describe import FlowInfo
 from weirflow.ivm.flow.evolution.force import force_diff, is_forced
-from weirflow.ivm.flow.evolution.plan import plan_evolution, restore
-from weirflow.ivm.flow.evolution.rebuild import rebuild
+from weirflow.ivm.flow.evolution.plan import EvolutionPlan, plan_evolution, restore
+from weirflow.ivm.flow.evolution.rebuild import Rebuilt, rebuild
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.flow.folder.entries import manifest_of, replace_entry, source_entry, tick_entry, view_entry
 from weirflow.ivm.flow.folder.store import FlowStore
@@ -28,26 +29,20 @@ from weirflow.ivm.flow.gauges import measure
 from weirflow.ivm.flow.host import FlowHost
 from weirflow.ivm.flow.query import explain_query, run_query
 from weirflow.ivm.flow.refusals import require_unsunk
-from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.flow.source import LATE, Source, SourceDelta
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import AtomicChanges, Completion
 from weirflow.observability.metrics import FlowGauges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
     from weirflow.arguments import Folder
     from weirflow.ivm.circuit.circuit import Marks
     from weirflow.ivm.compiler.program import Mode, RecomputeEngine, View
-    from weirflow.ivm.durability.records import Entry
-    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
-    from weirflow.ivm.flow.evolution.rebuild import Rebuilt
     from weirflow.ivm.flow.position import Position
-    from weirflow.ivm.flow.source import Source, SourceDelta
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.batch import Batch
     from weirflow.types import SourceSpread

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weirflow.ivm.compiler.program import Mode, Program, View
+from weirflow.ivm.compiler.program import Mode, Program, RecomputeEngine, View
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -14,11 +15,7 @@ from weirflow.ivm.zset.ingest import read_table
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.flow.state import FlowState
-
 
 _QUERY = "the query"  # no name of a source or view
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
 from weirflow.errors import (
     ConfigError,
@@ -13,9 +13,6 @@ from weirflow.errors import (
     WeirflowError,
     did_you_mean,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 _TOKEN_LENGTH = 256
 

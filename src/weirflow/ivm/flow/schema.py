@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,9 +12,6 @@ from weirflow.ivm.zset.ingest import WEIGHT, read_table
 from weirflow.rows.types import spark_schema
 from weirflow.sql.limits import check_type
 from weirflow.sql.types import parse_ddl
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def read_schema(schema: Any) -> pa.Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,6 @@ from weirflow.rows.casts import is_always_valid, require_valid
 from weirflow.sql.typing.literals import duration_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from weirflow.ivm.kernel.arrangement import Arrangement

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound, WeirflowError
 from weirflow.ivm.compiler.program import Program, RecomputeEngine, View
 from weirflow.ivm.compiler.reads import in_order, readers_of
-from weirflow.ivm.flow.describe import relation_infos
+from weirflow.ivm.flow.describe import RelationInfo, relation_infos
 from weirflow.ivm.flow.refusals import (
     no_relation,
     no_source,
@@ -20,12 +21,9 @@ from weirflow.ivm.flow.refusals import (
 from weirflow.ivm.flow.source import Source, SourceDelta, SourceInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
     import pyarrow as pa
 
     from weirflow.ivm.circuit.circuit import Marks
-    from weirflow.ivm.flow.describe import RelationInfo
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.zset.batch import Batch
 

@@ -8,11 +8,10 @@ done. Should even that be interrupted, the next call on the flow does it first. 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from weirflow.ivm.durability.records import Entry
     from weirflow.ivm.flow.folder.store import FlowStore
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,6 @@ from weirflow.ivm.zset.batch import add_rows, magnitude
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa

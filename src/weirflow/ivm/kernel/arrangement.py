@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,6 @@ from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from weirflow.ivm.kernel.run import Run

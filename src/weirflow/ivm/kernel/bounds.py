@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.errors import ResultTooLarge
+from weirflow.errors import ResultTooLarge, SqlPosition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from weirflow.errors import SqlPosition
     from weirflow.ivm.zset.batch import Int64s
 
 MOST_BYTES = 1 << 30

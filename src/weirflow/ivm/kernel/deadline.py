@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from weirflow.errors import TickTimeout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import TypeVar
-
     T = TypeVar("T")
 
 _SLICE = 1024

@@ -6,6 +6,7 @@ stays as it was until the tick is kept. Layers are read as one: state is a set o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
@@ -13,8 +14,6 @@ from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.kernel.state import ProbeResult

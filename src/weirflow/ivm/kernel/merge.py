@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,8 +15,6 @@ from weirflow.ivm.zset.batch import concat_columns
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values, validity, value_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s

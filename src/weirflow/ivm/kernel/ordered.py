@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,6 @@ from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.rows import equal_rows_at, expand_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from weirflow.ivm.zset.rows import group_sorted
 from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
     from weirflow.ivm.zset.hashing import Equality
 

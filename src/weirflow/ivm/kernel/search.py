@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weirflow.ivm import compiled
-from weirflow.ivm.kernel.run import BLOCK, FEW_NEEDLES
+from weirflow.ivm.kernel.run import BLOCK, FEW_NEEDLES, Run
 from weirflow.ivm.zset.batch import take_array
 from weirflow.ivm.zset.buffers import is_fixed_width, raw_values
 from weirflow.ivm.zset.rows import equal_arrays, equal_rows_at, equal_values, expand_ranges
 from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
     from weirflow.ivm.zset.hashing import Equality
 
     Hits = list[tuple[Run, Int64s, Int64s]]
-
 
 _SMALL_RUN = 1 << 16
 """Such a run stays in the processor's cache: many needles need not be sorted for it."""

@@ -6,6 +6,7 @@ elements. What is left equal is told apart by all columns, so that the order of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,6 @@ from weirflow.ivm.zset.hashing import Equality, has_floats
 from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _SIGN = np.uint64(1 << 63)

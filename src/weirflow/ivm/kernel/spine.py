@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
-from weirflow.ivm.kernel.merge import RunMerge, can_merge, copied
+from weirflow.ivm.kernel.merge import RunMerge, RunOrder, can_merge, copied
 from weirflow.ivm.kernel.run import Run, kept_rows
 from weirflow.ivm.zset.batch import concat_columns, magnitude
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.merge import RunOrder
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
     Codes = Callable[[Sequence[pa.Array], int], UInt64s]

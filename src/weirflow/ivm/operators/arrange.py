@@ -5,6 +5,7 @@ Its columns are the key's, then the payload's. Readers see the state before the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.operators.operator import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -10,8 +11,6 @@ from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.zset.batch import Batch
 
 

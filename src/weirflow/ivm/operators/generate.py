@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,17 +11,13 @@ from typing_extensions import override
 
 from weirflow.ivm.kernel.bounds import require_takeable
 from weirflow.ivm.kernel.expressions.monotone import monotone
-from weirflow.ivm.kernel.expressions.nested.generators import compile_generator
+from weirflow.ivm.kernel.expressions.nested.generators import Generator, compile_generator
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
-from weirflow.sql.expr import Column
+from weirflow.sql.expr import Call, Column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weirflow.ivm.kernel.expressions.nested.generators import Generator
     from weirflow.ivm.kernel.frontier import Frontier
-    from weirflow.sql.expr import Call
 
 
 class Generate(Operator):

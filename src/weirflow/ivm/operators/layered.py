@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.layered import LayeredArrangement, LayeredSums
@@ -12,8 +13,6 @@ from weirflow.ivm.operators.arrange import Arrange, Meeting
 from weirflow.ivm.operators.distinct import Distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
 

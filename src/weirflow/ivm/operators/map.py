@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -14,8 +15,6 @@ from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier

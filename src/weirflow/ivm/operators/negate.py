@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -9,8 +10,6 @@ from typing_extensions import override
 from weirflow.ivm.operators.operator import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.zset.batch import Batch
 
 

@@ -7,13 +7,12 @@ was staged everywhere, so nothing has changed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier

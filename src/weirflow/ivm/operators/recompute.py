@@ -6,6 +6,7 @@ computed.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -15,8 +16,6 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate, group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.operators.arrange import Arrange

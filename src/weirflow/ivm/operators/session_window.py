@@ -7,6 +7,7 @@ bucket. So the old rows around the delta are found by reading outwards, bucket b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,6 @@ from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.zset.batch import Bools, Int64s
     from weirflow.sql.expr import Expr

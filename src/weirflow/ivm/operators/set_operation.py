@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from typing_extensions import override
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
-from weirflow.ivm.kernel.frontier import least
+from weirflow.ivm.kernel.frontier import Frontier, least
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import group_rows
 from weirflow.sql.plan import SetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weirflow.ivm.kernel.sort_keys import sort_words
+from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weirflow.ivm.kernel.sort_keys import SortColumn
     from weirflow.ivm.zset.batch import Batch
 
 

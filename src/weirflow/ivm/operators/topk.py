@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import override
 
 from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.sort_keys import prefixes
+from weirflow.ivm.kernel.sort_keys import SortColumn, prefixes
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.sorting import sorted_batch
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.kernel.sort_keys import SortColumn
     from weirflow.ivm.kernel.state import State
 
 

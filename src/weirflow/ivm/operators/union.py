@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from typing_extensions import override
 
-from weirflow.ivm.kernel.frontier import least
+from weirflow.ivm.kernel.frontier import Frontier, least
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weirflow.ivm.kernel.frontier import Frontier
 
 
 class Union(Operator):

@@ -8,6 +8,7 @@ import os
 import time
 import weakref
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import msgspec
 from typing_extensions import override
 
 from weirflow.errors import ConfigError, DataError, FlowError
-from weirflow.ivm.compiler.program import no_engine
+from weirflow.ivm.compiler.program import Mode, View, no_engine
 from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_readers
 from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.flow.backend import Capability
@@ -27,7 +28,7 @@ from weirflow.ivm.flow.host import FlowHost
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.refusals import no_source, not_kept, require_unread, require_unsunk
-from weirflow.ivm.flow.source import LATE
+from weirflow.ivm.flow.source import LATE, Source
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.sharded.coordinator import Coordinator
@@ -39,13 +40,9 @@ from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
-    from weirflow.ivm.compiler.program import Mode, View
-    from weirflow.ivm.flow.source import Source
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.ledger import ChangeNotice
     from weirflow.ivm.zset.batch import Batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ from weirflow.ivm.flow.folder.repair import Repair
 from weirflow.ivm.sharded.commits import COMMITS, PENDING, Commit, CommitFiles, PendingTick
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.checkpoint import CheckpointStorage
 
 _MISSING = "it is missing"

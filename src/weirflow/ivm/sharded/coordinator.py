@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from weirflow.errors import LeaseLost, StorageError
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.sharded.commits import Commit, CommitFiles, PendingTick
 from weirflow.ivm.sharded.definition import Blueprint, Definition, FillGroup, decode_definition
-from weirflow.ivm.sharded.jobs import FlowJobs, after, part_of_commit
+from weirflow.ivm.sharded.jobs import Deltas, FlowJobs, PendingCommit, after, part_of_commit
 from weirflow.ivm.sharded.ledger import ChangeNotice, Ledger
 from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.ivm.sharded.recent_ticks import recent_ticks
@@ -26,13 +27,9 @@ from weirflow.ivm.zset.rows import consolidate
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
-
     from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.sharded.executor import StageExecutor
-    from weirflow.ivm.sharded.jobs import Deltas, PendingCommit
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
     from weirflow.metadata import Lease
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +16,6 @@ from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
     from weirflow.ivm.compiler.program import View
     from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.flow.source import Source

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.ivm.compiler.program import no_engine
+from weirflow.ivm.compiler.program import RecomputeEngine, no_engine
 from weirflow.ivm.sharded.worker.stage import run_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.ivm.sharded.worker.reports import Parcel, ShardReport, StageTask
 

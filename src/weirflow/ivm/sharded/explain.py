@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.sharded.plan.routes import Exchange, ToAll, ToOne
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from weirflow.ivm.sharded.plan.spread import Spread
     from weirflow.ivm.sharded.worker.reports import ShardReport
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,12 @@ from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.reads import tables
 from weirflow.ivm.sharded.plan.recomputing import AddRows, CompareRows, SubtractRows
 from weirflow.ivm.sharded.worker.distribution import MoveRows, ReadRows, SplitRows, decode_moved
-from weirflow.ivm.sharded.worker.reports import StageTask
+from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport, StageTask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from weirflow.ivm.sharded.commits import Commit
     from weirflow.ivm.sharded.definition import Blueprint
     from weirflow.ivm.sharded.executor import StageExecutor
-    from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
 
 Deltas = dict[str, dict[int, list["RowsRef"]]]
 """For each source and shard, where its rows are."""

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.packs import FOLDER as PACKS
-from weirflow.ivm.sharded.commits import PENDING, commit_name
+from weirflow.ivm.sharded.commits import PENDING, Commit, CommitFiles, commit_name
 from weirflow.ivm.sharded.worker.files import ROWS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from weirflow.ivm.sharded.commits import Commit, CommitFiles
 
 
 class KeptCommits:

@@ -6,6 +6,7 @@ knows, and ``settle`` asks it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from weirflow.errors import LeaseLost
 from weirflow.ivm.sharded.kept_commits import KeptCommits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from weirflow.ivm.sharded.commits import Commit, CommitFiles, PendingTick
     from weirflow.ivm.sharded.definition import Blueprint
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from weirflow.errors import WeirflowError
 from weirflow.ivm.flow.unfinished import Completion, afterwards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.ivm.flow.outputs.publisher import Publication, Publisher
     from weirflow.ivm.flow.sinks.sink_set import SinkSet
     from weirflow.ivm.sharded.coordinator import Coordinator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from weirflow.rows.tabular import GivenColumns, columns_of, rereadable
 from weirflow.rows.types import spark_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.zset.batch import Int64s
 
 __all__ = ["WEIGHT", "DeltaBatch"]

@@ -5,6 +5,7 @@ Rows that are equal have equal hashes; the reverse is never relied upon. Two equ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,8 +26,6 @@ from weirflow.ivm.zset.buffers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,6 @@ from weirflow.rows.tabular import GivenColumns, columns_of
 from weirflow.rows.types import spark_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from weirflow.ivm.zset.batch import Int64s
 
 WEIGHT = "_weight"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,8 +28,6 @@ from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
-
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
 _EQUAL = pc.get_function("equal")

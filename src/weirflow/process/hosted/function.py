@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weirflow.arguments import shown
 from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.process.function import LATE, KeyedFunction, ProcessFunction
+from weirflow.process.function import LATE, KeyedFunction, ProcessFunction, Row
 from weirflow.process.hosted.slots import HostedOpenContext
 from weirflow.process.hosted.timers import HostedTimers, fire
 from weirflow.process.instance import KeyContext, Moment, copied
@@ -19,11 +20,8 @@ from weirflow.state import InMemoryStateBackend, KeyedStateStore, TtlStateBacken
 from weirflow.state.backends.ttl import wall_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     import pyarrow as pa
 
-    from weirflow.process.function import Row
     from weirflow.state.backends.contract import StateBackend
     from weirflow.state.descriptors import TimeKind, Ttl
 

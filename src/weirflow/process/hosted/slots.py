@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from weirflow.process.store_context import StoreOpenContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.state import KeyedStateStore, StateDescriptor
     from weirflow.state.descriptors import Ttl
 

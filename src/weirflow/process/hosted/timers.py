@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from weirflow.process.context import Timers
 from weirflow.process.timers import as_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.process.hosted.function import Host
     from weirflow.state.descriptors import TimeKind
 

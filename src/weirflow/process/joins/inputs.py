@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 from types import GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from weirflow.arguments import Name, NotEmpty, checked
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
 from weirflow.sql.types import parse_ddl, type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @checked

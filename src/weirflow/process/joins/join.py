@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from weirflow.arguments import checked
 from weirflow.errors import ConfigError
-from weirflow.process.function import CoProcessFunction
+from weirflow.process.function import CoProcessFunction, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from weirflow.process.context import ElementContext
-    from weirflow.process.function import Row
     from weirflow.process.joins.inputs import JoinInput
 
 How: TypeAlias = Literal["inner", "left"]

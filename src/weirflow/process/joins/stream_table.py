@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
 from weirflow.errors import ColumnNotFound, did_you_mean
-from weirflow.process.joins.join import KeyedJoin, columns, has_null
+from weirflow.process.joins.join import How, KeyedJoin, columns, has_null
 from weirflow.state import StateDescriptor
 
 if TYPE_CHECKING:
     from weirflow.process.context import ElementContext, OpenContext
     from weirflow.process.function import Row
     from weirflow.process.joins.inputs import JoinInput
-    from weirflow.process.joins.join import How
 
 
 @checked

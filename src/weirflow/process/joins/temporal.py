@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
 from weirflow.errors import ConfigError
-from weirflow.process.joins.join import KeyedJoin, columns, has_null
+from weirflow.process.joins.join import How, KeyedJoin, columns, has_null
 from weirflow.process.joins.stream_table import require_flag
 from weirflow.state import StateDescriptor
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from weirflow.process.context import ElementContext, OpenContext
     from weirflow.process.function import Row
     from weirflow.process.joins.inputs import JoinInput
-    from weirflow.process.joins.join import How
     from weirflow.state.descriptors import TimeKind
 
 

@@ -7,7 +7,7 @@ watermark of the batch before, and so these are just the rows that it would drop
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator  # noqa: TC003 - PySpark reads the hints of functions
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import QueryError, SqlTypeError
+from weirflow.errors import QueryError, SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.call import GROUPING, GROUPING_ID
-from weirflow.sql.bind.expressions.placeholders import Placeholder, PlaceholderKind
+from weirflow.sql.bind.expressions.placeholders import Placeholder, PlaceholderKind, Placeholders
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Generate, Plan, Project, TopK, Window
 from weirflow.sql.traverse import map_arguments, map_call, rewrite_deep
 from weirflow.sql.types import BIGINT, is_orderable, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.generator import Generator
-    from weirflow.sql.bind.expressions.placeholders import Placeholders
     from weirflow.sql.bind.grouping import Grouping
     from weirflow.sql.bind.limit import Limit
 
 _GROUPING_ID_NAME = "spark_grouping_id"
 
 
-class NotGrouped(QueryError):
+class NotGrouped(QueryError, code="COLUMN_NOT_GROUPED"):
     """A column is used beside aggregates, yet it is neither grouped nor aggregated."""
-
-    code = "COLUMN_NOT_GROUPED"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, has_placeholder
 from weirflow.sql.expr import Expr
 from weirflow.sql.limits import check_grouping_sets
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
     from weirflow.sql.plan import Field
 

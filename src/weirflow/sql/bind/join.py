@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ColumnNotFound, SqlSyntaxError
+from weirflow.errors import ColumnNotFound, SqlPosition, SqlSyntaxError
 from weirflow.sql.bind.scope import Name, Scope, beside
 from weirflow.sql.functions.rules import FunctionSignature, alike
 from weirflow.sql.passes.conditions import conjunction, split_condition
@@ -18,7 +18,6 @@ from weirflow.sql.typing.coercion import comparable
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
     from weirflow.sql.expr import Expr
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from weirflow.errors import QueryError
+from weirflow.errors import QueryError, SqlPosition
 from weirflow.sql.expr import Exists, InSubquery, ScalarSubquery
 from weirflow.sql.plan import Aggregate, Join, JoinKind, Plan, Recursive, Scan, TopK, Window
 from weirflow.sql.traverse import expressions, inputs, nodes, parts
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from weirflow.errors import SqlPosition
 
 
 @grows

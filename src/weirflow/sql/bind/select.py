@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import SqlSyntaxError, SqlTypeError
+from weirflow.errors import SqlPosition, SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.assemble import Block, assemble
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.call import sort_key
-from weirflow.sql.bind.expressions.generator import bind_generator, is_generator
+from weirflow.sql.bind.expressions.generator import Generator, bind_generator, is_generator
 from weirflow.sql.bind.expressions.naming import output_name, spelled_out
 from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, Placeholders, has_placeholder
 from weirflow.sql.bind.expressions.time_window import find_time_window
@@ -28,9 +28,7 @@ from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.context import BindContext
-    from weirflow.sql.bind.expressions.generator import Generator
 
 _REFUSED = {
     "qualify": "QUALIFY is not in Spark SQL; filter on the window function's column in a query around this one.",

@@ -11,7 +11,7 @@ from weirflow.errors import SqlTypeError
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.call import sort_key
 from weirflow.sql.bind.limit import bind_limit
-from weirflow.sql.bind.scope import scope_of
+from weirflow.sql.bind.scope import Scope, scope_of
 from weirflow.sql.bind.strict import check_parts
 from weirflow.sql.expr import Column, Literal, SortKey
 from weirflow.sql.passes.rename import retype
@@ -21,8 +21,6 @@ from weirflow.sql.typing.coercion import common_type
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
-    from weirflow.sql.bind.scope import Scope
-
 
 _PARTS = frozenset({"distinct", "order", "limit", "offset", "with_"})
 

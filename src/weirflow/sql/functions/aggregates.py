@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, ResultType, result_type, same_as
 from weirflow.sql.types import (
     BIGINT,
@@ -27,8 +27,6 @@ from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from weirflow.errors import SqlPosition
 
 
 class Stability(StrEnum):

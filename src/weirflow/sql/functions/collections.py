@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
-from weirflow.errors import ColumnNotFound, SqlTypeError, did_you_mean
+from weirflow.errors import ColumnNotFound, SqlPosition, SqlTypeError, did_you_mean
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
 from weirflow.sql.types import BIGINT, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_integral, type_name
 from weirflow.sql.typing.coercion import ANY, ARRAY, MAP, NESTED_ARRAY, cast, common_type, comparable, unify
-
-if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
 
 
 def struct_field(struct: Expr, name: str, position: SqlPosition | None) -> Expr:

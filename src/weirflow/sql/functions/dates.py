@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.expr import Call
+from weirflow.sql.expr import Call, Expr
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DATE, INT, SMALLINT, STRING, TIMESTAMP, TIMESTAMP_NTZ, TINYINT
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.errors import SqlPosition
-    from weirflow.sql.expr import Expr
 
 _DATE_FIELDS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
 _TIME_FIELDS = ("hour", "minute", "second")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import FunctionNotFound, QueryError, did_you_mean
+from weirflow.errors import FunctionNotFound, QueryError, SqlPosition, did_you_mean
 from weirflow.sql.functions.aggregates import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
 from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.conditionals import CONDITIONALS
@@ -17,7 +17,6 @@ from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING
 from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.functions.rules import Rule
 
 SCALARS: dict[str, Rule] = {**NUMBERS, **STRINGS, **DATES, **COLLECTIONS, **CONDITIONALS}

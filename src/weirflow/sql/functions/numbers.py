@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, alike, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -26,8 +26,6 @@ from weirflow.sql.typing.coercion import DECIMAL, INTEGRAL, NUMERIC, unify
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from weirflow.errors import SqlPosition
 
 _NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
 _DOUBLE_NAMES = """

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -30,9 +28,6 @@ from weirflow.sql.types import (
 )
 from weirflow.sql.typing import decimals
 from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC, cast, common_type, comparable, decimal_operand
-
-if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
 
 _BINARY = 2
 

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr
 from weirflow.sql.types import NULL, STRING, type_name
 from weirflow.sql.typing.coercion import Expected, expected_name, implicit, unify
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from weirflow.errors import SqlPosition
 
 Arguments = tuple[Expr, ...]
 Rule = Callable[[Arguments, "SqlPosition | None"], Expr]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,9 +25,6 @@ from weirflow.sql.types import (
     is_numeric,
 )
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 
 def conjuncts(predicate: Expr | None) -> list[Expr]:

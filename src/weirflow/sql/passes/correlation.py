@@ -6,8 +6,8 @@ ones belong to queries further out and stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Call, Column, Expr, OuterColumn
 from weirflow.sql.passes.conditions import conjunction
@@ -15,9 +15,6 @@ from weirflow.sql.plan import Distinct, Field, Join, JoinKind, Plan, Project
 from weirflow.sql.traverse import columns, expressions, inputs, map_expressions, nodes, parts, rewrite, with_inputs
 from weirflow.sql.types import BOOLEAN
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 HERE = 0
 

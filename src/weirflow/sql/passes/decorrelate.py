@@ -9,8 +9,8 @@ NULL, might be. NOT is moved inwards first, since Spark does so and then tells t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import (
     AggregateCall,
@@ -39,9 +39,6 @@ from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import expressions, map_call, map_plan, parts, rewrite
 from weirflow.sql.types import BIGINT, BOOLEAN
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Subquery = ScalarSubquery | Exists | InSubquery
 _TRUE = Literal(value=True, type=BOOLEAN)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Container
 
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.traverse import parts
 from weirflow.sql.typing.casts import never_fails
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Container
 
 _DIVISIONS = frozenset({"divide", "remainder", "pmod", "integral_divide"})
 _CAN_FAIL = frozenset(

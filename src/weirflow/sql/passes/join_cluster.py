@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from weirflow.sql.expr import Call, Column, Expr
 from weirflow.sql.passes.conditions import conjunction, conjuncts
@@ -11,9 +11,6 @@ from weirflow.sql.plan import Filter, Join, JoinKind, Plan, Project
 from weirflow.sql.traverse import columns, remap, shift
 from weirflow.sql.types import BOOLEAN
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @grows

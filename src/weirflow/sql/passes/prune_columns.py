@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Column, Expr, Literal
 from weirflow.sql.plan import (
@@ -34,9 +34,6 @@ from weirflow.sql.traverse import (
     with_inputs,
 )
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Places = dict[int, int]
 """Where each column that was kept is now."""

@@ -7,6 +7,7 @@ domain), and only equalities with those values pass.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,6 @@ from weirflow.sql.types import BOOLEAN, INT
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import pyarrow as pa
 
 

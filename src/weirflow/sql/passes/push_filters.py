@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Column, Expr
 from weirflow.sql.passes.conditions import conjunction, conjuncts, divided, factored
@@ -26,10 +26,6 @@ from weirflow.sql.plan import (
 )
 from weirflow.sql.traverse import columns, inputs, rewrite, shift, with_inputs
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _LARGEST = 1000
 """Nodes of a predicate that may go below a projection: each column it reads becomes the expression it stands for."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Column
 from weirflow.sql.plan import Field, Plan, Project
 from weirflow.sql.typing.coercion import cast
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from weirflow.errors import SqlPosition
 
 
 def rename(plan: Plan, names: Sequence[str], position: SqlPosition | None = None) -> Plan:

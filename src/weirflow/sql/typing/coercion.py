@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.types import (
     BIGINT,
@@ -34,11 +35,6 @@ from weirflow.sql.types import (
 )
 from weirflow.sql.typing import decimals
 from weirflow.sql.typing.casts import can_cast
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from weirflow.errors import SqlPosition
 
 _INTEGRAL_ORDER = tuple(INTEGRAL_DIGITS)
 _EXACT = Context(prec=100)

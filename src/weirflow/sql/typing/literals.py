@@ -6,11 +6,10 @@ import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.errors import SqlSyntaxError
+from weirflow.errors import SqlPosition, SqlSyntaxError
 from weirflow.sql.expr import Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
@@ -28,9 +27,6 @@ from weirflow.sql.types import (
     YEAR_MONTH_INTERVAL,
     decimal,
 )
-
-if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
 
 _SUFFIXED = {"Y": TINYINT, "S": SMALLINT, "L": BIGINT}
 _MONTHS = {"YEAR": 12, "MONTH": 1}

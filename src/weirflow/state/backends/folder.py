@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from weirflow.errors import StateError
 from weirflow.state.backends.contract import StateBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 _FORMS: dict[str, Callable[[Path, int], FolderStateBackend]] = {}

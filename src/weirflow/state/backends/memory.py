@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from weirflow.errors import StateError
-from weirflow.state.backends.contract import StateBackend
+from weirflow.state.backends.contract import Changes, StateBackend
 from weirflow.state.backends.sorted_keys import SortedKeys
 from weirflow.state.encoding.layout import NOBODY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from weirflow.state.backends.contract import Changes
 
 
 class InMemoryStateBackend(StateBackend):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 from threading import Lock
@@ -25,8 +26,6 @@ except ModuleNotFoundError:  # the optional part 'rocksdb'; said when a backend 
     rocksdict = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-
     from weirflow.state.backends.contract import Changes
 
 _NOBODY = "default"

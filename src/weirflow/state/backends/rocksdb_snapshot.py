@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterator
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from typing_extensions import override
@@ -12,9 +13,6 @@ from weirflow.errors import StateError
 from weirflow.forks import never_finalize
 from weirflow.state.backends.contract import StateReader
 from weirflow.state.encoding.layout import END, NOBODY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
 
 # Entries that are read at a time.
 _CHUNK = 256

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 _LOAD = 1024
 # From this share of new keys on, sorting all is faster than inserting them.

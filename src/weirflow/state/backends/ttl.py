@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
 from weirflow.arguments import checked
 from weirflow.errors import ConfigError, StateError
-from weirflow.state.backends.contract import StateBackend, StateReader
+from weirflow.state.backends.contract import Changes, StateBackend, StateReader, StateSnapshot
 from weirflow.state.catalogue import read_slots
 from weirflow.state.encoding.layout import BROADCAST, CATALOGUE, NOBODY, slot_bytes, slot_of, successor
 from weirflow.state.encoding.values import STAMP, expiry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from weirflow.state.backends.contract import Changes, StateSnapshot
     from weirflow.state.descriptors import TimeKind, Ttl
 
 _WATERMARK = CATALOGUE + b"watermark"

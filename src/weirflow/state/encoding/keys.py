@@ -20,13 +20,11 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from weirflow.errors import StateDamaged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Key: TypeAlias = bool | int | float | str | bytes | date | datetime | tuple["Key", ...] | None
 """What can be encoded, by exact type."""

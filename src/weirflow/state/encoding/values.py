@@ -6,6 +6,7 @@ The version is a varint: 7 bits a byte, the lowest first, the top bit set where 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from weirflow.errors import ConfigError, StateDamaged, StateTypeError
 from weirflow.state.encoding.value_types import python_type, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.state.descriptors import StateDescriptor
     from weirflow.state.migrations import Migrations
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.state.kinds.slot import StateSlot
 
 

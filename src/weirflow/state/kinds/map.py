@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import shown
@@ -9,8 +10,6 @@ from weirflow.errors import StateTypeError
 from weirflow.state.encoding.key_types import key_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.state.kinds.slot import StateSlot
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from weirflow.arguments import checked
-from weirflow.state.kinds.slot import require_as_many
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from weirflow.state.kinds.slot import StateSlot
+from weirflow.state.kinds.slot import StateSlot, require_as_many
 
 
 class ReducingState:

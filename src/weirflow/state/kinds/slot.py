@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import StateError
@@ -9,8 +10,6 @@ from weirflow.state.encoding.layout import slot_bytes, successor
 from weirflow.state.encoding.values import STAMP, ValueCodec, expiry, stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from weirflow.state.backends.ttl import TtlStateBackend
     from weirflow.state.buffer import WriteBuffer
     from weirflow.state.current_key import CurrentKey

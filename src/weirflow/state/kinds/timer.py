@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 from weirflow.arguments import AnySize, checked
 from weirflow.state.encoding.key_types import key_codec
 from weirflow.state.encoding.keys import decode_key_at, encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     from weirflow.state.encoding.groups import KeyGroupRange
     from weirflow.state.kinds.slot import StateSlot
 

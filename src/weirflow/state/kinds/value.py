@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.state.kinds.slot import StateSlot
 
 

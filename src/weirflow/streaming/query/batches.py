@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from weirflow.errors import FlowError, UserCodeError, WeirflowError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class BatchGate:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
 from weirflow.types import Profile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 OPTION = "checkpointLocation"
 _FOLDER = "queries"

@@ -5,23 +5,20 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
-from weirflow.errors import QueryError
+from weirflow.errors import QueryError, WeirflowError
 from weirflow.streaming.query.listeners import (
+    Event,
     ListenerThread,
     QueryIdle,
     QueryProgressed,
     QueryStarted,
     QueryTerminated,
+    StreamingQueryListener,
 )
 from weirflow.streaming.query.progress import QueryProgress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from weirflow.errors import WeirflowError
-    from weirflow.streaming.query.listeners import Event, StreamingQueryListener
 
 _END = None
 _LAST_SECONDS = 2.0

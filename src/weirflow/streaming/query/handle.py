@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Name, Seconds, Uri, checked
-from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.streaming.query.run import STOP_SECONDS
+from weirflow.errors import ConfigError, UnsupportedError, WeirflowError
+from weirflow.streaming.query.run import STOP_SECONDS, QueryRun
 from weirflow.streaming.query.shown import as_html, as_text
-from weirflow.types import Delivery, OutputMode
+from weirflow.types import Delivery, OutputMode, QueryState
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.errors import WeirflowError
     from weirflow.streaming.query.progress import QueryProgress
-    from weirflow.streaming.query.run import QueryRun
     from weirflow.streaming.savepoints.named import QuerySavepoint
     from weirflow.streaming.savepoints.saver import QuerySaver
-    from weirflow.types import QueryState
 
 
 @dataclass(frozen=True)

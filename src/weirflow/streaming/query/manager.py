@@ -6,27 +6,25 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from weirflow.arguments import Folder, Name, Seconds, Uri, checked
-from weirflow.errors import AlreadyExists, StreamNotFound, did_you_mean
+from weirflow.errors import AlreadyExists, StreamNotFound, WeirflowError, did_you_mean
 from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.query.events import EventBus
-from weirflow.streaming.query.run import STOP_SECONDS
+from weirflow.streaming.query.run import STOP_SECONDS, QueryRun
 from weirflow.streaming.query.starting import adopt_query, start_query
 from weirflow.streaming.savepoints.saver import savepoints_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
 
-    from weirflow.errors import WeirflowError
     from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.listeners import StreamingQueryListener
-    from weirflow.streaming.query.run import QueryRun
     from weirflow.streaming.query.spec import QuerySpec
     from weirflow.streaming.savepoints.named import QuerySavepoints
 

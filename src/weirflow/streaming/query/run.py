@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import WeirflowError
@@ -13,8 +14,6 @@ from weirflow.streaming.query.progress import QueryProgress
 from weirflow.types import QueryState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.streaming.query.batches import BatchGate
     from weirflow.streaming.query.restart import RestartPolicy
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from weirflow.streaming.trigger import Trigger
 from weirflow.types import OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weirflow.streaming.query.restart import RestartPolicy
     from weirflow.streaming.sinks.sink import StreamSink
 

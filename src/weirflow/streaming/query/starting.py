@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weirflow.spark.compat import has_real_time_mode
 from weirflow.streaming.query.batches import BatchGate
-from weirflow.streaming.query.checkpoints import checkpoint_place
+from weirflow.streaming.query.checkpoints import CheckpointPlace, checkpoint_place
 from weirflow.streaming.query.handle import QueryInfo, StreamingQuery
 from weirflow.streaming.query.run import QueryRun
 from weirflow.streaming.savepoints.saver import QuerySaver
@@ -15,11 +16,8 @@ from weirflow.streaming.support import is_real_time, require_supported
 from weirflow.streaming.trigger import TriggerKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.spark.streaming.plan import QueryShape
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.query.checkpoints import CheckpointPlace
     from weirflow.streaming.query.spec import QuerySpec
 
 _WORDS = {

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.streaming.savepoints.state import files_of_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.checkpoint.storage.contract import CheckpointStorage
 
 METADATA = "metadata"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from weirflow.errors import StateMismatch
 from weirflow.types import OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from weirflow.spark.streaming.savepoint import StateColumn, StateOperator
     from weirflow.streaming.savepoints.named import SavedQuery
 

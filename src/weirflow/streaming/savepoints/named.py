@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +19,6 @@ from weirflow.spark.streaming.savepoint import StateOperator  # noqa: TC001 - ms
 from weirflow.streaming.savepoints.files import MARK, METADATA, committed_batch, files_of_batch, storage_of_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.checkpoint.storage.contract import CheckpointStorage
 
 _ATTEMPTS = 5

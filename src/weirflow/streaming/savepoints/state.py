@@ -7,13 +7,12 @@ import json
 import re
 import zipfile
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ObjectNotFound, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.checkpoint.storage.contract import CheckpointStorage
 
 # Snapshots hold all of a version; the others what it has changed. In Spark's second format an id follows the number.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from weirflow.streaming.sinks.sink import StreamSink
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.streaming.query.spec import QuerySpec
     from weirflow.streaming.savepoints.named import QuerySavepoint
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,8 +15,6 @@ from weirflow.streaming.sinks.sink import StreamSink, require_local
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.query.spec import QuerySpec
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,8 +17,6 @@ from weirflow.streaming.sinks.sink import StreamSink, require_local
 from weirflow.types import Delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     import pyarrow as pa
 
     from weirflow.streaming.host import StreamHost

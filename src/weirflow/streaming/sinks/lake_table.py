@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from weirflow.streaming.sinks.sink import StreamSink, Taker
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.query.spec import QuerySpec
 

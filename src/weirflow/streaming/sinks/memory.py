@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from weirflow.errors import ConfigError, StreamRefused
-from weirflow.streaming.query.spec import INNER_NAME
+from weirflow.streaming.query.spec import INNER_NAME, QuerySpec
 from weirflow.streaming.sinks.sink import StreamSink
 from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from weirflow.streaming.host import StreamHost
-    from weirflow.streaming.query.spec import QuerySpec
     from weirflow.streaming.savepoints.named import QuerySavepoint
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.types import Delivery
+from weirflow.types import Delivery, OutputMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.query.spec import QuerySpec
     from weirflow.streaming.savepoints.named import QuerySavepoint
-    from weirflow.types import OutputMode
 
 Taker = Callable[[Any, int], Any]
 """Takes a batch and its number."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from weirflow.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 _FULL = "free some space or raise the quota; nothing half written is visible"

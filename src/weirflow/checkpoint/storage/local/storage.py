@@ -7,17 +7,18 @@ import mmap
 import os
 import stat
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 from typing_extensions import override
 
 from weirflow.arguments import Count, Positive, checked
 from weirflow.checkpoint.storage.chunks import views
-from weirflow.checkpoint.storage.contract import STREAM_CHUNK, CheckpointStorage, ObjectInfo
+from weirflow.checkpoint.storage.contract import STREAM_CHUNK, CheckpointStorage, Data, ObjectInfo
 from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.checkpoint.storage.local.folders import (
     make_folders,
@@ -28,11 +29,6 @@ from weirflow.checkpoint.storage.local.folders import (
 )
 from weirflow.checkpoint.storage.names import TEMPORARY_FOLDER, check_name, check_prefix, is_name
 from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, StorageError, UnsupportedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from weirflow.checkpoint.storage.contract import Data
 
 # A writer touches its temporary file with every chunk. Should one sleep longer than this and lose the file,
 # its put fails with a StorageError; nothing wrong becomes visible.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from obstore import exceptions as obstore_errors
 
@@ -15,9 +15,6 @@ from weirflow.errors import (
     UnsupportedError,
     WeirflowError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # What obstore raises for a failed request; it reports a missing object by the built-in error.
 STORE_ERRORS = (obstore_errors.BaseError, FileNotFoundError)

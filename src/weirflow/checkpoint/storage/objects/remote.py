@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import obstore.store
@@ -14,9 +15,6 @@ from weirflow.checkpoint.storage.names import is_name
 from weirflow.checkpoint.storage.objects.errors import ErrorTranslator
 from weirflow.checkpoint.storage.objects.storage import ObjectStoreStorage
 from weirflow.errors import ConfigError, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # A dead endpoint is an error within about ten seconds: the last attempt starts before _RETRY_FOR has passed.
 _RETRY_FOR = timedelta(seconds=5)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from typing_extensions import override
 
 from weirflow.arguments import Count, Positive, checked
 from weirflow.checkpoint.storage.chunks import views
-from weirflow.checkpoint.storage.contract import STREAM_CHUNK, CheckpointStorage, ObjectInfo
+from weirflow.checkpoint.storage.contract import STREAM_CHUNK, CheckpointStorage, Data, ObjectInfo
 from weirflow.checkpoint.storage.names import check_name, check_prefix, is_name
-from weirflow.checkpoint.storage.objects.errors import STORE_ERRORS, is_beyond_end
+from weirflow.checkpoint.storage.objects.errors import STORE_ERRORS, ErrorTranslator, is_beyond_end
 from weirflow.errors import ConfigError, ObjectNotFound, UnsupportedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from weirflow.checkpoint.storage.contract import Data
-    from weirflow.checkpoint.storage.objects.errors import ErrorTranslator
 
 # Bytes per part of a streamed upload; S3 takes 10,000 parts, so an object can be 80 GB.
 _PART = 8 * 1024 * 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from weirflow.ivm.compiler.program import RecomputeEngine, View
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.source import Source

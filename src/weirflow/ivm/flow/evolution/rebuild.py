@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from weirflow.ivm.flow.evolution.plan import EvolutionPlan, restore
 from weirflow.ivm.flow.folder.entries import manifest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weirflow.ivm.compiler.program import View
     from weirflow.ivm.flow.state import FlowState
     from weirflow.ivm.zset.batch import Batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.compiler.program import Mode, View
@@ -22,8 +23,6 @@ from weirflow.ivm.flow.source import Lateness, Source, SourceDelta
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weirflow.ivm.flow.state import FlowState
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
 from weirflow.checkpoint.storage.local.errors import os_errors
 from weirflow.errors import FlowError, HistoryGone, StorageError, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.durability.checkup import IDENTITY, LOG
-from weirflow.ivm.durability.log import Log, sync_folder
+from weirflow.ivm.durability.log import Log, LogMark, sync_folder
 from weirflow.ivm.durability.log_format import log_paths
 from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.durability.records import (
@@ -35,12 +36,9 @@ from weirflow.ivm.flow.folder.lock import FolderLock
 from weirflow.ivm.flow.state import FlowState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from weirflow.checkpoint import CheckpointStorage
     from weirflow.ivm.compiler.program import RecomputeEngine
-    from weirflow.ivm.durability.log import LogMark
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.outputs.history import History
     from weirflow.ivm.zset.batch import Batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +11,6 @@ import numpy as np
 from weirflow.errors import HistoryGone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weirflow.ivm.zset.batch import Batch
 
 _SMALL = 4096

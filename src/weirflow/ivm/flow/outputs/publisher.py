@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.flow.outputs.history import History
@@ -13,8 +14,6 @@ from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
 from weirflow.ivm.kernel.deadline import soonest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from weirflow.ivm.zset.batch import Batch
     from weirflow.ivm.zset.delta import DeltaBatch
 

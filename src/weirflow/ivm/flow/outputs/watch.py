@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
@@ -15,10 +16,7 @@ from weirflow.errors import FlowError, WatchOverflow
 from weirflow.ivm.kernel.deadline import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from weirflow.ivm.zset.delta import DeltaBatch
-
 
 _log = logging.getLogger(__name__)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -13,8 +14,6 @@ from weirflow.ivm.durability.sink_position import SinkPosition, decode_position,
 from weirflow.ivm.flow.sinks.sink import Guarantee, SinkTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from weirflow.checkpoint import CheckpointStorage

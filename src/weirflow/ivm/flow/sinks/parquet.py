@@ -14,13 +14,12 @@ from weirflow.checkpoint.sealed import refused
 from weirflow.errors import ConfigError, SinkConflict
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.sinks.sink import Guarantee, SinkTarget
-from weirflow.ivm.zset.delta import WEIGHT
+from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.ivm.flow.sinks.sink import Deltas
-    from weirflow.ivm.zset.delta import DeltaBatch
 
 EPOCH = "_epoch"
 _NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")

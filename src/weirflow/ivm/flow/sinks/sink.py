@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, Self
@@ -15,8 +16,6 @@ from weirflow.sql.typing.literals import duration_micros
 from weirflow.types import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.flow.sinks.sink_set import SinkSet

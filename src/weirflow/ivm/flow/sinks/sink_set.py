@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,18 +13,15 @@ from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, W
 from weirflow.ivm.compiler.reads import with_read
 from weirflow.ivm.flow.sinks.foreach import ForeachTarget
 from weirflow.ivm.flow.sinks.parquet import ParquetTarget
-from weirflow.ivm.flow.sinks.sink import Sink, listener, sink_failure
+from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms, listener, sink_failure
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from weirflow.ivm.compiler.program import View
     from weirflow.ivm.flow.host import FlowHost
     from weirflow.ivm.flow.outputs.publisher import Publisher
-    from weirflow.ivm.flow.sinks.sink import SinkTarget, SinkTerms
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ the rows for which Spark would (those not decided by an earlier condition, those
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,15 +18,12 @@ from weirflow.ivm.kernel.expressions.registry import ALL_EVALUATED, FORMS, FUNCT
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
-from weirflow.sql.expr import Call, Column, Literal
+from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from weirflow.ivm.kernel.expressions.rows import Node, Value
     from weirflow.ivm.kernel.expressions.signature import Kernel
-    from weirflow.sql.expr import Expr
 
 Evaluator = Callable[[Sequence[pa.Array], int], pa.Array]
 """Columns of a batch and its length to one array (never chunked) of exactly the expression's type.

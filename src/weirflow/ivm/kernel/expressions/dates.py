@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,6 @@ from weirflow.ivm.kernel.expressions.failures import failure, overflow
 from weirflow.ivm.kernel.expressions.rows import first_row, like_nulls, numbers, on_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from weirflow.errors import SqlPosition

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from weirflow.errors import DataError
-
-if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
+from weirflow.errors import DataError, SqlPosition
 
 _SQL_NAMES = {
     pa.bool_(): "BOOLEAN",

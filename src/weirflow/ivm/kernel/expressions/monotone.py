@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,8 +14,6 @@ from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.kernel.frontier import Frontier
 
 _DAY = 86_400_000_000

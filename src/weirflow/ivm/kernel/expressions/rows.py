@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 from weirflow.ivm.kernel.bounds import require_result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     Value: TypeAlias = pa.Array | pa.Scalar

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from weirflow.ivm.kernel.expressions.failures import overflow
 from weirflow.ivm.kernel.expressions.rows import numbers, on_arrays, to_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from weirflow.errors import SqlPosition

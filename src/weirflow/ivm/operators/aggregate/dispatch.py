@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, ExtremeCall
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear, linear_function
 from weirflow.ivm.operators.aggregate.recompute import FOLDS, RecomputeCall
-from weirflow.sql.expr import Call, Literal
+from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
-
-    from weirflow.sql.expr import AggregateCall, Expr
 
 
 def make_call(

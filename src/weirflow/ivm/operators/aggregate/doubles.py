@@ -7,6 +7,7 @@ is a function of the rows alone, whatever came and went before.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,6 @@ from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double
 from weirflow.ivm.zset.buffers import raw_values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.operators.aggregate.linear import Escaped
     from weirflow.sql.expr import AggregateCall
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,6 @@ from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.zset.batch import Batch, take_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.ivm.operators.aggregate.doubles import Escapes
     from weirflow.ivm.operators.aggregate.operator import Groups
 

@@ -6,6 +6,7 @@ of numbers and times also keep their last result, and look for another one only 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +24,6 @@ from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.kernel.state import ProbeResult, State
     from weirflow.ivm.operators.aggregate.functions import Stage
     from weirflow.ivm.operators.aggregate.operator import Groups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,6 @@ from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.operator import Groups
     from weirflow.sql.expr import AggregateCall, Expr

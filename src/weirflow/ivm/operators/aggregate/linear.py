@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import decimal
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.errors import DataError
+from weirflow.errors import DataError, SqlPosition
 from weirflow.ivm.kernel import sums
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.buffers import raw_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
-    from weirflow.errors import SqlPosition
     from weirflow.sql.expr import AggregateCall
 
     Escaped = Mapping[int, Sequence[tuple[int, int]]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,14 +26,11 @@ from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
-
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.doubles import Escapes
     from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
-
 
 _BLOCK = 1 << 14
 """More rows than that are added up a block at a time."""

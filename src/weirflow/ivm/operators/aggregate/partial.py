@@ -5,6 +5,7 @@ The first part keeps nothing. However many rows of a delta have the same key, on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +16,10 @@ from weirflow.ivm.operators.aggregate.doubles import Escapes
 from weirflow.ivm.operators.aggregate.functions import is_linear
 from weirflow.ivm.operators.aggregate.operator import Aggregate, Groups
 from weirflow.ivm.zset.batch import Batch, take_columns
-from weirflow.sql.expr import Column
+from weirflow.sql.expr import AggregateCall, Column, Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.kernel.state import State
-    from weirflow.sql.expr import AggregateCall, Expr
 
 _TOTALS = -1
 """Takes the place of a slot's number in rows that hold totals; others hold an amount that has escaped from a slot."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,6 @@ from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.functions import Stage
     from weirflow.ivm.operators.aggregate.operator import Groups

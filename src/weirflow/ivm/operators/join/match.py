@@ -7,6 +7,7 @@ is best given as its distinct keys: then there is one match at most to count.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,6 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.sql.expr import Expr
 

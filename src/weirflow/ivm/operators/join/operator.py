@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,8 +10,8 @@ from typing_extensions import override
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_memory, require_takeable, row_bytes
-from weirflow.ivm.kernel.expressions.compile import compile_expression
-from weirflow.ivm.kernel.frontier import least
+from weirflow.ivm.kernel.expressions.compile import Evaluator, compile_expression
+from weirflow.ivm.kernel.frontier import Frontier, least
 from weirflow.ivm.operators.join.pairs import met
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
@@ -18,10 +19,6 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from weirflow.ivm.kernel.expressions.compile import Evaluator
-    from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.ivm.zset.batch import Int64s

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.search import TooManyPairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from weirflow.ivm.kernel.arrangement import Arrangement
     from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.zset.batch import Batch

@@ -11,12 +11,11 @@ from weirflow.ivm.kernel.bounds import require_result
 from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.operators.aggregate.recompute import FOLDS
 from weirflow.ivm.zset.rows import expand_ranges
-from weirflow.sql.expr import AggregateCall
+from weirflow.sql.expr import AggregateCall, WindowCall
 
 if TYPE_CHECKING:
     from weirflow.ivm.operators.window.ordered import OrderedPartitions
     from weirflow.ivm.operators.window.values import Arguments
-    from weirflow.sql.expr import WindowCall
 
 
 def collect_list(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:

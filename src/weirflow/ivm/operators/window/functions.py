@@ -14,12 +14,11 @@ from weirflow.ivm.operators.aggregate.functions import is_linear, linear_functio
 from weirflow.ivm.operators.aggregate.linear import present_rows
 from weirflow.ivm.operators.window.folds import collect_list, folded
 from weirflow.ivm.operators.window.values import first_value, last_value, nth_value, shifted
-from weirflow.sql.expr import AggregateCall
+from weirflow.sql.expr import AggregateCall, WindowCall
 
 if TYPE_CHECKING:
     from weirflow.ivm.operators.window.ordered import OrderedPartitions
     from weirflow.ivm.operators.window.values import Arguments, WindowFunction
-    from weirflow.sql.expr import WindowCall
 
 
 def evaluate(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,6 @@ from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate, group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.kernel.state import State
     from weirflow.sql.expr import Expr, WindowCall
 

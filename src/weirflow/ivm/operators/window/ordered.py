@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +12,10 @@ from weirflow.ivm.operators.window.value_range import ValueBound
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at
-from weirflow.sql.expr import Frame, FrameUnit
+from weirflow.sql.expr import Frame, FrameUnit, WindowCall
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
-
-    from weirflow.sql.expr import WindowCall
 
 _WHOLE = Frame(FrameUnit.RANGE, None, None)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.ivm.operators.window.ordered import OrderedPartitions
     from weirflow.sql.expr import WindowCall
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import TYPE_CHECKING
@@ -34,15 +35,12 @@ from weirflow.ivm.sharded.plan.routes import (
     ToOne,
     of_row,
 )
-from weirflow.sql.expr import Column
+from weirflow.sql.expr import Column, Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.operators.operator import Operator
-    from weirflow.sql.expr import Expr
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from weirflow.ivm.flow.folder.entries import entry_source, entry_view, source_en
 from weirflow.ivm.flow.schema import read_schema
 from weirflow.ivm.flow.source import Source
 from weirflow.ivm.sharded.commits import Commit
-from weirflow.ivm.sharded.definition import add_input, blueprint_of
+from weirflow.ivm.sharded.definition import Definition, FillGroup, add_input, blueprint_of
 from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
 from weirflow.ivm.zset.batch import Batch
@@ -21,10 +22,7 @@ from weirflow.sql.refusal import NotIncremental
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     from weirflow.ivm.durability.records import DefineSource, DefineView
-    from weirflow.ivm.sharded.definition import Definition, FillGroup
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.worker.distribution import Moved
     from weirflow.ivm.sharded.worker.reports import RowsRef

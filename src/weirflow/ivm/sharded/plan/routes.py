@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,16 +11,13 @@ import numpy as np
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.hashing import Equality, hash_rows
-from weirflow.sql.expr import Column
+from weirflow.sql.expr import Column, Expr
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.zset.batch import Batch, UInt64s
-    from weirflow.sql.expr import Expr
 
 FIRST = 0
 """The shard of everything that has to be in one place."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.aggregate.operator import Aggregate
@@ -10,8 +11,6 @@ from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.sql.expr import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weirflow.ivm.circuit.circuit import Circuit
 
 Origins = tuple[int | None, ...]

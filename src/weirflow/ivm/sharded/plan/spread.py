@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -23,15 +24,12 @@ from weirflow.ivm.sharded.plan.routes import (
     Somewhere,
     after,
 )
-from weirflow.ivm.sharded.plan.two_steps import two_steps
+from weirflow.ivm.sharded.plan.two_steps import TwoSteps, two_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from weirflow.ivm.compiler.program import Program
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.operators.operator import Operator
-    from weirflow.ivm.sharded.plan.two_steps import TwoSteps
 
 
 @dataclass

@@ -6,7 +6,6 @@ So a key with very many rows in a delta is work for all shards, and what travels
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,11 +13,8 @@ from weirflow.ivm.operators.aggregate.dispatch import is_of_parts
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.aggregate.partial import FinalAggregate, PartialAggregate, has_parts
 from weirflow.ivm.operators.map import Project
-from weirflow.ivm.sharded.plan.routes import ToKeys, ToOne
+from weirflow.ivm.sharded.plan.routes import Route, ToKeys, ToOne
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
-
-if TYPE_CHECKING:
-    from weirflow.ivm.sharded.plan.routes import Route
 
 _BIGINT = pa.int64()
 _WIDE = pa.decimal128(20, 0)

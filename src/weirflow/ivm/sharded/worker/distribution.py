@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.flow.source import SourceInput, digest_of
+from weirflow.ivm.flow.source import Source, SourceInput, digest_of
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.sharded.commits import Commit
 from weirflow.ivm.sharded.definition import blueprint_of, decode_definition
@@ -20,11 +21,8 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     import pyarrow as pa
 
-    from weirflow.ivm.flow.source import Source
     from weirflow.ivm.sharded.coordinator import Coordinator
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.jobs import Deltas

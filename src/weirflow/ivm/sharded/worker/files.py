@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from weirflow.checkpoint import open_checkpoint_storage
+from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
 from weirflow.checkpoint.sealed import refused
 from weirflow.ivm.durability.packs import PackFiles
 from weirflow.ivm.durability.records import decode_rows, encode_rows
-from weirflow.ivm.sharded.worker.reports import RowsRef
+from weirflow.ivm.sharded.worker.reports import RowsRef, StateRefs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from weirflow.checkpoint import CheckpointStorage
     from weirflow.ivm.durability.manifest import Pack, RunRef
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.sharded.worker.reports import StateRefs
     from weirflow.ivm.zset.batch import Batch
 
 ROWS = "rows/"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.sharded.worker.files import flow_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.ivm.sharded.commits import Commit
     from weirflow.ivm.sharded.definition import Blueprint
     from weirflow.ivm.zset.batch import Batch

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError
 from weirflow.ivm.circuit.circuit import Input, stepped
-from weirflow.ivm.flow.source import LATE, SourceInput
+from weirflow.ivm.flow.source import LATE, Source, SourceInput
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.sharded.definition import Blueprint, decode_definition
 from weirflow.ivm.sharded.plan.routes import FIRST, Everywhere, Exchange
@@ -18,10 +19,7 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate, group_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.ivm.durability.manifest import Pack
-    from weirflow.ivm.flow.source import Source
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.sharded.worker.files import FlowFiles
     from weirflow.ivm.sharded.worker.reports import StageTask, StateRefs

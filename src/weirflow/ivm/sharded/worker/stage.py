@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from weirflow.errors import DataError, StorageError
 from weirflow.ivm.durability.records import decode_rows, encode_rows
 from weirflow.ivm.sharded.worker.files import flow_files
-from weirflow.ivm.sharded.worker.reports import Failure, Parcel, ShardReport
+from weirflow.ivm.sharded.worker.reports import Failure, Parcel, ShardReport, StageTask
 from weirflow.ivm.sharded.worker.shard import Shard
 from weirflow.ivm.zset.batch import Batch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from weirflow.ivm.sharded.worker.reports import StageTask
 
 _MOST_SHARDS = 256
 """How many stages of shards a process keeps at hand; most of their state is mapped files."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.naming import field_names
 from weirflow.sql.bind.expressions.window import bind_over
 from weirflow.sql.bind.strict import check_parts
@@ -20,7 +20,6 @@ from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DOUBLE, TINYINT
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr
 from weirflow.sql.functions.lookup import GENERATORS, unknown
 from weirflow.sql.plan import Field
 from weirflow.sql.types import INT, is_array, type_name
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from sqlglot import exp
 
 from weirflow.sql.types import arrow_type, type_name
 from weirflow.stack import grows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Mul: "*",

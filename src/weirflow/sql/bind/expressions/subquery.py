@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
 from weirflow.sql.plan import Field, Plan, Project
 from weirflow.sql.types import BOOLEAN
@@ -13,7 +13,6 @@ from weirflow.sql.typing.coercion import cast, comparable
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 

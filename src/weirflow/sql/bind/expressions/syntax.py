@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import explicit_cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from weirflow.sql.bind.expressions.binder import ExpressionBinder

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.scope import Name, Scope
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.plan import Field, Filter, Generate, Plan, Project, SessionWindow
@@ -18,9 +19,6 @@ from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import ANY_TIMESTAMP, implicit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
 
 _NAMES = ("window", "session_window")

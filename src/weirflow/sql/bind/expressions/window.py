@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import QueryError, SqlTypeError
+from weirflow.errors import QueryError, SqlPosition, SqlTypeError
 from weirflow.sql.expr import Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
 from weirflow.sql.functions.lookup import aggregate, unknown
 from weirflow.sql.functions.rules import result_type
@@ -17,7 +17,6 @@ from weirflow.sql.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, is_i
 from weirflow.sql.typing.coercion import cast
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
     from weirflow.sql.bind.expressions.call import WrappedCall
 

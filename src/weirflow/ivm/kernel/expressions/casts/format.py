@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,6 @@ from weirflow.ivm.kernel.expressions.numbers.java_double import DOUBLE_BITS, FLO
 from weirflow.ivm.kernel.expressions.rows import numbers, on_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.ivm.kernel.expressions.casts.context import Cast
     from weirflow.ivm.kernel.expressions.signature import Kernel
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from weirflow.ivm.kernel.expressions.nested.lists import entries_of, list_from, 
 from weirflow.ivm.kernel.expressions.rows import on_arrays, validity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.ivm.kernel.expressions.casts.context import Cast
     from weirflow.ivm.kernel.expressions.signature import Kernel
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,6 @@ from weirflow.ivm.kernel.expressions.numbers.decimal_words import MAX_DIGITS, pl
 from weirflow.ivm.kernel.expressions.rows import on_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from weirflow.ivm.kernel.expressions.casts.context import Cast
     from weirflow.ivm.kernel.expressions.signature import Kernel
 

@@ -14,12 +14,10 @@ from weirflow.ivm.kernel.expressions.nested.lists import entries_of, lengths
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.time_windows import TimeWindows
-from weirflow.sql.expr import Literal
+from weirflow.sql.expr import Call, Literal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from weirflow.sql.expr import Call
 
 Generator = Callable[[Sequence[pa.Array], int], tuple[pa.Array, list[pa.Array]]]
 """Columns of a batch and its length to the generated rows: for each, the index (int64) of the row it comes from, in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -9,8 +10,6 @@ import pyarrow as pa
 from weirflow.ivm.kernel.expressions.strings.texts import one_by_one
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.ivm.kernel.expressions.signature import Kernel
 
     Key = Callable[[Any], Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,6 @@ from weirflow.ivm.kernel.expressions.numbers import decimals
 from weirflow.ivm.kernel.expressions.rows import first_row, is_scalar, like_nulls, numbers, on_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.ivm.kernel.expressions.rows import Value
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,6 @@ from weirflow.ivm.kernel.expressions.strings.texts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.ivm.kernel.expressions.rows import Value
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 

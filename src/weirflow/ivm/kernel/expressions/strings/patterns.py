@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.errors import DataError
+from weirflow.errors import DataError, SqlPosition
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.failures import failure, shown
 from weirflow.ivm.kernel.expressions.rows import on_arrays
@@ -16,9 +17,6 @@ from weirflow.ivm.kernel.expressions.strings import letters
 from weirflow.ivm.kernel.expressions.strings.texts import in_slices, one_by_one
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from weirflow.errors import SqlPosition
     from weirflow.ivm.kernel.expressions.rows import Value
     from weirflow.ivm.kernel.expressions.signature import Kernel
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import re2
 
 from weirflow.ivm.kernel.expressions.strings.regex_subset import Refused, translated
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Parentheses that are meant as such are written as escapes.
 _GROUP = re.compile(r"\((?!\?)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,8 +12,6 @@ from weirflow.ivm.kernel.deadline import check, checked, remaining
 from weirflow.ivm.kernel.expressions.rows import nbytes, on_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.ivm.kernel.expressions.rows import Value
     from weirflow.ivm.kernel.expressions.signature import CallSignature, Kernel
 
