@@ -21,7 +21,6 @@ class Form(Protocol):
 
     def lacks(self, value: Any) -> str | None:
         """What the value must be and is not; None if it is."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -2,43 +2,59 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from threading import Lock
+from typing import Any
 
 from weirflow.errors import MetadataError
+from weirflow.forks import ProcessResource, keep_to_this_process
 
 
-class Database(Protocol):
-    """A connection that threads may share. Each statement is a transaction of its own.
+class Database(ProcessResource, ABC):
+    """A connection that threads may share; a forked child is refused. Each statement is a transaction of its own.
 
     SQL marks values with ``?`` and asks for the database's clock, in seconds since 1970, with ``clock()``.
     Whatever fails is a ``MetadataError``.
+
+    Attributes:
+        uri: where it is, without credentials.
     """
 
-    @property
-    def uri(self) -> str:
-        """Where it is, without credentials."""
-        ...
+    def __init__(self, uri: str, turn: Lock | None = None) -> None:
+        self.uri = uri
+        self._turn = turn or Lock()
+        self._closed = False
+        self._is_foreign = False
+        keep_to_this_process(self)
 
+    @abstractmethod
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
         """The rows that a statement returns, once it is committed.
 
         A repeatable statement, which does no harm when it is done twice, is sent again if the connection was
         dropped; of another one that fails it may be unknown whether it was done.
         """
-        ...
 
+    @abstractmethod
     def has_table(self, name: str) -> bool:
         """Whether a table of this name is there."""
-        ...
 
+    @abstractmethod
     def create(self, statements: Sequence[str]) -> None:
         """Run statements without values as one transaction, of which one runs at a time, in whichever process."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
-        """End the connection; every later call fails."""
-        ...
+        """End the connection; every later call fails. That of a parent process, and what others share, goes on."""
+
+    def _require_own(self) -> None:
+        if self._is_foreign:  # nor may its lock be waited for, which nobody here will ever let go
+            raise opened_by_parent(self.uri)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise MetadataError(f"The metadata at {self.uri} was closed before this call.", uri=self.uri)
 
 
 def opened_by_parent(uri: str) -> MetadataError:

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments import Count, Name, checked
-from weirflow.errors import ConfigError, DocumentChanged
+from weirflow.arguments import Count, Name, Positive, checked
+from weirflow.errors import DocumentChanged
 from weirflow.metadata.names import require_name, to_json
 
 if TYPE_CHECKING:
@@ -73,7 +73,6 @@ class Documents:
             MetadataError: the database failed; the message says when it is unknown whether it was written.
         """
         require_name("The name of a document", name)
-        _require_version(expected_version, least=0)
         text = to_json(f"The document {name!r}", value)
         if expected_version == 0:
             rows = self._database.run(_CREATE, (name, text), repeatable=False)
@@ -84,10 +83,9 @@ class Documents:
         version: int = rows[0][0]
         return version
 
-    def delete(self, name: Name, *, expected_version: Count) -> None:
+    def delete(self, name: Name, *, expected_version: Positive) -> None:
         """Delete the version that was read. Raises as ``put`` does."""
         require_name("The name of a document", name)
-        _require_version(expected_version, least=1)
         if not self._database.run(_DELETE, (name, expected_version), repeatable=False):
             raise self._changed(name, expected_version)
 
@@ -102,8 +100,3 @@ class Documents:
             version=there.version if there else 0,
             hint="read it again and decide anew",
         )
-
-
-def _require_version(version: int, *, least: int) -> None:
-    if version < least:
-        raise ConfigError(f"The expected version of a document must be at least {least}, not {version}.")

@@ -24,26 +24,21 @@ class Renewable(Protocol):
     @property
     def name(self) -> str:
         """How it is called in messages."""
-        ...
 
     @property
     def ttl(self) -> float:
         """For how many seconds a renewal holds."""
-        ...
 
     @property
     def valid(self) -> bool:
         """Whether it can still be kept when a renewal has failed."""
-        ...
 
     @property
     def released(self) -> bool:
         """Whether its owner gave it up, so that nothing is lost."""
-        ...
 
     def renew(self) -> None:
         """Renew it; ``LeaseLost`` if that is not possible any more."""
-        ...
 
 
 @checked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +10,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typing_extensions import override
 
 from weirflow.errors import ConfigError, MetadataError
-from weirflow.forks import ProcessResource, keep_to_this_process, never_finalize
-from weirflow.metadata.database import opened_by_parent
+from weirflow.forks import never_finalize
+from weirflow.metadata.database import Database
 
 _CLOCK = "extract(epoch FROM clock_timestamp())::double precision"
 _CREATION_LOCK = "SELECT pg_advisory_xact_lock(7812361902)"
@@ -28,27 +27,18 @@ _DEFAULTS: Mapping[str, object] = {
 _SECRETS = ("password", "sslpassword")
 
 
-class PostgresDatabase(ProcessResource):
-    """One connection, made when it is needed and again after it was dropped. A forked child is refused."""
+class PostgresDatabase(Database):
+    """One connection, made when it is needed and again after it was dropped."""
 
     def __init__(self, uri: str) -> None:
         given = _parse(uri)
-        self._uri = _shown(given)
         self._secrets = [str(given[name]) for name in _SECRETS if given.get(name)]
         self._conninfo = make_conninfo("", **{**_DEFAULTS, **given})
-        self._turn = threading.Lock()
         self._connection: psycopg.Connection | None = None
-        self._closed = False
-        self._is_foreign = False
-        keep_to_this_process(self)
+        super().__init__(_shown(given))
 
-    @property
-    def uri(self) -> str:
-        """``postgresql://host:port/database``."""
-        return self._uri
-
+    @override
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
-        """The rows that a statement returns, once it is committed."""
         sql = sql.replace("clock()", _CLOCK).replace("?", "%s")
         self._require_own()
         with self._turn:
@@ -57,8 +47,8 @@ class PostgresDatabase(ProcessResource):
                 self._send("SELECT 1", None, again=True)
             return self._send(sql, values or None, again=repeatable)
 
+    @override
     def has_table(self, name: str) -> bool:
-        """Whether a table of this name is where the connection looks for tables."""
         return self.run("SELECT to_regclass(?) IS NOT NULL", (name,)) == [(True,)]
 
     def create(self, statements: Sequence[str]) -> None:
@@ -67,8 +57,8 @@ class PostgresDatabase(ProcessResource):
         with self._turn:
             self._send("; ".join([_CREATION_LOCK, *statements]), None, again=True)
 
+    @override
     def close(self) -> None:
-        """End the connection; not that of a parent process."""
         if self._is_foreign:
             return
         with self._turn:
@@ -80,10 +70,6 @@ class PostgresDatabase(ProcessResource):
     def left_behind(self) -> None:
         self._is_foreign = True
         never_finalize(self._connection)
-
-    def _require_own(self) -> None:
-        if self._is_foreign:  # nor may its lock be waited for, which nobody here will ever let go
-            raise opened_by_parent(self._uri)
 
     def _send(self, sql: str, values: Sequence[object] | None, *, again: bool) -> list[tuple[Any, ...]]:
         connection = self._connected()
@@ -123,8 +109,7 @@ class PostgresDatabase(ProcessResource):
         return rows
 
     def _connected(self) -> psycopg.Connection:
-        if self._closed:
-            raise MetadataError(f"The metadata at {self._uri} was closed before this call.", uri=self._uri)
+        self._require_open()
         if self._connection is None or self._connection.closed:
             try:
                 # Statements are not prepared, so that a pooler may stand between.
@@ -139,7 +124,7 @@ class PostgresDatabase(ProcessResource):
         # Psycopg's errors hold the connection, and with it the password: they are never chained.
         for secret in self._secrets:
             what = what.replace(secret, "***")
-        return MetadataError(f"The metadata at {self._uri} {' '.join(what.split())}.", uri=self._uri, hint=hint)
+        return MetadataError(f"The metadata at {self.uri} {' '.join(what.split())}.", uri=self.uri, hint=hint)
 
 
 def _parse(uri: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from weirflow.errors import MetadataError, UnsupportedError
-from weirflow.forks import ProcessResource, keep_to_this_process, never_finalize, unforked
-from weirflow.metadata.database import opened_by_parent
+from weirflow.forks import never_finalize, unforked
+from weirflow.metadata.database import Database, opened_by_parent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +32,8 @@ SQLite takes the parent's locks for its own here, so that another connection to 
 """
 
 
-class SqliteDatabase(ProcessResource):
-    """One connection and the lock that its users take turns by. A forked child is refused."""
+class SqliteDatabase(Database):
+    """One connection and the lock that its users take turns by."""
 
     def __init__(
         self,
@@ -44,19 +44,10 @@ class SqliteDatabase(ProcessResource):
         shared: bool = False,
         file: tuple[int, int] | None = None,
     ) -> None:
-        self._uri = uri
         self._file = file
         self._connection = connection
-        self._turn = turn
         self._shared = shared
-        self._closed = False
-        self._is_foreign = False
-        keep_to_this_process(self)
-
-    @property
-    def uri(self) -> str:
-        """``sqlite:///path`` or ``memory://name``."""
-        return self._uri
+        super().__init__(uri, turn)
 
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
         """The rows that a statement returns, once it is committed. There is no connection that could be dropped."""
@@ -67,10 +58,10 @@ class SqliteDatabase(ProcessResource):
             try:
                 return self._connection.execute(sql, tuple(values)).fetchall()
             except sqlite3.Error as error:
-                raise _failure(self._uri, error) from error
+                raise _failure(self.uri, error) from error
 
+    @override
     def has_table(self, name: str) -> bool:
-        """Whether a table of this name is there."""
         return self.run("SELECT count(*) FROM sqlite_master WHERE name = ?", (name,)) != [(0,)]
 
     def create(self, statements: Sequence[str]) -> None:
@@ -87,10 +78,10 @@ class SqliteDatabase(ProcessResource):
                 finally:
                     self._roll_back()
             except sqlite3.Error as error:
-                raise _failure(self._uri, error) from error
+                raise _failure(self.uri, error) from error
 
+    @override
     def close(self) -> None:
-        """End the connection; memory that is shared by name stays, and so does that of a parent process."""
         if self._is_foreign:
             return
         with self._turn, unforked():
@@ -106,13 +97,9 @@ class SqliteDatabase(ProcessResource):
             if self._file is not None:
                 _inherited.add(self._file)
 
-    def _require_own(self) -> None:
-        if self._is_foreign:  # nor may its lock be waited for, which nobody here will ever let go
-            raise opened_by_parent(self._uri)
-
+    @override
     def _require_open(self) -> None:
-        if self._closed:
-            raise MetadataError(f"The metadata at {self._uri} was closed before this call.", uri=self._uri)
+        super()._require_open()
         self._roll_back()
 
     def _roll_back(self) -> None:

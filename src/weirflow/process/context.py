@@ -26,27 +26,21 @@ class OpenContext(Protocol):
 
     def value(self, descriptor: StateDescriptor) -> ValueSlot:
         """A slot of one value for each key."""
-        ...
 
     def list(self, descriptor: StateDescriptor) -> ListSlot:
         """A slot of a list for each key; the value type is a ``list[...]``."""
-        ...
 
     def map(self, descriptor: StateDescriptor) -> MapSlot:
         """A slot of a map for each key; the value type is a ``dict[..., ...]``."""
-        ...
 
     def reducing(self, descriptor: StateDescriptor, reduce: Callable[[Any, Any], Any]) -> ReducingSlot:
         """A slot of values reduced by a function."""
-        ...
 
     def aggregating(self, descriptor: StateDescriptor, aggregate: Aggregate) -> ReducingSlot:
         """A slot of values in an accumulator, whose type is the value type."""
-        ...
 
     def broadcast(self, descriptor: StateDescriptor) -> BroadcastSlot:
         """A slot of a map without a key (key type None), the same on every instance."""
-        ...
 
 
 class Timers(Protocol):
@@ -62,11 +56,9 @@ class Timers(Protocol):
 
         In ``on_timer`` a time that is not after the one that fires waits for the next batch.
         """
-        ...
 
     def delete(self, at: int, kind: TimeKind = "event") -> None:
         """Take a timer back; that it is not there is no error."""
-        ...
 
 
 class BroadcastContext(Protocol):
@@ -78,12 +70,10 @@ class BroadcastContext(Protocol):
 
         ``END_OF_TIME`` when a bounded input has ended.
         """
-        ...
 
     @property
     def now(self) -> int:
         """Processing time: the clock when the batch began. It never goes back, also not over a restore."""
-        ...
 
 
 class ElementContext(BroadcastContext, Protocol):
@@ -92,12 +82,10 @@ class ElementContext(BroadcastContext, Protocol):
     @property
     def timestamp(self) -> int | None:
         """The event time of the row, or of the event-time timer that fires; None if there is none."""
-        ...
 
     @property
     def timers(self) -> Timers:
         """The current key's timers."""
-        ...
 
     def emit(self, row: Mapping[str, Any]) -> None:
         """Put a row out. A column that is left out is NULL.
@@ -106,8 +94,6 @@ class ElementContext(BroadcastContext, Protocol):
             UserCodeError: the row has a column that the output has not. What does not fit a column's type is found at
                 the end of the batch.
         """
-        ...
 
     def side(self, tag: str, row: Mapping[str, Any]) -> None:
         """Put a row out beside; fails like ``emit``, and with ``UserCodeError`` if the tag is not declared."""
-        ...

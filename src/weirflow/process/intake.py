@@ -33,12 +33,10 @@ class Intake:
         delay: how far the watermark is behind the latest event; None if events do not move it.
 
     Raises:
-        ConfigError: the delay is negative, or the key is none.
+        ConfigError: there is no column to key by.
     """
 
     def __init__(self, key: KeyOf, event_time: str | None, delay: timedelta | None) -> None:
-        if delay is not None and delay < timedelta(0):
-            raise ConfigError(f"The watermark cannot be {delay} behind.", hint="give a timedelta of 0 or more")
         self.key = _key_reader(key)
         self.event_time = event_time
         self.delay = None if delay is None or event_time is None else delay // _MILLISECOND

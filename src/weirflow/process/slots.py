@@ -11,15 +11,12 @@ class ValueSlot(Protocol):
 
     def get(self, default: Any = None) -> Any:
         """The current key's value, or the default."""
-        ...
 
     def set(self, value: Any) -> None:
         """Give the current key a value; ``StateTypeError`` if it is not of the slot's type."""
-        ...
 
     def clear(self) -> None:
         """Remove the current key's value."""
-        ...
 
 
 class ListSlot(Protocol):
@@ -27,23 +24,18 @@ class ListSlot(Protocol):
 
     def get(self) -> list[Any]:
         """The current key's elements; none is an empty list."""
-        ...
 
     def add(self, value: Any) -> None:
         """Put an element at the end; ``StateTypeError`` if it is not of the slot's type."""
-        ...
 
     def extend(self, values: Iterable[Any]) -> None:
         """Put elements at the end."""
-        ...
 
     def set(self, values: Iterable[Any]) -> None:
         """Replace the current key's elements."""
-        ...
 
     def clear(self) -> None:
         """Remove the current key's elements."""
-        ...
 
 
 class BroadcastView(Protocol):
@@ -51,21 +43,17 @@ class BroadcastView(Protocol):
 
     def get(self, entry: Any, default: Any = None) -> Any:
         """The value of an entry, or the default."""
-        ...
 
     def __contains__(self, entry: Any) -> bool: ...
 
     def items(self, start: Any = None, end: Any = None) -> Iterator[tuple[Any, Any]]:
         """The entries in the order of their keys, from ``start`` on and before ``end``, as they are now."""
-        ...
 
     def keys(self) -> Iterator[Any]:
         """The keys of all entries, in order."""
-        ...
 
     def values(self) -> Iterator[Any]:
         """The values of all entries, in the order of their keys."""
-        ...
 
 
 class MapSlot(BroadcastView, Protocol):
@@ -73,15 +61,12 @@ class MapSlot(BroadcastView, Protocol):
 
     def put(self, entry: Any, value: Any) -> None:
         """Give an entry a value; ``StateTypeError`` if its key or value is not of the slot's types."""
-        ...
 
     def remove(self, entry: Any) -> None:
         """Remove an entry; that it is not there is no error."""
-        ...
 
     def clear(self) -> None:
         """Remove all entries."""
-        ...
 
 
 class BroadcastSlot(MapSlot, Protocol):
@@ -96,12 +81,9 @@ class ReducingSlot(Protocol):
 
     def get(self, default: Any = None) -> Any:
         """The result for the current key, or the default if nothing was added."""
-        ...
 
     def add(self, value: Any) -> None:
         """Take in a value for the current key; ``StateTypeError`` if the slot cannot hold the outcome."""
-        ...
 
     def clear(self) -> None:
         """Forget the current key's values."""
-        ...

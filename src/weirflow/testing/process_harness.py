@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from weirflow.arguments import Name, Positive, checked
@@ -37,7 +37,7 @@ class HarnessSnapshot:
 
 
 @checked
-class Harness(ABC, Generic[_Runner]):
+class Harness(Generic[_Runner]):
     """What the harnesses for one and for two inputs have in common.
 
     Calls return the rows that they put out, as dicts. The watermark moves by ``advance_watermark`` alone.
@@ -49,7 +49,8 @@ class Harness(ABC, Generic[_Runner]):
         late: the number of rows that were late.
     """
 
-    def __init__(self, parallelism: int) -> None:
+    def __init__(self, runner_for: Callable[..., _Runner], parallelism: int) -> None:
+        self._runner_for = runner_for
         self.output: _Rows = []
         self.sides: dict[str, _Rows] = {}
         self.late = 0
@@ -101,14 +102,12 @@ class Harness(ABC, Generic[_Runner]):
         self.late = snapshot.late
         self._start(snapshot.parallelism if parallelism is None else parallelism, snapshot.checkpoints.restore)
 
-    @abstractmethod
-    def _made(self, parallelism: int, backend: BackendFor | None) -> _Runner:
-        """A runner by the clock of the harness."""
-
     def _start(self, parallelism: int, backend: BackendFor | None) -> None:
         self._parallelism = parallelism
         self.clock = ManualClock()
-        self._runner = self._made(parallelism, backend)
+        self._runner = self._runner_for(
+            watermark_delay=None, operator=_OPERATOR, parallelism=parallelism, backend=backend, clock=self.clock
+        )
         self.clock.advance(timedelta(milliseconds=self._runner.now))
 
     def _collected(self, result: ProcessResult) -> _Rows:
@@ -134,8 +133,7 @@ class ProcessHarness(Harness[ProcessRunner]):
     def __init__(
         self, function: ProcessFunction, *, key: KeyOf, event_time: Name | None = None, parallelism: Positive = 1
     ) -> None:
-        self._function, self._key, self._event_time = function, key, event_time
-        super().__init__(parallelism)
+        super().__init__(partial(ProcessRunner, function, key=key, event_time=event_time), parallelism)
 
     def push(self, *rows: Mapping[str, Any]) -> _Rows:
         """Run a batch of rows; fails like ``ProcessRunner.run``."""
@@ -144,18 +142,6 @@ class ProcessHarness(Harness[ProcessRunner]):
     def broadcast(self, *rows: Mapping[str, Any]) -> _Rows:
         """Run a batch of rows that are broadcast; fails like ``ProcessRunner.run``."""
         return self._collected(self._runner.run((), broadcast=rows))
-
-    def _made(self, parallelism: int, backend: BackendFor | None) -> ProcessRunner:
-        return ProcessRunner(
-            self._function,
-            key=self._key,
-            event_time=self._event_time,
-            watermark_delay=None,
-            operator=_OPERATOR,
-            parallelism=parallelism,
-            backend=backend,
-            clock=self.clock,
-        )
 
 
 @checked
@@ -170,8 +156,7 @@ class CoProcessHarness(Harness[CoProcessRunner]):
         event_time: tuple[Name | None, Name | None] = (None, None),
         parallelism: Positive = 1,
     ) -> None:
-        self._function, self._key, self._event_time = function, key, event_time
-        super().__init__(parallelism)
+        super().__init__(partial(CoProcessRunner, function, key=key, event_time=event_time), parallelism)
 
     def push_left(self, *rows: Mapping[str, Any]) -> _Rows:
         """Run a batch of left rows; fails like ``CoProcessRunner.run``."""
@@ -180,15 +165,3 @@ class CoProcessHarness(Harness[CoProcessRunner]):
     def push_right(self, *rows: Mapping[str, Any]) -> _Rows:
         """Run a batch of right rows; fails like ``CoProcessRunner.run``."""
         return self._collected(self._runner.run((), rows))
-
-    def _made(self, parallelism: int, backend: BackendFor | None) -> CoProcessRunner:
-        return CoProcessRunner(
-            self._function,
-            key=self._key,
-            event_time=self._event_time,
-            watermark_delay=None,
-            operator=_OPERATOR,
-            parallelism=parallelism,
-            backend=backend,
-            clock=self.clock,
-        )

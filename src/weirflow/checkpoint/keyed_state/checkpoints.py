@@ -58,8 +58,6 @@ class KeyedStateCheckpoints:
             StorageError: the storage failed, or another writer has published the epoch. The checkpoint is not there.
         """
         require_whole(backends)
-        if epoch < 0:
-            raise ConfigError(f"A checkpoint cannot be of epoch {epoch}.", hint="count from 0")
         parts = [save_part(self._files, groups, backends[groups]) for groups in sorted(backends)]
         manifest = StateManifest(epoch, self._fence, parts)
         data = seal(manifest)
@@ -134,8 +132,6 @@ class KeyedStateCheckpoints:
             ConfigError: nothing would be kept.
             StorageError: one that is to be kept cannot be read; nothing was deleted.
         """
-        if keep < 1:
-            raise ConfigError(f"{keep} checkpoints cannot be kept.", hint="keep 1 or more")
         epochs = self.epochs()
         kept = [self.find(epoch) for epoch in epochs[-keep:]]
         for epoch in epochs[:-keep]:

@@ -60,16 +60,13 @@ class CheckpointStorage(Protocol):
     @property
     def uri(self) -> str:
         """Where this storage is, without credentials."""
-        ...
 
     @property
     def supports_conditional_update(self) -> bool:
         """Whether ``put_if_match`` works here; False for local files."""
-        ...
 
     def put(self, name: str, data: Data) -> ObjectInfo:
         """Write an object, atomically replacing what had the name."""
-        ...
 
     def put_if_absent(self, name: str, data: Data) -> ObjectInfo:
         """Write an object whose name must be free. Of many concurrent writers exactly one succeeds.
@@ -81,7 +78,6 @@ class CheckpointStorage(Protocol):
             ObjectExists: the name is taken and its object untouched. When an object store failed to answer
                 and the request was repeated, that object can be this call's own: where it matters, compare.
         """
-        ...
 
     def put_if_match(self, name: str, data: Data, version: str) -> ObjectInfo:
         """Replace an object only while it has this version. Holds data in memory, like ``put_if_absent``.
@@ -90,7 +86,6 @@ class CheckpointStorage(Protocol):
             ObjectChanged: it has another version, or is gone; nothing was written.
             UnsupportedError: this storage has no conditional update (local files).
         """
-        ...
 
     def get(self, name: str) -> bytes:
         """The whole object.
@@ -98,7 +93,6 @@ class CheckpointStorage(Protocol):
         Raises:
             ObjectNotFound: no object has this name.
         """
-        ...
 
     def map(self, name: str) -> memoryview:
         """The whole object as read-only memory: mapped where it is a local file, so that pages are read when touched.
@@ -106,7 +100,6 @@ class CheckpointStorage(Protocol):
         Raises:
             ObjectNotFound: no object has this name.
         """
-        ...
 
     def get_range(self, name: str, start: int, length: int) -> bytes:
         """The bytes ``[start, start + length)``, like a slice: fewer, or none, where the object ends earlier.
@@ -114,7 +107,6 @@ class CheckpointStorage(Protocol):
         Raises:
             ObjectNotFound: no object has this name.
         """
-        ...
 
     def stream(self, name: str, chunk_size: int = STREAM_CHUNK) -> Iterator[bytes]:
         """The object in order, in non-empty chunks of at most ``chunk_size`` bytes.
@@ -125,7 +117,6 @@ class CheckpointStorage(Protocol):
         Raises:
             ObjectNotFound: no object has this name.
         """
-        ...
 
     def head(self, name: str) -> ObjectInfo:
         """What is known about an object, without reading it.
@@ -133,7 +124,6 @@ class CheckpointStorage(Protocol):
         Raises:
             ObjectNotFound: no object has this name.
         """
-        ...
 
     @checked
     def exists(self, name: str) -> bool:
@@ -153,8 +143,6 @@ class CheckpointStorage(Protocol):
         Args:
             prefix: empty, or a folder with its final ``/``.
         """
-        ...
 
     def delete(self, name: str) -> None:
         """Remove an object. That it does not exist is no error."""
-        ...

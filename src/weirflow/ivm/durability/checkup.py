@@ -26,7 +26,8 @@ IDENTITY = "identity"
 LOG = "log"
 LOCK = "lock"
 _HEX = re.compile(rb"[0-9a-f]{32}")
-_MISSING = "it is missing"
+MISSING = "it is missing"
+CHANGED = "its bytes are not those that were written"
 # A flow that ticks and makes checkpoints while it is looked at may seem damaged, but not twice in the same way.
 _LOOKS = 5
 
@@ -157,15 +158,7 @@ class Checkup:
         return tuple(self._files())
 
     def __str__(self) -> str:
-        lost = self.lost
-        state = (
-            "nothing is damaged"
-            if self.is_whole
-            else "nothing is lost"
-            if lost is None
-            else f"{lost} cannot be reached"
-        )
-        return f"the flow in {self.path} is whole up to epoch {self.epoch}; {state}"
+        return f"the flow in {self.path} {outcome(self.epoch, self.lost, is_whole=self.is_whole)}"
 
     @property
     def _best(self) -> tuple[int, int]:
@@ -183,7 +176,7 @@ class Checkup:
             packs = 0 if one.manifest is None else len(one.manifest.packs)
             yield CheckedFile(one.name, f"epoch {one.epoch}, record {one.record}, {packs} packs", one.trouble)
         if self.is_empty:
-            yield CheckedFile(MANIFESTS, "", _MISSING)
+            yield CheckedFile(MANIFESTS, "", MISSING)
         for name, trouble in self.packs.items():
             yield CheckedFile(name, "state", trouble)
         for file in self.log.files:
@@ -192,7 +185,7 @@ class Checkup:
             yield CheckedFile(f"{LOG}/{file.path.name}", held + torn, file.trouble or file.unread)
         kept = [one.record for one in self.manifests if one.is_whole]
         for first, last in self.log.missing(min(kept, default=0)):
-            yield CheckedFile(f"{LOG}/", _span("record", first, last), _MISSING)
+            yield CheckedFile(f"{LOG}/", _span("record", first, last), MISSING)
         tail = "" if self.log.tail is None else f"synced up to record {self.log.tail}"
         yield CheckedFile(f"{LOG}/{TAIL}", tail, self.log.tail_trouble)
         for name, position in self.sinks.items():
@@ -282,7 +275,7 @@ def _decoded(path: Path, name: str) -> Manifest | str:
     try:
         return decode_manifest((path / name).read_bytes(), name, str(path))
     except StorageError as error:
-        return _reason(error, path / name)
+        return reason_of(error, path / name)
 
 
 def _checked(name: str, found: Manifest | str, identity: str, packs: Mapping[str, str | None]) -> CheckedManifest:
@@ -305,7 +298,7 @@ def _identity(path: Path, of_manifests: list[str]) -> tuple[str, str | None]:
     data = file.read_bytes() if file.exists() else None
     if data is not None and _HEX.fullmatch(data) and (not others or data.decode() in others):
         return data.decode(), None
-    trouble = _MISSING if data is None else "it is not that of the flow's files" if others else "it is damaged"
+    trouble = MISSING if data is None else "it is not that of the flow's files" if others else "it is damaged"
     return Counter(others).most_common(1)[0][0] if others else os.urandom(16).hex(), trouble
 
 
@@ -315,20 +308,26 @@ def _pack_trouble(file: Path, pack: Pack) -> str | None:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
             size = opened.tell()
     except FileNotFoundError:
-        return _MISSING
-    return None if (size, digest) == (pack.size, pack.sha256) else "its bytes are not those that were written"
+        return MISSING
+    return None if (size, digest) == (pack.size, pack.sha256) else CHANGED
 
 
 def _position(path: Path, name: str) -> int | str:
     try:
         return decode_position((path / name).read_bytes(), str(path / name)).epoch
     except StorageError as error:
-        return _reason(error, path / name)
+        return reason_of(error, path / name)
 
 
-def _reason(error: StorageError, file: Path) -> str:
+def reason_of(error: StorageError, file: Path | str) -> str:
     """What is wrong with a file, without its name."""
     return error.message.removeprefix(f"{file} cannot be used: ").rstrip(".")
+
+
+def outcome(epoch: int, lost: Lost | None, *, is_whole: bool) -> str:
+    """What of a flow is whole, in a few words."""
+    harmless = "nothing is lost" if lost is None else f"{lost} cannot be reached"
+    return f"is whole up to epoch {epoch}; {'nothing is damaged' if is_whole else harmless}"
 
 
 def _span(what: str, first: int, last: int) -> str:

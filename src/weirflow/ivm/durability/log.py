@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from weirflow.checkpoint.storage.local.errors import os_errors
-from weirflow.errors import ConfigError, StorageError
+from weirflow.errors import StorageError
 from weirflow.failpoints import failpoint, is_watched
 from weirflow.ivm.durability.log_format import (
     HEADER_SIZE,
@@ -95,8 +95,6 @@ class Log:
     """
 
     def __init__(self, folder: Path, identity: bytes, *, sync_every: int = 1) -> None:
-        if sync_every < 0:
-            raise ConfigError("fsync is a number of ticks: 1 for each, 0 for never.")
         self._folder = folder
         self._identity = identity
         self._sync_every = sync_every

@@ -23,7 +23,6 @@ from weirflow.ivm.flow.refusals import (
     not_refreshed,
     require_free_name,
     require_past,
-    require_token,
     tick_pending,
 )
 from weirflow.ivm.flow.sinks.sink_set import SinkSet
@@ -234,7 +233,6 @@ class FlowHost(FlowBackend, ABC):
     def epoch_of(self, token: str) -> int | None:
         with self._lock:
             self._require_open()
-            require_token(token)
             return self._tokens.get(token)
 
     @override

@@ -14,8 +14,6 @@ from weirflow.errors import (
     did_you_mean,
 )
 
-_TOKEN_LENGTH = 256
-
 
 def require_free_name(name: str, taken: Iterable[str]) -> None:
     """``ConfigError`` unless a source or view can have this name."""
@@ -34,16 +32,6 @@ def require_unread(name: str, readers: Collection[str]) -> None:
         raise ConfigError(
             f"{name!r} cannot be dropped: {', '.join(sorted(readers))} {'reads' if len(readers) == 1 else 'read'} it.",
             hint="drop what reads it first",
-        )
-
-
-def require_token(token: str) -> None:
-    """``ConfigError`` for a token that is no text, or too long."""
-    if not isinstance(token, str):
-        raise ConfigError(f"A token is a str, not {type(token).__name__}.", hint="use str() or a hash of it")
-    if len(token) > _TOKEN_LENGTH:
-        raise ConfigError(
-            f"A token has {_TOKEN_LENGTH} characters at most, this one {len(token)}.", hint="use a hash of it"
         )
 
 

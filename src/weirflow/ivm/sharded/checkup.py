@@ -12,16 +12,13 @@ import msgspec
 
 from weirflow.checkpoint.sealed import unseal
 from weirflow.errors import ObjectNotFound, StorageError
-from weirflow.ivm.durability.checkup import CheckedFile, Lost
+from weirflow.ivm.durability.checkup import CHANGED, MISSING, CheckedFile, Lost, outcome, reason_of
 from weirflow.ivm.durability.sink_position import SINKS, decode_position, sink_name
 from weirflow.ivm.flow.folder.repair import Repair
 from weirflow.ivm.sharded.commits import COMMITS, PENDING, Commit, CommitFiles, PendingTick
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage
-
-_MISSING = "it is missing"
-_CHANGED = "its bytes are not those that were written"
 
 
 @dataclass(frozen=True)
@@ -97,12 +94,7 @@ class ShardsCheckup:
         return Lost((number + 1, _number(behind[-1].name)), epochs, "commit")
 
     def __str__(self) -> str:
-        lost = self.lost
-        if self.is_whole:
-            state = "nothing is damaged"
-        else:
-            state = "nothing is lost" if lost is None else f"{lost} cannot be reached"
-        return f"the flow in shards at {self.path} is whole up to epoch {self.epoch}; {state}"
+        return f"the flow in shards at {self.path} {outcome(self.epoch, self.lost, is_whole=self.is_whole)}"
 
 
 def check_shards(storage: CheckpointStorage) -> ShardsCheckup:
@@ -167,7 +159,7 @@ def _outdated(storage: CheckpointStorage, found: ShardsCheckup, newest: CheckedC
     needed = {file for one in found.commits if one.is_whole and one.commit for file in one.commit.files}
     needed |= set(newest.commit.packs)
     for file in found.files:
-        is_file = file.trouble not in (None, _MISSING) and not file.name.startswith(COMMITS)
+        is_file = file.trouble not in (None, MISSING) and not file.name.startswith(COMMITS)
         if is_file and file.name not in needed:
             yield file.name
     for info in storage.list(PENDING):
@@ -190,16 +182,16 @@ def _checked(storage: CheckpointStorage, name: str, found: dict[str, CheckedFile
     try:
         commit = commits.read(name)
     except StorageError as error:
-        return CheckedCommit(name, None, _reason(error, f"{storage.uri}/{name}"))
+        return CheckedCommit(name, None, reason_of(error, f"{storage.uri}/{name}"))
     definition = f"definitions/{commit.definition}.json"
     if definition not in found:
         try:
             commits.definition(commit.definition)
             found[definition] = CheckedFile(definition, "what the flow is made of")
         except ObjectNotFound:
-            found[definition] = CheckedFile(definition, "", _MISSING)
+            found[definition] = CheckedFile(definition, "", MISSING)
         except StorageError as error:
-            found[definition] = CheckedFile(definition, "", _reason(error, f"{storage.uri}/{definition}"))
+            found[definition] = CheckedFile(definition, "", reason_of(error, f"{storage.uri}/{definition}"))
     for pack, described in commit.packs.items():
         if pack not in found:
             found[pack] = CheckedFile(pack, "state", _trouble(storage, pack, described.sha256))
@@ -223,7 +215,7 @@ def _pending(storage: CheckpointStorage) -> Iterator[CheckedFile]:
         try:
             tick = unseal(storage.get(info.name), PendingTick, where, "")
         except StorageError as error:
-            yield CheckedFile(info.name, "", _reason(error, where))
+            yield CheckedFile(info.name, "", reason_of(error, where))
             continue
         refs = [ref for shards in tick.deltas.values() for own in shards.values() for ref in own]
         troubles = (_trouble(storage, ref.file, ref.sha256) for ref in refs if ref.file is not None)
@@ -239,7 +231,7 @@ def _sinks(storage: CheckpointStorage) -> Iterator[CheckedFile]:
         try:
             yield CheckedFile(info.name, f"epoch {decode_position(storage.get(info.name), where).epoch}")
         except StorageError as error:
-            yield CheckedFile(info.name, "", _reason(error, where))
+            yield CheckedFile(info.name, "", reason_of(error, where))
 
 
 def _trouble(storage: CheckpointStorage, name: str, sha256: str | None) -> str | None:
@@ -248,13 +240,9 @@ def _trouble(storage: CheckpointStorage, name: str, sha256: str | None) -> str |
         for chunk in storage.stream(name):
             digest.update(chunk)
     except ObjectNotFound:
-        return _MISSING
-    return None if digest.hexdigest() == sha256 else _CHANGED
+        return MISSING
+    return None if digest.hexdigest() == sha256 else CHANGED
 
 
 def _number(name: str) -> int:
     return int(name.removeprefix(COMMITS).removesuffix(".json"))
-
-
-def _reason(error: StorageError, where: str) -> str:
-    return error.message.removeprefix(f"{where} cannot be used: ").rstrip(".")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
 from weirflow.arguments import checked
-from weirflow.errors import ConfigError
+from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
 from weirflow.process.function import CoProcessFunction, Row
 
 if TYPE_CHECKING:
@@ -31,7 +30,10 @@ class KeyedJoin(CoProcessFunction):
     """
 
     @checked
-    def __init__(self, left: JoinInput, right: JoinInput, how: How, *, without: Iterable[str] = ()) -> None:
+    def __init__(self, left: JoinInput, right: JoinInput, how: How, *, deleted: str | None = None) -> None:
+        if deleted is not None and deleted not in right.schema.names:
+            hint = did_you_mean(deleted, right.schema.names)
+            raise ColumnNotFound(f"There is no column {deleted!r} that marks deletions.", hint=hint)
         if left.key_type != right.key_type:
             raise ConfigError(
                 f"The keys {left.key!r} and {right.key!r} are of different types.", hint="cast one of them before"
@@ -39,7 +41,8 @@ class KeyedJoin(CoProcessFunction):
         self.left, self.right, self.how = left, right, how
         self.key = left.key, right.key
         self.event_time = left.time, right.time
-        dropped = {*without, *(name for name, other in zip(right.keys, left.keys, strict=True) if name == other)}
+        self._deleted = deleted
+        dropped = {deleted, *(name for name, other in zip(right.keys, left.keys, strict=True) if name == other)}
         self._left_names = left.schema.names
         self._right_names = [name for name in right.schema.names if name not in dropped]
         fields = [field.with_nullable(nullable=True) for field in right.schema if field.name in self._right_names]

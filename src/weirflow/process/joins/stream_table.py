@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
-from weirflow.errors import ColumnNotFound, did_you_mean
 from weirflow.process.joins.join import How, KeyedJoin, columns, has_null
 from weirflow.state import StateDescriptor
 
@@ -31,16 +30,11 @@ def stream_table_join(
         ConfigError: the inputs do not fit each other.
         ColumnNotFound: there is no such column.
     """
-    require_flag(table, deleted)
-    return StreamTableJoin(left, table, how, deleted)
+    return StreamTableJoin(left, table, how, deleted=deleted)
 
 
 class StreamTableJoin(KeyedJoin):
     """Keeps the table, one row for each key."""
-
-    def __init__(self, left: JoinInput, right: JoinInput, how: How, deleted: str | None) -> None:
-        super().__init__(left, right, how, without=() if deleted is None else (deleted,))
-        self._deleted = deleted
 
     def open(self, ctx: OpenContext) -> None:
         """The table's row of each key."""
@@ -61,10 +55,3 @@ class StreamTableJoin(KeyedJoin):
             self._row.clear()
         elif not has_null(key):
             self._row.set(columns(row, self.right.schema))
-
-
-def require_flag(table: JoinInput, deleted: str | None) -> None:
-    """Refuse a column of deletions that is not there; ``ColumnNotFound``."""
-    names = table.schema.names
-    if deleted is not None and deleted not in names:
-        raise ColumnNotFound(f"There is no column {deleted!r} that marks deletions.", hint=did_you_mean(deleted, names))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from weirflow.arguments import Name, checked
 from weirflow.errors import ConfigError
 from weirflow.process.joins.join import How, KeyedJoin, columns, has_null
-from weirflow.process.joins.stream_table import require_flag
 from weirflow.state import StateDescriptor
 
 if TYPE_CHECKING:
@@ -40,16 +39,11 @@ def temporal_join(
     """
     if left.time is None or versions.time is None:
         raise ConfigError("A temporal join needs the times of both inputs.", hint="give JoinInput(..., time=...)")
-    require_flag(versions, deleted)
-    return TemporalJoin(left, versions, how, deleted)
+    return TemporalJoin(left, versions, how, deleted=deleted)
 
 
 class TemporalJoin(KeyedJoin):
     """Keeps left rows and versions by time; timers look versions up and let go."""
-
-    def __init__(self, left: JoinInput, right: JoinInput, how: How, deleted: str | None) -> None:
-        super().__init__(left, right, how, without=() if deleted is None else (deleted,))
-        self._deleted = deleted
 
     def open(self, ctx: OpenContext) -> None:
         """Left rows by (time, number), versions by time."""

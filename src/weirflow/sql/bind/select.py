@@ -10,7 +10,6 @@ from sqlglot import exp
 from weirflow.errors import SqlPosition, SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.assemble import Block, assemble
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
-from weirflow.sql.bind.expressions.call import sort_key
 from weirflow.sql.bind.expressions.generator import Generator, bind_generator, is_generator
 from weirflow.sql.bind.expressions.naming import output_name, spelled_out
 from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, Placeholders, has_placeholder
@@ -227,7 +226,7 @@ def _is_all(node: exp.Expr) -> bool:
 
 
 def _order_key(binder: ExpressionBinder, node: exp.Expr, items: _Items) -> SortKey:
-    key = sort_key(binder, node)
+    key = binder.sort_key(node)
     if isinstance(key.expr, Literal) and isinstance(key.expr.value, int) and not isinstance(key.expr.value, bool):
         place = key.expr.value
         if not 1 <= place <= len(items.expressions):

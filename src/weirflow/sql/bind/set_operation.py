@@ -9,7 +9,6 @@ from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
-from weirflow.sql.bind.expressions.call import sort_key
 from weirflow.sql.bind.limit import bind_limit
 from weirflow.sql.bind.scope import Scope, scope_of
 from weirflow.sql.bind.strict import check_parts
@@ -81,7 +80,7 @@ def _order(node: exp.SetOperation, plan: Plan, context: BindContext, around: Sco
     binder = ExpressionBinder(context, scope_of(plan.fields, None, around), clause="ORDER BY")
     keys = []
     for tree in order.expressions:
-        key = sort_key(binder, tree)
+        key = binder.sort_key(tree)
         if isinstance(key.expr, Literal) and isinstance(key.expr.value, int):
             place = key.expr.value
             if not 1 <= place <= len(plan.fields):

@@ -7,7 +7,7 @@ domain), and only equalities with those values pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -225,8 +225,7 @@ def _window(plan: Window, outer: Plan) -> PulledPlan:
     windowed = Window(source, calls, source.fields + plan.fields[inner:])
     made = range(len(source.fields), len(windowed.fields))
     order = (*range(inner), *made, *range(inner, len(source.fields)))
-    places = {before: after for after, before in enumerate(order)}
-    return PulledPlan(_reordered(windowed, order), tuple(remap(part, places.__getitem__) for part in tied))
+    return _in_order(windowed, order, tied)
 
 
 def _generate(plan: Generate, outer: Plan) -> PulledPlan:
@@ -235,10 +234,7 @@ def _generate(plan: Generate, outer: Plan) -> PulledPlan:
     made = plan.fields[inner:]
     generated = Generate(pulled.plan, map_arguments(plan.generator, change), plan.outer, pulled.plan.fields + made)
     order = (*range(inner), *range(width, width + len(made)), *range(inner, width))
-    places = {before: after for after, before in enumerate(order)}
-    return PulledPlan(
-        _reordered(generated, order), tuple(remap(part, places.__getitem__) for part in pulled.predicates)
-    )
+    return _in_order(generated, order, pulled.predicates)
 
 
 def _join(plan: Join, outer: Plan) -> PulledPlan:
@@ -264,8 +260,7 @@ def _join(plan: Join, outer: Plan) -> PulledPlan:
         return PulledPlan(joined, beside.predicates)
     first, second, width = len(plan.left.fields), len(plan.right.fields), len(beside.plan.fields)
     order = (*range(first), *range(width, width + second), *range(first, width))
-    places = {before: after for after, before in enumerate(order)}
-    return PulledPlan(_reordered(joined, order), tuple(remap(part, places.__getitem__) for part in beside.predicates))
+    return _in_order(joined, order, beside.predicates)
 
 
 def _inner_join(plan: Join, left: PulledPlan, right: PulledPlan, own: list[Expr], from_right: list[Expr]) -> PulledPlan:
@@ -274,9 +269,8 @@ def _inner_join(plan: Join, left: PulledPlan, right: PulledPlan, own: list[Expr]
     first, second = len(plan.left.fields), len(plan.right.fields)
     width, total = len(left.plan.fields), len(joined.fields)
     order = (*range(first), *range(width, width + second), *range(first, width), *range(width + second, total))
-    places = {before: after for after, before in enumerate(order)}
     predicates = (*left.predicates, *from_right, *tied)
-    return PulledPlan(_reordered(joined, order), tuple(remap(part, places.__getitem__) for part in predicates))
+    return _in_order(joined, order, predicates)
 
 
 def _condition(plan: Join, width: int) -> list[Expr]:
@@ -315,6 +309,12 @@ def _branches(plan: Union | SetOperation, outer: Plan) -> PulledPlan:
     if isinstance(plan, Union):
         return PulledPlan(Union(tuple(sides), fields), links)
     return PulledPlan(replace(plan, left=sides[0], right=sides[1], fields=fields), links)
+
+
+def _in_order(plan: Plan, order: Sequence[int], predicates: Iterable[Expr]) -> PulledPlan:
+    """The plan with its columns in another order, and predicates over it."""
+    places = {before: after for after, before in enumerate(order)}
+    return PulledPlan(_reordered(plan, order), tuple(remap(part, places.__getitem__) for part in predicates))
 
 
 def _reordered(plan: Plan, order: Iterable[int]) -> Plan:

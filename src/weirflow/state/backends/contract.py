@@ -14,22 +14,18 @@ class StateReader(Protocol):
 
     def get(self, operator: str, key: bytes) -> bytes | None:
         """What is under a key, or None."""
-        ...
 
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """What is under the keys ``[start, end)``, in order.
 
         It is read as it is asked for: what is written meanwhile may or may not be seen, all else is, once.
         """
-        ...
 
     def operators(self) -> list[str]:
         """The operators that were written, in order, without ``layout.NOBODY``."""
-        ...
 
     def close(self) -> None:
         """Let go of everything; nothing but ``close`` may be called afterwards."""
-        ...
 
 
 class StateSnapshot(StateReader, Protocol):
@@ -44,12 +40,9 @@ class StateBackend(StateReader, Protocol):
 
     def multi_get(self, operator: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """What is under each of many keys."""
-        ...
 
     def write(self, changes: Changes) -> None:
         """Apply all changes, of all operators, or none."""
-        ...
 
     def snapshot(self) -> StateSnapshot:
         """Everything as it is now, of all operators at the same moment."""
-        ...

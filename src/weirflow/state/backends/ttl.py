@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from weirflow.arguments import checked
+from weirflow.arguments import Positive, checked
 from weirflow.errors import ConfigError, StateError
 from weirflow.state.backends.contract import Changes, StateBackend, StateReader, StateSnapshot
 from weirflow.state.catalogue import read_slots
@@ -150,13 +150,11 @@ class TtlStateBackend(StateBackend):
         self._stored_watermark = reached
 
     @checked
-    def cleanup(self, limit: int = 1000) -> int:
+    def cleanup(self, limit: Positive = 1000) -> int:
         """Remove what has expired among the next entries, at most ``limit`` of them; returns how many were removed.
 
         Each call goes on where the last one ended, and at the end begins anew.
         """
-        if limit < 1:
-            raise ConfigError(f"{limit} entries cannot be cleaned up.", hint="look at 1 or more")
         expired: dict[str, dict[bytes, bytes | None]] = {}
         for looked, (operator, key, data) in enumerate(self._from_cursor()):
             if looked == limit:

@@ -28,7 +28,7 @@ from weirflow.checkpoint.storage.local.folders import (
     sync_folders,
 )
 from weirflow.checkpoint.storage.names import TEMPORARY_FOLDER, check_name, check_prefix, is_name
-from weirflow.errors import ConfigError, ObjectExists, ObjectNotFound, StorageError, UnsupportedError
+from weirflow.errors import ObjectExists, ObjectNotFound, StorageError, UnsupportedError
 
 # A writer touches its temporary file with every chunk. Should one sleep longer than this and lose the file,
 # its put fails with a StorageError; nothing wrong becomes visible.
@@ -169,8 +169,6 @@ class LocalStorage(CheckpointStorage):
     @override
     def get_range(self, name: str, start: Count, length: Count) -> bytes:
         check_name(name)
-        if start < 0 or length < 0:
-            raise ConfigError(f"A range starts at 0 or later and is not negative; got {start}, {length}.")
         file = self._open(name)
         with os_errors("read", self._root / name), file:
             # read() would reserve memory for all of a length that is far beyond the end.
@@ -181,8 +179,6 @@ class LocalStorage(CheckpointStorage):
     @override
     def stream(self, name: str, chunk_size: Positive = STREAM_CHUNK) -> Iterator[bytes]:
         check_name(name)
-        if chunk_size < 1:
-            raise ConfigError(f"chunk_size must be at least 1; got {chunk_size}.")
         return self._chunks(name, chunk_size)
 
     def _chunks(self, name: str, chunk_size: int) -> Iterator[bytes]:

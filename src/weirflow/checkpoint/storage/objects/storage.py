@@ -13,7 +13,7 @@ from weirflow.checkpoint.storage.chunks import views
 from weirflow.checkpoint.storage.contract import STREAM_CHUNK, CheckpointStorage, Data, ObjectInfo
 from weirflow.checkpoint.storage.names import check_name, check_prefix, is_name
 from weirflow.checkpoint.storage.objects.errors import STORE_ERRORS, ErrorTranslator, is_beyond_end
-from weirflow.errors import ConfigError, ObjectNotFound, UnsupportedError
+from weirflow.errors import ObjectNotFound, UnsupportedError
 
 # Bytes per part of a streamed upload; S3 takes 10,000 parts, so an object can be 80 GB.
 _PART = 8 * 1024 * 1024
@@ -122,8 +122,6 @@ class ObjectStoreStorage(CheckpointStorage):
     @override
     def get_range(self, name: str, start: Count, length: Count) -> bytes:
         path = self._path(name)
-        if start < 0 or length < 0:
-            raise ConfigError(f"A range starts at 0 or later and is not negative; got {start}, {length}.")
         if length == 0:
             self.head(name)
             return b""
@@ -139,8 +137,6 @@ class ObjectStoreStorage(CheckpointStorage):
     @override
     def stream(self, name: str, chunk_size: Positive = STREAM_CHUNK) -> Iterator[bytes]:
         path = self._path(name)
-        if chunk_size < 1:
-            raise ConfigError(f"chunk_size must be at least 1; got {chunk_size}.")
         return self._chunks(name, path, chunk_size)
 
     def _chunks(self, name: str, path: str, chunk_size: int) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
 from weirflow.checkpoint.sealed import refused
+from weirflow.ivm.durability.checkup import CHANGED
 from weirflow.ivm.durability.packs import PackFiles
 from weirflow.ivm.durability.records import decode_rows, encode_rows
 from weirflow.ivm.sharded.worker.reports import RowsRef, StateRefs
@@ -65,7 +66,7 @@ class FlowFiles:
         data = self.storage.get(ref.file)
         if hashlib.sha256(data).hexdigest() != ref.sha256:
             where = f"{self.storage.uri}/{ref.file}"
-            raise refused(where, "its bytes are not those that were written", _REMEDY)
+            raise refused(where, CHANGED, _REMEDY)
         return decode_rows(data)
 
     def write_rows(self, rows: Batch, epoch: int, inline: int) -> RowsRef:

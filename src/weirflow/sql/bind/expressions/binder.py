@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from weirflow.sql.bind.expressions.call import CALLS, bind_call
 from weirflow.sql.bind.expressions.syntax import bind_syntax
-from weirflow.sql.expr import Expr
+from weirflow.sql.expr import Expr, SortKey
 from weirflow.sql.limits import check_node, check_type
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from sqlglot import exp
-
     from weirflow.errors import QueryError, SqlPosition
     from weirflow.sql.bind.context import BindContext
     from weirflow.sql.bind.expressions.placeholders import Placeholders
@@ -53,6 +53,12 @@ class ExpressionBinder:
     def position(self, node: exp.Expr) -> SqlPosition | None:
         """Where ``node`` is in the text."""
         return self.context.position(node)
+
+    def sort_key(self, node: exp.Expr) -> SortKey:
+        """One item of an ORDER BY."""
+        if not isinstance(node, exp.Ordered):
+            return SortKey(self.bind(node))
+        return SortKey(self.bind(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
     def without_placeholders(self, clause: str) -> ExpressionBinder:
         """The binder for a place that may hold no aggregates, seeing only the scope."""

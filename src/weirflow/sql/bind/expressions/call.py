@@ -11,7 +11,7 @@ from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.naming import field_names
 from weirflow.sql.bind.expressions.window import bind_over
 from weirflow.sql.bind.strict import check_parts
-from weirflow.sql.expr import AggregateCall, Call, Expr, Literal, SortKey
+from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import extract
 from weirflow.sql.functions.lookup import GENERATORS, aggregate, is_window_only, scalar, unknown
@@ -147,16 +147,9 @@ def _percentile_arguments(
         raise SqlTypeError(
             "percentile_cont() takes a literal fraction and WITHIN GROUP (ORDER BY one column).", position=position
         )
-    key = sort_key(inside, wrapped.within[0])
+    key = inside.sort_key(wrapped.within[0])
     fraction = float(arguments[0].value)
     return (key.expr, Literal(1 - fraction if key.descending else fraction, DOUBLE))
-
-
-def sort_key(binder: ExpressionBinder, node: exp.Expr) -> SortKey:
-    """One item of an ORDER BY."""
-    if not isinstance(node, exp.Ordered):
-        return SortKey(binder.bind(node))
-    return SortKey(binder.bind(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def _truth(expr: Expr, position: SqlPosition | None) -> Expr:

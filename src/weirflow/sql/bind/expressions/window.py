@@ -42,7 +42,7 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: WrappedCall) 
     spec = _specification(binder, node)
     partition = tuple(binder.bind(tree) for tree in spec.args.get("partition_by") or ())
     order_tree = spec.args.get("order")
-    order = tuple(_sort_key(binder, tree) for tree in (order_tree.expressions if order_tree else ()))
+    order = tuple(binder.sort_key(tree) for tree in (order_tree.expressions if order_tree else ()))
     name = wrapped.name
     given = tuple(binder.bind(tree) for tree in wrapped.arguments if not isinstance(tree, exp.Star))
     if name in RANKING or name in OFFSET:
@@ -99,12 +99,6 @@ def _specification(binder: ExpressionBinder, node: exp.Window) -> exp.Window:
     if any(node.args.get(part) for part in ("partition_by", "order", "spec")):
         raise binder.refused(node)
     return named
-
-
-def _sort_key(binder: ExpressionBinder, node: exp.Expr) -> SortKey:
-    if not isinstance(node, exp.Ordered):
-        return SortKey(binder.bind(node))
-    return SortKey(binder.bind(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def _frame(
