@@ -68,7 +68,7 @@ def require_room() -> None:
         except RecursionError:
             raise StackExhausted(
                 "This was called so deep inside other calls that Python has no room left for it; nothing has changed.",
-                hint="call it from less deep, or from a thread of its own",
+                hint="call it from fewer calls deep, or from a thread of its own",
             ) from None
         _import_lazy()
 
@@ -108,8 +108,8 @@ def on_fresh_stack(call: Callable[[], T]) -> T:
             _wait(results, errors)
         elif isinstance(interrupt, RuntimeError):
             raise StackExhausted(
-                "The system gives no further thread, on which deeply nested SQL is read and computed.",
-                hint="let the process have more threads, or nest less deeply",
+                "The system refuses another thread, which deeply nested SQL needs.",
+                hint="allow the process more threads, or nest less deeply",
             ) from None
         raise
     if errors:

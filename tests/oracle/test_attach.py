@@ -170,7 +170,7 @@ def test_a_stream_that_skips_batches_is_refused(session, flow, inbox, tmp_path):
         late.register_source("orders", SCHEMA)
         land(inbox, 2, order("ann", 7))
         attachment = late.attach(stream(session, inbox), "orders", checkpoint=checkpoint)
-        with pytest.raises(StreamConflict, match="batch 1, and batch 0"):
+        with pytest.raises(StreamConflict, match="batch 1, but the flow expects batch 0"):
             attachment.process_all_available()
         assert late.epoch == 0
 
@@ -199,7 +199,7 @@ def test_one_name_is_attached_once_at_a_time(session, flow, inbox):
     [
         ("rows", {}, "streaming frame"),
         ("stream", {"source": "ordres"}, "ordres"),
-        ("stream", {"name": "../elsewhere"}, "no name"),
+        ("stream", {"name": "../elsewhere"}, "cannot be the name"),
     ],
 )
 def test_what_cannot_be_attached_is_refused(session, flow, inbox, attached, options, message):

@@ -264,7 +264,7 @@ def test_what_spark_has_not_is_refused_before_anything_starts(session):
             stream.key_by("user").process(Broadcast())
         with pytest.raises(UnsupportedError, match="two inputs"):
             stream.key_by("user").process(Both())
-        with pytest.raises(ConfigError, match="is no ProcessFunction"):
+        with pytest.raises(ConfigError, match="is not a ProcessFunction"):
             stream.key_by("user").process(len)
         with pytest.raises(ConfigError, match="the stream has none"):
             stream.key_by("user").process(Plain(), time="event")

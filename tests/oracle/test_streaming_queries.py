@@ -235,7 +235,7 @@ def test_queries_are_found_by_name_and_id(session, numbers):
     with pytest.raises(StreamNotFound) as raised:
         session.streams.get("secnd")
     assert raised.value.hint == "did you mean 'second'?"
-    with pytest.raises(AlreadyExists, match="runs already"):
+    with pytest.raises(AlreadyExists, match="is already running"):
         numbers.stream(session).write_stream().format("noop").query_name("first").start()
     assert session.streams.await_any(0.05) is None
     threading.Timer(0.1, second.stop).start()
@@ -342,9 +342,9 @@ def test_a_durable_session_keeps_checkpoints_by_name_and_stops_queries(tmp_path,
     for n in (1, 2):
         source.add(one(n))
         with open_durable(tmp_path / "session") as durable:
-            with pytest.raises(ConfigError, match="the query has none"):
+            with pytest.raises(ConfigError, match="this query has none"):
                 source.stream(durable).write_stream().format("noop").start()
-            with pytest.raises(ConfigError, match="no folder of that name"):
+            with pytest.raises(ConfigError, match="cannot be the name of a checkpoint's folder"):
                 source.stream(durable).write_stream().format("noop").query_name("../up").start()
             take = Collecting()
             query = source.stream(durable).write_stream().foreach_batch(take).query_name("kept").start()

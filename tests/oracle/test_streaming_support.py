@@ -169,10 +169,10 @@ def test_queries_that_a_mode_cannot_have_are_refused(session, rows, query, mode,
         (lambda w: w.format("parquet"), "No folder is given"),
         (lambda w: w.format("delta"), "No delta table is given"),
         (lambda w: w.format("memory").partition_by("key"), "no folders to partition by"),
-        (lambda w: w.format("memory").query_name("two words"), "no table's name"),
+        (lambda w: w.format("memory").query_name("two words"), "cannot name a table"),
         (
             lambda w: w.format("memory").option("checkpointLocation", "a").option("checkpoint.location", "b"),
-            "two places",
+            "Two places",
         ),
     ],
 )

@@ -144,7 +144,7 @@ def test_what_is_not_there_is_said(session, job, tmp_path):
     assert "total" in caught.value.hint
     with pytest.raises(StateError, match="no keyed slot 'weirflow\\.event_timers'"):
         session.query_state(job, "visits", "weirflow.event_timers", ("ann", 7))
-    with pytest.raises(StateError, match="is no key of 'total'"):
+    with pytest.raises(StateError, match="is not a key of 'total'"):
         session.query_state(job, "visits", "total", {"user": "ann"})
     with pytest.raises(ObjectNotFound, match="no checkpoint"):
         session.query_state(tmp_path / "elsewhere", "visits", "total", ("ann", 7))

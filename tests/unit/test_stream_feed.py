@@ -140,13 +140,13 @@ def test_what_is_neither_the_last_batch_nor_the_next_is_refused(flow, stream, nu
     take = feed(flow, stream=stream)
     for one in range(2):
         take(batch(1), one)
-    with pytest.raises(StreamConflict, match=f"brings batch {number}, and batch 2 is the next"):
+    with pytest.raises(StreamConflict, match=f"brings batch {number}, but the flow expects batch 2"):
         take(batch(1), number)
     assert totals(flow) == {"ann": 2}
 
 
 def test_a_flow_that_lacks_batches_is_refused(flow):
-    with pytest.raises(StreamConflict, match="brings batch 4, and batch 0 is the next"):
+    with pytest.raises(StreamConflict, match="brings batch 4, but the flow expects batch 0"):
         feed(flow, stream=None)(batch(1), 4)
     assert flow.epoch == 0
 
@@ -194,7 +194,7 @@ class TestOneThatBeginsWithASavepoint:
 
     def test_brings_a_new_flow_what_follows(self, flow, stream):
         take = feed(flow, "q2", stream=stream, before=restored("q1", 2))
-        with pytest.raises(StreamConflict, match="brings batch 4, and batch 3"):
+        with pytest.raises(StreamConflict, match="brings batch 4, but the flow expects batch 3"):
             take(batch(10), 4)
         take(batch(10), 3)
         assert totals(flow) == {"ann": 10}

@@ -128,8 +128,8 @@ class QueryOptions:
         typer.Option(
             "--param",
             "-P",
-            help="The value of the parameter :NAME: a number, true, false, null or else text; "
-            "quote what is text all the same: \"id='007'\". Repeatable.",
+            help="The value of the parameter :NAME: a number, true, false, null, or text; "
+            "quote text that looks like another value: \"id='007'\". Repeatable.",
             rich_help_panel=_QUERY,
             metavar="NAME=VALUE",
         ),

@@ -113,7 +113,7 @@ def _statements(sql: str) -> list[str]:
     found = [re.sub(r"[^\n]", " ", sql[:start]) + sql[start:end] for start, end in places]
     if any(is_query(one) for one in found[:-1]):
         raise ConfigError(
-            "A query stands before the last statement, and nobody would see its rows.", hint="run it by itself"
+            "Nobody would see the rows of a query that comes before the last statement.", hint="run it by itself"
         )
     return found
 

@@ -30,12 +30,12 @@ def sql(
     query: QueryOptions,
     format: Annotated[  # noqa: A002 - the option's name
         Format | None,
-        typer.Option("--format", help="How rows are printed: table on a terminal, csv elsewhere, unless told."),
+        typer.Option("--format", help="How to print rows; by default a table on a terminal, csv elsewhere."),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=0, help=f"Rows to give out; 0 for all. {_TABLE_ROWS} in a table, all in other formats."
+            "--limit", min=0, help=f"The most rows to give; 0 for all. {_TABLE_ROWS} in a table, all in other formats."
         ),
     ] = None,
     output: Annotated[

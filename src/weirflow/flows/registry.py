@@ -48,7 +48,7 @@ class FlowRegistry:
             spread = partitions is not None or self._session.settings.placement is Placement.DISTRIBUTED
             flow = self._flows.get(name)
             if flow is not None and not flow.closed:
-                if _is_spread(flow) is not spread:
+                if (Capability.SHARDS in flow.capabilities) is not spread:
                     raise _other_kind(name, flow.partitions, spread=not spread)
                 if partitions not in (None, flow.partitions):
                     raise ConfigError(
@@ -141,7 +141,7 @@ class FlowRegistry:
         if self._kept.folder is not None:
             if not _FOLDER_NAME.fullmatch(name):
                 raise ConfigError(
-                    f"{name!r} is no name for a durable flow.",
+                    f"{name!r} cannot be the name of a durable flow.",
                     hint="use letters, digits, spaces, dots and hyphens, a letter or digit first",
                 )
             options = {"path": self._kept.folder / name, **options}
@@ -173,10 +173,6 @@ def ambiguous(name: str, flows: Iterable[Flow]) -> ConfigError:
     """The error for a name that several flows have."""
     choices = " or ".join(f"{flow.name}.{name}" for flow in flows)
     return ConfigError(f"Several flows have a source or view {name!r}.", hint=f"say which: {choices}")
-
-
-def _is_spread(flow: Flow) -> bool:
-    return Capability.SHARDS in flow.capabilities
 
 
 def _other_kind(name: str, shards: int | None, *, spread: bool) -> ConfigError:

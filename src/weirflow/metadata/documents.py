@@ -98,5 +98,5 @@ class Documents:
             uri=self._database.uri,
             name=name,
             version=there.version if there else 0,
-            hint="read it again and decide anew",
+            hint="read it again, then decide",
         )

@@ -170,12 +170,12 @@ def _acquire(database: Database, name: str, owner: str, *, ttl: float, claim: st
 def _held(database: Database, name: str, holder: str, since: float, until: float) -> LeaseHeld:
     begun, ends = datetime.fromtimestamp(since, UTC), datetime.fromtimestamp(until, UTC)
     return LeaseHeld(
-        f"The lease {name!r} is held by {holder!r} since {begun:%Y-%m-%d %H:%M:%S} UTC,"
+        f"The lease {name!r} has been held by {holder!r} since {begun:%Y-%m-%d %H:%M:%S} UTC,"
         f" until {ends:%H:%M:%S} unless it is renewed.",
         uri=database.uri,
         name=name,
         owner=holder,
         since=begun,
         until=ends,
-        hint="wait=seconds waits for it",
+        hint="pass wait=seconds to wait for it",
     )

@@ -200,7 +200,7 @@ def _failure(uri: str, error: Exception) -> MetadataError:
         return MetadataError(
             f"The metadata at {uri} was locked by another process for {BUSY_SECONDS:g} s.",
             uri=uri,
-            hint="look for a process that is stopped, and try again",
+            hint="look for a suspended process, and try again",
         )
     return MetadataError(
         f"The metadata at {uri} cannot be used: {error}.",

@@ -50,7 +50,7 @@ def fire(instances: Sequence[Instance], kind: TimeKind, until: int) -> None:
                 registered[new.key] += 1
         if until == END_OF_TIME and registered[due.key] > MOST_AT_THE_END:
             raise UserCodeError(
-                f"A key has registered {MOST_AT_THE_END:,} timers one behind the other after the end of the input.",
+                f"A key has registered {MOST_AT_THE_END:,} timers one after another after the end of the input.",
                 hint="register none in on_timer when ctx.watermark is END_OF_TIME",
             )
 

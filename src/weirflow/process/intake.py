@@ -68,7 +68,7 @@ def read_rows(batch: Rows) -> Sequence[Row]:
         if all(isinstance(row, Mapping) for row in rows):
             return rows
     raise ConfigError(
-        f"A {type(batch).__name__} is no batch of rows.", hint="give Arrow data or a list of dicts for each batch"
+        f"A {type(batch).__name__} is not a batch of rows.", hint="give Arrow data or a list of dicts for each batch"
     )
 
 
@@ -88,7 +88,7 @@ def _called(key: Callable[[Any], Any], row: Row) -> Any:
     try:
         return key(row)
     except Exception as error:
-        raise UserCodeError(f"The function of the key raised {type(error).__name__}: {error}") from error
+        raise UserCodeError(f"The key function raised {type(error).__name__}: {error}") from error
 
 
 def _column(row: Row, name: str) -> Any:
@@ -105,5 +105,5 @@ def _milliseconds(time: Any, column: str) -> int | None:
         aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
         return (aware - _EPOCH) // _MILLISECOND
     raise DataError(
-        f"{shown(time)} in column {column!r} is no time of an event.", hint="use timestamps, or milliseconds since 1970"
+        f"{shown(time)} in column {column!r} is not an event time.", hint="use timestamps, or milliseconds since 1970"
     )

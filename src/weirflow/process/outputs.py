@@ -46,7 +46,7 @@ class OutputRows:
             UserCodeError: it is no row, or it has a column that is not in the schema.
         """
         if type(row) is not dict and not isinstance(row, Mapping):
-            raise UserCodeError(f"{self._what} was given {kind_of(row)}, which is no row.", hint="give it a dict")
+            raise UserCodeError(f"{self._what} was given {kind_of(row)}, which is not a row.", hint="give it a dict")
         if row.keys() == self._names.keys():
             self._rows.append(dict(row))
             return

@@ -108,7 +108,7 @@ def run_co_process(
 
 def _pair(batch: Any) -> tuple[Rows, Rows]:
     if not isinstance(batch, tuple | list) or len(batch) != 2:  # noqa: PLR2004 - left and right
-        raise ConfigError(f"A batch is {shown(batch)}.", hint="give each as a pair: (left, right)")
+        raise ConfigError(f"A batch is {shown(batch)}, not a pair.", hint="give each as a pair: (left, right)")
     return batch[0], batch[1]
 
 

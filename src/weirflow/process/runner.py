@@ -168,7 +168,7 @@ class FunctionRunner(ABC):
     def _batch(self, inputs: Sequence[Rows], broadcast: Rows = (), watermark: int | None = None) -> ProcessResult:
         self._require_whole()
         if self._closed:
-            raise StateError(f"The runner of {self._operator!r} is closed.", hint="make another one of its backends")
+            raise StateError(f"The runner of {self._operator!r} is closed.", hint="make a new runner with its backends")
         read = [read_rows(rows) for rows in inputs]
         told = read_rows(broadcast)
         before = self._progress
@@ -278,7 +278,7 @@ class FunctionRunner(ABC):
     def _require_whole(self) -> None:
         if self._unfinished is not None:
             raise StateError(
-                f"A batch of {self._operator!r} is written by some of its instances only, or not yet.",
+                f"A batch of {self._operator!r} was not written by all of its instances.",
                 hint="call resume(), which finishes it and returns what came out of it",
             )
 
@@ -296,7 +296,7 @@ def _backend(backend: BackendFor | None, groups: KeyGroupRange, parallelism: int
     if callable(backend):
         made = backend(groups)
         if not callable(getattr(type(made), "multi_get", None)):
-            raise ConfigError(f"backend returned {shown(made)}, which is no StateBackend.")
+            raise ConfigError(f"backend returned {shown(made)}, which is not a StateBackend.")
         return made
     if parallelism > 1:
         raise ConfigError(

@@ -23,7 +23,7 @@ def as_time(time: int) -> int:
     except TypeError:
         at = _NEVER
     if not -END_OF_TIME <= at <= END_OF_TIME:
-        raise ConfigError(f"{shown(time)} is no time.", hint="give milliseconds since 1970, a whole number")
+        raise ConfigError(f"{shown(time)} is not a time.", hint="give milliseconds since 1970, a whole number")
     return at
 
 

@@ -145,7 +145,7 @@ def _one_by_one(array: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chun
     except _CANNOT as error:
         raise ConfigError(
             f"Column {name!r} has type {array.type} and cannot become {named(kind)}: {error}",
-            hint="cast the column to the type you want before",
+            hint="cast the column to the type you want first",
         ) from error
     return pa.chunked_array(parts, kind)
 

@@ -173,7 +173,7 @@ def _map(kind: pa.DataType) -> Converter:
                 raise Misfit(value, "a key is NULL")
             pairs.append((key, _inside(item_of, item, f"[{shown(given)}]")))
         if _repeats([key for key, _ in pairs]):
-            raise Misfit(value, "a key is there twice")
+            raise Misfit(value, "a key occurs twice")
         return pairs
 
     return convert
@@ -187,7 +187,7 @@ def _pair(pair: Any) -> tuple[Any, Any]:
         return pair["key"], pair["value"]
     if isinstance(pair, (tuple, list)) and len(pair) == 2:  # noqa: PLR2004 - key and value
         return pair[0], pair[1]
-    raise Misfit(pair, "it is no pair of a key and a value", "give a dict")
+    raise Misfit(pair, "it is not a pair of a key and a value", "give a dict")
 
 
 def _elements(value: Any, what: str, hint: str) -> Sequence[Any]:

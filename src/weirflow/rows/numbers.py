@@ -51,7 +51,7 @@ def _require_finite(number: float | Decimal, what: str) -> None:
         else (math.isfinite(number), math.isnan(number))
     )
     if not finite:
-        raise Misfit(number, f"it is no {what}", "None is NULL" if nan else None)
+        raise Misfit(number, f"it is not a {what}", "None is NULL" if nan else None)
 
 
 def integer(kind: pa.DataType) -> Callable[[Any], Any]:
@@ -99,7 +99,7 @@ def floating(kind: pa.DataType) -> Callable[[Any], Any]:
         try:
             near = rounded(float(number))
         except ValueError:
-            raise Misfit(value, "it is no number that a column holds") from None
+            raise Misfit(value, "it is not a number that a column can hold") from None
         if number.is_nan() or near == number:
             return near
         raise Misfit(value, "it would be rounded", "give a float, or declare the column DECIMAL")

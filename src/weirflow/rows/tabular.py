@@ -196,7 +196,7 @@ def _values(values: Any, name: str) -> pa.ChunkedArray | Values:
     if isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray | memoryview):
         return values
     raise ConfigError(
-        f"The column {shown(name)} is {shown(values)}, which is no list of values.",
+        f"The column {shown(name)} is {shown(values)}, which is not a list of values.",
         hint="put a row into a list: [{...}]",
     )
 
@@ -231,7 +231,7 @@ def _ragged(rows: Sequence[Any], names: Sequence[str] | None, also: str | None) 
     for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise ConfigError(
-                f"Row {at} is {kind_of(row)}, and a list holds no rows that Weirflow can read but dicts.",
+                f"Row {at} is {kind_of(row)}; in a list, every row must be a dict.",
                 hint="give a dict for each row",
             )
     found = list(dict.fromkeys(name for row in rows for name in row)) if names is None else list(names)
@@ -258,4 +258,4 @@ def _require_known(rows: Sequence[Mapping[Any, Any]], names: Sequence[str]) -> N
 
 def _no_name(name: Any, row: int | None = None) -> ConfigError:
     where = "" if row is None else f"Row {row}: "
-    return ConfigError(f"{where}{shown(name)} is no name of a column.", hint="the keys are str")
+    return ConfigError(f"{where}{shown(name)} cannot be the name of a column.", hint="use str for the keys")

@@ -89,7 +89,7 @@ def duration(value: Any) -> int:
     """For INTERVAL DAY TO SECOND: its microseconds."""
     if isinstance(value, np.timedelta64):
         if np.datetime_data(value)[0] in ("Y", "M", "generic"):
-            raise Misfit(value, "how long it is, is not said", "give a timedelta")
+            raise Misfit(value, "it has no fixed length", "give a timedelta")
         return _micros(value, "timedelta64[us]", "it has nanoseconds")
     if not isinstance(value, timedelta):
         raise Misfit(value, f"it is {kind_of(value)}, not a timedelta", "give a timedelta")

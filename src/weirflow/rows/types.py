@@ -70,7 +70,7 @@ def _nested_type(type_: pa.DataType, where: str) -> pa.DataType:
         return pa.list_(spark_type(type_.value_type, where))
     raise ConfigError(
         f"Column {where!r} has type {type_}, which Spark has no type for.",
-        hint="cast the column before, or leave it out",
+        hint="cast the column first, or leave it out",
     )
 
 

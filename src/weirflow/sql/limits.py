@@ -115,7 +115,7 @@ def check_plan(plan: Plan) -> None:
     check_node(plan)
     if plan.breadth > MAX_BREADTH:
         raise SqlTooComplex(
-            f"The joins of the query have {plan.breadth:,} columns in all; {MAX_BREADTH:,} are the most.",
+            f"The joins of the query have {plan.breadth:,} columns in all; at most {MAX_BREADTH:,} can be read.",
             hint="split the query into views, and let each join read only the columns it needs",
         )
 
@@ -124,7 +124,7 @@ def check_grouping_sets(count: int) -> None:
     """Raise ``SqlTooComplex`` for too many grouping sets."""
     if count > MAX_GROUPING_SETS:
         raise SqlTooComplex(
-            f"CUBE, ROLLUP and GROUPING SETS come to {count:,} sets; {MAX_GROUPING_SETS:,} are the most.",
+            f"CUBE, ROLLUP and GROUPING SETS come to {count:,} sets; at most {MAX_GROUPING_SETS:,} can be read.",
             hint="name the sets that are needed in GROUPING SETS",
         )
 
@@ -157,12 +157,12 @@ def too_deep(limit: int, position: SqlPosition | None = None) -> SqlTooComplex:
 def out_of_room() -> SqlTooComplex:
     """The error for SQL that is within the bounds, and yet more than this process has room for."""
     return SqlTooComplex(
-        "The SQL is more than there is stack or memory for.", hint="split the query into views, or give it more memory"
+        "There is not enough stack or memory for this SQL.", hint="split the query into views, or give it more memory"
     )
 
 
 def _too_long(found: str, limit: str) -> SqlTooComplex:
     return SqlTooComplex(
-        f"The SQL has {found}; {limit} are the most that is read.",
+        f"The SQL has {found}; at most {limit} can be read.",
         hint="load long lists into a source and join it, or split the query into views",
     )

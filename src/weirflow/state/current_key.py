@@ -86,7 +86,7 @@ class CurrentKey:
             data = self._codec.encode(key)
         except (TypeError, ValueError) as error:
             raise StateTypeError(
-                f"The keys of {self._operator!r} are {self._codec.name}, and {shown(key)} is none: {error}.",
+                f"The keys of {self._operator!r} are {self._codec.name}, but {shown(key)} is not: {error}.",
                 slot=self._slot,
                 key=shown(key),
             ) from error

@@ -35,7 +35,7 @@ class Ttl:
         if self.duration < _MILLISECOND:
             raise ConfigError(f"State cannot live for {self.duration!r}.", hint="give a timedelta of 1 ms or more")
         if self.time not in get_args(TimeKind):
-            raise ConfigError(f"{self.time!r} is no time to expire by.", hint="use 'processing' or 'event'")
+            raise ConfigError(f"{self.time!r} is not a time to expire by.", hint="use 'processing' or 'event'")
         if self.refresh not in get_args(Refresh):
             raise ConfigError(f"{self.refresh!r} does not refresh state.", hint="use 'write' or 'read'")
 
@@ -71,4 +71,4 @@ class StateDescriptor:
         """Refuse names and versions that cannot be stored."""
         slot_bytes(self.name)
         if type(self.version) is not int or self.version < 1:
-            raise ConfigError(f"{self.version!r} is no version of {self.name!r}.", hint="count from 1")
+            raise ConfigError(f"{self.version!r} is not a version of {self.name!r}.", hint="count from 1")

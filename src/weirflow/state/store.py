@@ -65,7 +65,7 @@ class KeyedStateStore:
         if operator == NOBODY or self._owned.end > groups:
             raise ConfigError(
                 f"The operator {operator!r} cannot have the key groups {self._owned} of {groups}.",
-                hint="give it a name, and groups that there are",
+                hint="give it a name, and groups that exist",
             )
         self._backend = backend
         self._operator = operator
@@ -84,7 +84,7 @@ class KeyedStateStore:
         """Declare a slot of one value for each key.
 
         Raises:
-            ConfigError: it cannot be stored as declared, or is declared already.
+            ConfigError: it cannot be stored as declared, or is already declared.
             StateMismatch: it is stored in another form.
             MigrationMissing: it is stored in another version, and no steps lead to this one.
         """
@@ -115,7 +115,9 @@ class KeyedStateStore:
     def broadcast(self, descriptor: StateDescriptor) -> BroadcastState:
         """Declare a slot of a map without a key, its value type a ``dict[..., ...]``; fails like ``value``."""
         if descriptor.key is not None:
-            raise ConfigError(f"The broadcast state {descriptor.name!r} has a key type.", hint="give it the key None")
+            raise ConfigError(
+                f"The broadcast state {descriptor.name!r} must not have a key type.", hint="use the key None"
+            )
         key, value = entry_types(descriptor.value, descriptor.name)
         return BroadcastState(self._slot(descriptor, BroadcastState.kind, value), key)
 
@@ -200,10 +202,10 @@ class KeyedStateStore:
     def _slot(self, descriptor: StateDescriptor, kind: str, entry: Any) -> StateSlot:
         name, ttl = descriptor.name, descriptor.ttl
         if name in self._declared:
-            raise ConfigError(f"The slot {name!r} of {self._operator!r} is declared already.")
+            raise ConfigError(f"The slot {name!r} of {self._operator!r} is already declared.")
         if ttl is not None and self._clock is None:
             raise ConfigError(
-                f"The slot {name!r} has a time to live, and its backend knows no time.",
+                f"The slot {name!r} has a time to live, but its backend does not keep time.",
                 hint="wrap the backend: TtlStateBackend(backend)",
             )
         slot = StateSlot(

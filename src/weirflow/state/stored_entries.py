@@ -110,7 +110,7 @@ def key_bytes(key: Any, info: SlotInfo, slot: str | StateDescriptor) -> bytes:
             return key_codec(slot.key).encode(key)
         return encode_key(float(key) if info.key == "float" and type(key) is int else key)
     except (TypeError, ValueError) as error:
-        raise StateError(f"{shown(key)} is no key of {info.name!r}, whose keys are {info.key}: {error}.") from error
+        raise StateError(f"{shown(key)} is not a key of {info.name!r}, whose keys are {info.key}: {error}.") from error
 
 
 def read_entries(

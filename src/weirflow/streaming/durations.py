@@ -40,7 +40,7 @@ def milliseconds(length: float | timedelta, what: str, *, allow_zero: bool = Fal
     """A length of time as whole milliseconds."""
     exact = length / timedelta(milliseconds=1) if isinstance(length, timedelta) else length
     if isinstance(exact, bool) or not -_FOREVER < exact < _FOREVER or exact != int(exact):
-        raise ConfigError(f"The {what} is {length!r}, which is no number of milliseconds.", hint="give whole ones")
+        raise ConfigError(f"The {what} is {length!r}, which is not a number of milliseconds.", hint="give whole ones")
     if exact < 0 or (exact == 0 and not allow_zero):
         raise ConfigError(f"The {what} is {length!r}, and must be longer.", hint="give milliseconds above 0")
     return int(exact)
@@ -54,7 +54,7 @@ def interval_ms(words: str) -> int:
         unit = _UNITS.get(match.group(2).casefold()) if match else None
         if match is None or unit is None:
             raise ConfigError(
-                f"{words!r} is no number of milliseconds.", hint='give milliseconds, or words such as "10 minutes"'
+                f"{words!r} is not a number of milliseconds.", hint='give milliseconds, or words such as "10 minutes"'
             )
         total += int(match.group(1)) * unit
         at = match.end()

@@ -74,7 +74,7 @@ class StreamingDataFrame(DataFrame):
         found = self.event_time_or_none()
         if found is None:
             raise ConfigError(
-                "The stream has no event time to make windows of.", hint="name its column by with_event_time(...) first"
+                "The stream has no event time to make windows of.", hint="call with_event_time(...) first"
             )
         return found
 

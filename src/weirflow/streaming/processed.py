@@ -91,11 +91,11 @@ def _time(hosted: Any, event_time: str | None, chosen: str | None) -> str | None
     """By which time the query's timers fire: by events if they have one, else by the clock if there is a need."""
     lifetimes = hosted.lifetimes()
     if chosen not in (None, "event", "processing"):
-        raise ConfigError(f"{chosen!r} is no time for timers.", hint="use 'event' or 'processing'")
+        raise ConfigError(f"{chosen!r} is not a kind of time for timers.", hint="use 'event' or 'processing'")
     if chosen == "event" and event_time is None:
         raise ConfigError(
-            f"{hosted.name} is to go by event time, and the stream has none.",
-            hint="name its column by with_event_time(...) first",
+            f"{hosted.name} is to go by event time, but the stream has none.",
+            hint="call with_event_time(...) first",
         )
     if chosen is not None:
         return chosen

@@ -100,7 +100,7 @@ class WindowedStream:
         kind = dict(self._frame.dtypes)[self._column]
         if kind != "timestamp":
             raise ConfigError(
-                f"Late rows are told by a TIMESTAMP, and {self._column!r} is {kind}.", hint="cast it first"
+                f"Late rows are found by a TIMESTAMP, but {self._column!r} is {kind}.", hint="cast it first"
             )
         size = interval_ms(self._size)
         slide = None if self._kind is WindowKind.SESSION else interval_ms(self._slide or self._size)
@@ -115,7 +115,7 @@ def aggregates(expressions: tuple[Any, ...]) -> list[Any]:
     for one in expressions:
         flat.extend(one if isinstance(one, list | tuple) else [one])
     if not flat:
-        raise ConfigError("Nothing is given to aggregate.", hint='such as agg(["count(*) AS n"])')
+        raise ConfigError("There is nothing to aggregate.", hint='give aggregates, such as agg(["count(*) AS n"])')
     return [sql_column(_aggregate(one)) if isinstance(one, str) else _aggregate(one) for one in flat]
 
 

@@ -61,7 +61,7 @@ class DataStreamWriter:
         """The kind of sink: ``memory``, ``console``, ``parquet``, ``kafka``, ``kafka-transactions``, ``delta``, ..."""
         chosen = name.casefold()
         if chosen in _BY_METHOD:
-            raise ConfigError(f"The sink {chosen} needs to know more.", hint=f"use {chosen}(...)")
+            raise ConfigError(f"format({chosen!r}) does not say enough.", hint=f"use {chosen}(...)")
         return self._told(sink=sink_of(chosen))
 
     def foreach_batch(self, function: Callable[[Any, int], object]) -> Self:

@@ -286,7 +286,7 @@ def test_nothing_is_restored_over_something(checkpoints, tmp_path):
     checkpoints.save({ALL: InMemoryStateBackend()}, epoch=1)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("precious")
-    with pytest.raises(StateError, match="something is there"):
+    with pytest.raises(StateError, match="the path is taken"):
         checkpoints.restore(ALL, path=tmp_path / "mine")
     assert (tmp_path / "mine" / "file").read_text() == "precious"
 

@@ -28,7 +28,7 @@ def test_an_acquired_lease_is_valid_and_held_against_others(metadata, other):
     assert (error.name, error.owner, error.uri) == ("flow", "a", metadata.uri)
     assert abs((datetime.now(UTC) - error.since).total_seconds()) < 5
     assert 59.9 < (error.until - error.since).total_seconds() < 60.1
-    assert "'flow' is held by 'a' since 20" in str(error)
+    assert "'flow' has been held by 'a' since 20" in str(error)
 
 
 def test_the_same_owner_does_not_get_it_twice(metadata, other):

@@ -49,7 +49,7 @@ def run(act):
 @pytest.mark.parametrize("row", [None, "a", 5, [("word", "a")], object()], ids=repr)
 @pytest.mark.parametrize("put", [lambda ctx, row: ctx.emit(row), lambda ctx, row: ctx.side("beside", row)])
 def test_what_is_no_row_is_not_put_out(put, row):
-    with pytest.raises(UserCodeError, match="which is no row"):
+    with pytest.raises(UserCodeError, match="which is not a row"):
         run(lambda ctx: put(ctx, row))
 
 
@@ -62,7 +62,7 @@ def test_what_is_no_side_output(tag):
 @pytest.mark.parametrize("at", [True, 1.5, "5", None, 2**70, pytest.param(10**5000, id="5,000 digits")])
 def test_what_is_no_time_of_a_timer(at):
     for act in (lambda ctx: ctx.timers.register(at), lambda ctx: ctx.timers.delete(at)):
-        with pytest.raises(WeirflowError, match="is no time"):
+        with pytest.raises(WeirflowError, match="is not a time"):
             run(act)
 
 

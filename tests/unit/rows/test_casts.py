@@ -108,7 +108,7 @@ REFUSED = {
     "halves": (arrow([1.0, 1.5]), "BIGINT", "Row 1: 1.5 does not fit column 'x' of type BIGINT"),
     "halves in another chunk": (arrow(pa.chunked_array([[1.0, 2.0], [3.5]])), "BIGINT", "Row 2: 3.5"),
     "halves in a dictionary": (arrow(pa.array([1.5]).dictionary_encode()), "BIGINT", "Row 0: 1.5"),
-    "NaN": (arrow([float("nan")]), "BIGINT", "no whole number"),
+    "NaN": (arrow([float("nan")]), "BIGINT", "not a whole number"),
     "large integers": (arrow([2**53 + 1]), "DOUBLE", "9007199254740993"),
     "larger integers": (arrow([2**63], pa.uint64()), "BIGINT", "not between"),
     "integers of too many digits": (arrow([10**9]), "DECIMAL(10,2)", "more than 8 digits before"),
@@ -141,7 +141,7 @@ REFUSED = {
     "a key twice": (
         arrow([[("a", 1)], [("a", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64())),
         "MAP<STRING,BIGINT>",
-        "Row 1: .* a key is there twice",
+        "Row 1: .* a key occurs twice",
     ),
     "no UTF-8": (arrow(broken_text(pa.string(), np.int32)), "STRING", "not valid Arrow data: .*UTF8"),
     "no large UTF-8": (arrow(broken_text(pa.large_string(), np.int64)), "STRING", "not valid Arrow data: .*UTF8"),
@@ -167,7 +167,7 @@ REFUSED = {
     "Polars objects": (polars([object()], pl.Object), "BINARY", "holds Python objects"),
     "Polars nanoseconds": (polars([1], pl.Datetime("ns")), "TIMESTAMP_NTZ", "nanoseconds"),
     "Polars digits": (polars([Decimal("1.005")]), "DECIMAL(10,2)", "more than 2 digits"),
-    "NumPy tables": ({"x": np.array([[1]])}, "BIGINT", "no list of values"),
+    "NumPy tables": ({"x": np.array([[1]])}, "BIGINT", "not a list of values"),
 }
 
 

@@ -435,7 +435,7 @@ def test_a_system_without_threads_is_a_typed_error(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("weirflow.stack._thread.start_new_thread", refuse)
 
-    with pytest.raises(StackExhausted, match="no further thread"):
+    with pytest.raises(StackExhausted, match="refuses another thread"):
         on_fresh_stack(lambda: None)
 
 

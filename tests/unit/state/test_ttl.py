@@ -239,7 +239,7 @@ def test_slots_and_watermark_are_known_when_state_is_opened_again(tmp_path, cloc
 
 
 def test_a_time_to_live_needs_a_backend_that_knows_time(backend):
-    with pytest.raises(ConfigError, match="knows no time") as error:
+    with pytest.raises(ConfigError, match="does not keep time") as error:
         KeyedStateStore(backend, "op").value(slot())
     assert "TtlStateBackend" in error.value.hint
 

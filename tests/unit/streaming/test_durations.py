@@ -42,7 +42,7 @@ def test_words_become_milliseconds(words, ms):
 
 @pytest.mark.parametrize("words", ["soon", "10", "3 months", "1 hour and a half"])
 def test_words_without_a_fixed_length_are_refused(words):
-    with pytest.raises(ConfigError, match="no number of milliseconds"):
+    with pytest.raises(ConfigError, match="not a number of milliseconds"):
         interval_ms(words)
 
 

@@ -76,7 +76,7 @@ def restore_parts(
         _fill(files, chosen, groups, memory)
         return memory
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise StateError(f"State cannot be restored to {path}: something is there.", hint="use a path that is free")
+        raise StateError(f"State cannot be restored to {path}: the path is taken.", hint="use a path that is free")
     with os_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with _scratch(path, "restored") as built:
@@ -173,5 +173,5 @@ def _place(files: StateFiles, part: StatePart, folder: Path) -> None:
         folder.mkdir(0o700)
     for name, ref in part.files.items():
         if Path(name).name != name:
-            raise refused(f"{files.uri}/{ref.object}", f"{name!r} is no file of a database", EARLIER)
+            raise refused(f"{files.uri}/{ref.object}", f"{name!r} is not a file of a database", EARLIER)
         files.load_file(ref, folder / name)

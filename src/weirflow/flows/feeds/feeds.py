@@ -35,7 +35,7 @@ class Feeds:
         with self._lock:
             feed = self._feeds.get(name)
             if name in self._feeds and (feed is None or feed.active):
-                raise FlowError(f"Something is attached as {name!r} already.", hint="stop() it, or pass another name=")
+                raise FlowError(f"Something is already attached as {name!r}.", hint="stop() it, or pass another name=")
             self._feeds[name] = None
         try:
             begun = self._feeds[name] = start()
@@ -60,7 +60,7 @@ def as_stream(stream: Any, session: FlowSession) -> StreamingDataFrame:
     native = unwrap(stream)
     if not is_frame(native) or not native.isStreaming:
         raise ConfigError(
-            "What is attached to a flow is a streaming frame.",
+            "Only a streaming frame can be attached to a flow.",
             hint="make one with session.read_stream; give rows that are there already to tick() or load()",
         )
     return stream if isinstance(stream, StreamingDataFrame) else session.streams.frame(native)
@@ -75,7 +75,7 @@ def check_name(name: str) -> str:
     """The name, if a folder can have it."""
     if not _NAME.fullmatch(name):
         raise ConfigError(
-            f"{name!r} is no name for a stream.",
+            f"{name!r} cannot be the name of a stream.",
             hint="use letters, digits, spaces, dots and hyphens, a letter or digit first",
         )
     return name

@@ -55,8 +55,8 @@ class StreamFeed:
             reached, after = self._first(query_id, number, last)
         if number not in (reached, reached + 1):
             raise StreamConflict(
-                f"The stream {stream!r} brings batch {number}, and batch {reached + 1} is the next for the flow.",
-                hint="give it another checkpoint, and another name= if it has one, so that it begins anew",
+                f"The stream {stream!r} brings batch {number}, but the flow expects batch {reached + 1}.",
+                hint="give it another checkpoint, and another name= if it has one, so that it starts over",
             )
         position = Position(stream, query_id, str(number), after)
         if number == reached or self._flow.feed(self._sink.source, self._delta(batch), position=position).replayed:
@@ -77,7 +77,7 @@ class StreamFeed:
         left = last if self._sink.stream is not None else self._flow.position(before.query_id)
         if left is not None and left.origin == before.query_id and int(left.at) != before.batch:
             raise StreamConflict(
-                f"The flow has the batches up to {left.at} of the query that was saved, and the savepoint is of batch "
+                f"The flow has the batches up to {left.at} of the query that was saved, but the savepoint is of batch "
                 f"{before.batch}: rows would be lost or doubled.",
                 hint="restore the flow to when the savepoint was made, or feed another flow",
             )

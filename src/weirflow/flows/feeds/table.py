@@ -153,7 +153,7 @@ class TableFeed:
         last = self._flow.position(self.name)
         if last is not None and last.origin != found:
             raise StreamConflict(
-                f"The table {self._table} is another one than the flow has read as {self.name!r}.",
+                f"The table {self._table} is not the one that the flow has read as {self.name!r}.",
                 hint="drop the source and attach the table under another name=, to begin with a snapshot",
             )
         return found
@@ -174,7 +174,7 @@ class TableFeed:
         kind = provider(self._native, self._table)
         if kind not in CHANGES:
             raise UnsupportedError(
-                f"The {kind} table {self._table} does not keep what changed in it.",
+                f"The {kind} table {self._table} does not record its changes.",
                 hint="attach a Delta table with a change data feed, or an Iceberg table",
             )
         return CHANGES[kind](self._native, self._table)

@@ -144,6 +144,6 @@ CHANGES: dict[str, Callable[[Any, str], TableChanges]] = {"delta": DeltaChanges,
 
 def _gone_back(table: str, version: str) -> StreamConflict:
     return StreamConflict(
-        f"The table {table} has no version {version} in its past any more, which is where the flow is.",
+        f"The table {table} no longer has version {version}, which is where the flow is.",
         hint="drop the source and attach the table under another name=, to begin with a snapshot",
     )

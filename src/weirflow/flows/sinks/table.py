@@ -44,7 +44,7 @@ class TableTarget(SinkTarget):
         self._key = () if key is None else (key,) if isinstance(key, str) else tuple(key)
         if (self._mode is SinkMode.UPSERT) != bool(self._key):
             raise ConfigError(
-                "A key is what an upsert merges by.", hint="pass mode='upsert' and key= together, or neither of them"
+                "Only an upsert takes a key, and it needs one.", hint="pass mode='upsert' and key= together, or neither"
             )
         self._schema = pa.schema([])
         self._columns: list[str] = []

@@ -49,7 +49,8 @@ def one_for_each_key(source: Source, added: pa.Table, removed: pa.Table, there: 
     rows = consolidate(Batch.of_arrow(added))
     keys = _keys(source, rows.columns, added.schema)
     if there is not None:
-        stays = [Batch(_keys(source, part.columns, added.schema), part.weights) for part in _both(there, removed)]
+        both = Batch.of_arrow(there), Batch.of_arrow(removed, -1)
+        stays = [Batch(_keys(source, part.columns, added.schema), part.weights) for part in both]
         left = consolidate(Batch.concat(stays))
         left = left.filter(left.weights > 0)
         keys = Batch.concat([Batch(keys, np.ones(len(rows), np.int64)), left]).columns
@@ -64,10 +65,6 @@ def one_for_each_key(source: Source, added: pa.Table, removed: pa.Table, there: 
             hint="give each key one row",
         )
     return pa.Table.from_arrays(list(rows.columns), schema=added.schema)
-
-
-def _both(there: pa.Table, removed: pa.Table) -> tuple[Batch, Batch]:
-    return Batch.of_arrow(there), Batch.of_arrow(removed, -1)
 
 
 def _keys(source: Source, columns: tuple[pa.Array, ...], schema: pa.Schema) -> tuple[pa.Array, ...]:

@@ -63,7 +63,7 @@ def insert(statement: Insert, changed: SourceChange) -> tuple[ChangePlan, Rows]:
     found = changed.query([statement.query], {})
     if changed.width(found) != len(columns):
         raise SqlTypeError(
-            f"{changed.width(found)} values for the {len(columns)} columns {', '.join(columns)}.",
+            f"There are {changed.width(found)} values for the {len(columns)} columns {', '.join(columns)}.",
             condition="INSERT_COLUMN_ARITY_MISMATCH",
         )
     return ChangePlan(changed.source, (Clause(removes=False, columns=tuple(columns)),)), found

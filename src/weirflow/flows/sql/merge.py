@@ -95,7 +95,9 @@ def _action(
             values: Sequence[_Value] = of_source() if action.values is None else action.values
             columns = schema.names if action.columns is None else columns_named(schema.names, action.columns)
             if len(values) != len(columns):
-                raise SqlTypeError(f"{len(values)} values for the {len(columns)} columns {', '.join(columns)}.")
+                raise SqlTypeError(
+                    f"There are {len(values)} values for the {len(columns)} columns {', '.join(columns)}."
+                )
             return Clause(removes=False, columns=tuple(columns)), values
 
 

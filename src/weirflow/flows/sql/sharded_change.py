@@ -133,7 +133,7 @@ class ShardedChange(SourceChange):
         here = rows.limit(_MOST_NOTICED + 1).to_arrow()
         if here.num_rows > _MOST_NOTICED:
             raise UnsupportedError(
-                f"The source {self.source.name!r} notices repeated deltas: a statement changes {_MOST_NOTICED:,} rows "
+                f"The source {self.source.name!r} drops repeated deltas: a statement changes {_MOST_NOTICED:,} rows "
                 "of it at most.",
                 hint="change fewer rows at a time, or make the source without dedup",
             )

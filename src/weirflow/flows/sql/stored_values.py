@@ -45,7 +45,7 @@ def stored(schema: pa.Schema, columns: Mapping[str, pa.ChunkedArray], rows: int)
         array = pa.nulls(rows, field.type) if given is None else _stored(one_array(given), field)
         if not field.nullable and array.null_count:
             raise DataError(
-                f"The column {field.name!r} is NOT NULL, and {array.null_count} values are.",
+                f"The column {field.name!r} is NOT NULL, but {array.null_count} values are NULL.",
                 condition="NOT_NULL_ASSERT_VIOLATION",
             )
         arrays.append(array)

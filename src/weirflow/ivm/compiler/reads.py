@@ -24,7 +24,7 @@ def in_order(views: Mapping[str, str]) -> Sequence[str]:
         return list(TopologicalSorter(reads).static_order())
     except CycleError as error:
         circle = " reads ".join(reversed(error.args[1]))
-        raise ConfigError(f"Views read each other in a circle: {circle}.", hint="break the circle") from None
+        raise ConfigError(f"Views read each other in a circle: {circle}.", hint="let one read something else") from None
 
 
 def readers_of(name: str, views: Mapping[str, View]) -> list[str]:

@@ -478,7 +478,7 @@ class Flow:
     def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> SinkTarget:  # noqa: ARG002 - see below
         """What writes to a table; a Session's flow has it."""
         raise ConfigError(
-            f"{table!r} cannot be a sink: this flow has no Session, whose table it could be.",
+            f"{table!r} cannot be a sink: this flow has no Session that could hold the table.",
             hint="make the flow with session.flow(name)",
         )
 

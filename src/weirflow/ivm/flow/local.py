@@ -149,7 +149,7 @@ class LocalBackend(FlowHost):
         with self._ticks, self._lock:
             self._require_open()
             if self._pending is not None and name in self._pending.changes:
-                raise TickPending(f"A tick that failed waits to change {name!r}.", hint="discard() it first")
+                raise TickPending(f"A failed tick is waiting to change {name!r}.", hint="discard() it first")
             self._state.check_drop(name)
             self._sinks.close(lambda view: view == name)
             self._define(lambda: self._state.drop(name), DropRelation(name))
@@ -367,7 +367,7 @@ class LocalBackend(FlowHost):
             self._ready()
             if uri is None:
                 if self._store is None:
-                    raise ConfigError("Where shall the checkpoint go?", hint="pass a folder or URI")
+                    raise ConfigError("Nothing says where the checkpoint goes.", hint="pass a folder or URI")
                 self._sinks.record()
                 return self._store.checkpoint(self._state).name
             checkpoints = self._checkpoints(uri)
@@ -382,7 +382,7 @@ class LocalBackend(FlowHost):
             self.require_outside("restore the flow")
             if self._store is not None:
                 raise FlowError(
-                    f"The flow {self.name!r} lives in its own path.",
+                    f"The flow {self.name!r} is kept in its own path; nothing is restored into it.",
                     hint="restore into a flow without a path, or open another path",
                 )
             if len(self._sinks):

@@ -18,10 +18,10 @@ from weirflow.errors import (
 def require_free_name(name: str, taken: Iterable[str]) -> None:
     """``ConfigError`` unless a source or view can have this name."""
     if not name.isidentifier():
-        raise ConfigError(f"{name!r} is no name for a source or view.", hint="use letters, digits and underscores")
+        raise ConfigError(f"{name!r} cannot name a source or view.", hint="use letters, digits and underscores")
     if name.casefold() in {one.casefold() for one in taken}:
         raise ConfigError(
-            f"The flow already has a source or view {name!r}, and it is another one.",
+            f"The flow already has a source or view {name!r}, a different one.",
             hint="choose another name, or drop the old one first",
         )
 
@@ -50,7 +50,7 @@ def waits(name: str, reason: WeirflowError | None) -> FlowError:
     """A view is declared, and cannot be computed yet."""
     why = "" if reason is None else f" {reason.message}"
     return FlowError(
-        f"The view {name!r} waits for what it reads.{why}", hint="register what is missing, or drop() the view"
+        f"The view {name!r} is waiting for what it reads.{why}", hint="register what is missing, or drop() the view"
     )
 
 

@@ -41,7 +41,7 @@ def require_source_names(schema: pa.Schema, source: str) -> None:
     for name in schema.names:
         if name.casefold() == WEIGHT:
             raise ConfigError(
-                f"The source {source!r} has a column {name!r}, the name of the weights of rows.",
+                f"The source {source!r} has a column {name!r}, which is the name for the weights of rows.",
                 hint="give the column another name",
             )
     for field in schema:
@@ -54,7 +54,7 @@ def _require_distinct(names: Sequence[str], what: str, parts: str) -> None:
         if name.casefold() in seen:
             raise ConfigError(
                 f"{what} has {parts} {seen[name.casefold()]!r} and {name!r}, which SQL cannot tell apart.",
-                hint="SQL does not heed upper and lower case: rename one of them",
+                hint="SQL ignores upper and lower case: rename one of them",
             )
         seen[name.casefold()] = name
 

@@ -115,7 +115,7 @@ class Source:
             duration_micros(self.lateness.delay, None)
             if self.key and not self.lateness.keep:
                 raise ConfigError(
-                    f"The source {self.name!r} has a key and shall not keep its rows.",
+                    f"The source {self.name!r} has a key, so it must keep its rows.",
                     hint="an upsert retracts the row that its key had; leave out key= or keep=False",
                 )
 
@@ -135,7 +135,7 @@ def deltas_of(source: str | Mapping[str, Any], delta: Any) -> dict[str, Any]:
     if not isinstance(source, Mapping):
         return {source: delta}
     if delta is not None:
-        raise ConfigError("delta is given beside deltas by source.", hint="give tick(source, delta), or one mapping")
+        raise ConfigError("A delta was given beside a mapping.", hint="give tick(source, delta), or one mapping")
     return dict(source)
 
 

@@ -78,7 +78,7 @@ class AdditiveArrangement(SpineState):
             add_rows(total, probe, run.values, position)
         if magnitude(total) > _LIMIT:
             raise DataError(
-                "A sum does not fit its 64-bit accumulator any more.", hint="fewer rows to a group, or smaller values"
+                "A sum does not fit its 64-bit accumulator any more.", hint="make groups smaller, or sum smaller values"
             )
         return total
 

@@ -32,7 +32,7 @@ def require_result(nbytes: float, function: str, position: SqlPosition | None = 
     """``ResultTooLarge`` if a function's results, for all rows of a batch together, would take so many bytes."""
     if nbytes > MOST_BYTES:
         raise ResultTooLarge(
-            f"{function} would make {_readable(nbytes)} of values at once, and may make {_readable(MOST_BYTES)}.",
+            f"{function} would make {_readable(nbytes)} of values at once; the most is {_readable(MOST_BYTES)}.",
             hint="look for a size in the data that is far too large; or tick with fewer rows at a time",
             position=position,
         )
@@ -50,7 +50,7 @@ def require_memory(nbytes: float, what: str) -> None:
     room = available()
     if room is not None and nbytes > room:
         raise ResultTooLarge(
-            f"{what} would take {_readable(nbytes)} of memory, and {_readable(room)} is free.",
+            f"{what} would take {_readable(nbytes)} of memory, but only {_readable(room)} is free.",
             hint="look for a join condition that is missing, or a weight or window that is far too large; "
             "or tick with fewer rows at a time",
         )

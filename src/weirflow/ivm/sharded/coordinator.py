@@ -287,7 +287,7 @@ class Coordinator:
             definition = decode_definition(self.commits.definition(found.definition))
         if self._token <= before:
             raise LeaseLost(
-                f"The flow at {self.uri} was last run with the fencing token {before}, this lease has {self._token}.",
+                f"The flow at {self.uri} was last run with the fencing token {before}, but this one has {self._token}.",
                 uri=self.uri,
                 name=found.identity,
                 hint="the leases of a flow must come from the same metadata store all the time",

@@ -250,7 +250,7 @@ class DeltaBatch:
     def _repeated(self, counts: Int64s) -> pa.Table:
         rows = np.flatnonzero(counts > 0)
         if len(rows) and counts[rows].sum(dtype=np.float64) > _MAX_REPEATED_ROWS:
-            raise ConfigError("More rows than fit one table.", hint="use to_arrow(), which keeps the weights")
+            raise ConfigError("The rows do not fit in one table.", hint="use to_arrow(), which keeps the weights")
         taken = self.batch.take(np.repeat(rows, counts[rows]))
         return pa.Table.from_arrays(list(taken.columns), schema=self.schema)
 

@@ -78,7 +78,7 @@ def read_weights(given: GivenColumns) -> Int64s:
     elif not set(map(type, weights)) <= {int}:
         for row, weight in enumerate(weights):
             if row in given.absent.get(WEIGHT, ()):
-                raise ConfigError(f"Row {row} has no '{WEIGHT}', and others have.", hint="give every row a weight")
+                raise ConfigError(f"Row {row} has no '{WEIGHT}', but others do.", hint="give every row a weight")
             if isinstance(weight, bool) or not isinstance(weight, int | np.integer):
                 raise ConfigError(
                     f"Row {row}: the weight {shown(weight)} is {kind_of(weight)}; weights are ints.",

@@ -119,7 +119,7 @@ class HostedFunction:
             self.function.open(declaring)
         if declaring.broadcasts:
             raise UnsupportedError(
-                f"{self.name} has broadcast state, and a Spark query has no input that every task receives.",
+                f"{self.name} has broadcast state, but a Spark query has no input that every task receives.",
                 hint="join the stream with a table instead, or run it embedded",
             )
         self._store.flush()
@@ -243,7 +243,7 @@ class _Trial:
 def _refused(function: Any) -> ConfigError | UnsupportedError:
     if isinstance(function, KeyedFunction):
         return UnsupportedError(
-            f"{type(function).__name__} has two inputs; a Spark query runs functions of one.",
+            f"{type(function).__name__} has two inputs; a Spark query runs functions of one input.",
             hint="run it embedded (run_co_process), or join the streams with join(...)",
         )
-    return ConfigError(f"{shown(function)} is no ProcessFunction.", hint="give an object of a class of your own")
+    return ConfigError(f"{shown(function)} is not a ProcessFunction.", hint="give an object of a class of your own")

@@ -90,11 +90,11 @@ class HostedTimers(Timers):
     def _other(self, kind: str) -> UnsupportedError:
         if self._time is None:
             return UnsupportedError(
-                f"{self._function} uses timers and has no on_timer that they could call.",
+                f"{self._function} uses timers but has no on_timer for them to call.",
                 hint="write on_timer, or leave the timers out",
             )
         return UnsupportedError(
-            f"{self._function} uses a timer by {kind} time, and all timers of its Spark query go by {self._time} time.",
+            f"{self._function} uses a timer by {kind} time, but all timers of its Spark query go by {self._time} time.",
             hint=f'pass time="{kind}" to process(...), and use timers of that kind alone',
         )
 

@@ -34,7 +34,7 @@ def interval_join(
     if left.time is None or right.time is None:
         raise ConfigError("An interval join needs the times of both inputs.", hint="give JoinInput(..., time=...)")
     if lower > upper:
-        raise ConfigError(f"There is no time between {lower} and {upper}.", hint="lower <= upper")
+        raise ConfigError(f"There is no time between {lower} and {upper}.", hint="let lower be at most upper")
     return IntervalJoin(left, right, lower // _MILLISECOND, upper // _MILLISECOND, how)
 
 

@@ -36,7 +36,7 @@ class KeyedJoin(CoProcessFunction):
             raise ColumnNotFound(f"There is no column {deleted!r} that marks deletions.", hint=hint)
         if left.key_type != right.key_type:
             raise ConfigError(
-                f"The keys {left.key!r} and {right.key!r} are of different types.", hint="cast one of them before"
+                f"The keys {left.key!r} and {right.key!r} are of different types.", hint="cast one of them first"
             )
         self.left, self.right, self.how = left, right, how
         self.key = left.key, right.key

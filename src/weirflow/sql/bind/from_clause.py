@@ -106,7 +106,7 @@ def _renamed(
         return FromItem(plan, scope_of(plan.fields, relation, around))
     if len(columns) != len(plan.fields):
         raise SqlTypeError(
-            f"{len(columns)} column aliases for {len(plan.fields)} columns.", position=context.position(node)
+            f"There are {len(columns)} column aliases for {len(plan.fields)} columns.", position=context.position(node)
         )
     named = tuple(Field(name, field.type) for name, field in zip(columns, plan.fields, strict=True))
     return FromItem(plan, scope_of(named, relation, around))
@@ -143,7 +143,7 @@ def _lateral_view(relation: FromItem, view: exp.Lateral, context: BindContext) -
     names = view.alias_column_names or [field.name for field in generator.fields]
     if len(names) != len(generator.fields):
         raise SqlTypeError(
-            f"{len(names)} names for the {len(generator.fields)} columns of {generator.call.function}().",
+            f"There are {len(names)} names for the {len(generator.fields)} columns of {generator.call.function}().",
             position=context.position(view),
         )
     made = tuple(Field(name, field.type) for name, field in zip(names, generator.fields, strict=True))

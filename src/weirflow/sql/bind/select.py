@@ -113,7 +113,7 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
         items=tuple(items.expressions),
         positions=tuple(items.positions),
         fields=tuple(items.fields),
-        grouping=grouping if grouping.is_grouped or _aggregates(placeholders, having) else None,
+        grouping=grouping if grouping.is_grouped or placeholders.aggregates or having is not None else None,
         having=having,
         placeholders=placeholders,
         generator=items.generator,
@@ -128,10 +128,6 @@ def condition(binder: ExpressionBinder, node: exp.Expr, clause: str) -> Expr:
     """A predicate, checked to be boolean."""
     bound = binder.bind(node)
     return FunctionSignature(clause, (BOOLEAN,), BOOLEAN).arguments((bound,), binder.position(node))[0]
-
-
-def _aggregates(placeholders: Placeholders, having: Expr | None) -> bool:
-    return bool(placeholders.aggregates) or having is not None
 
 
 def _refuse_clauses(query: exp.Select, context: BindContext) -> None:
@@ -181,11 +177,13 @@ def _unaliased(node: exp.Expr) -> tuple[exp.Expr, list[str]]:
 
 def _add_generator(binder: ExpressionBinder, items: _Items, node: exp.Expr, names: list[str]) -> None:
     if items.generator is not None:
-        raise SqlTypeError("A SELECT list can have one generator.", position=binder.position(node))
+        raise SqlTypeError("A SELECT list can have only one generator.", position=binder.position(node))
     items.generator = bind_generator(binder, node)
     made = items.generator.fields
     if names and len(names) != len(made):
-        raise SqlTypeError(f"{len(names)} names for {len(made)} generated columns.", position=binder.position(node))
+        raise SqlTypeError(
+            f"There are {len(names)} names for {len(made)} generated columns.", position=binder.position(node)
+        )
     assert binder.placeholders is not None, "a SELECT list has placeholders"
     for name, part in zip(names or [part.name for part in made], made, strict=True):
         items.add(name, binder.placeholders.generate(name, part.type), binder.position(node))

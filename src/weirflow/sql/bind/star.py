@@ -50,7 +50,7 @@ def _struct_star(binder: ExpressionBinder, node: exp.Star | exp.Column) -> tuple
     if struct is None or not pa.types.is_struct(struct.type):
         relations = [name.relation for name in binder.scope.names if name.relation]
         raise TableNotFound(
-            f"No relation {'.'.join(path)!r} is in FROM.",
+            f"There is no {'.'.join(path)!r} in FROM.",
             hint=did_you_mean(".".join(path), relations) or "in FROM are " + ", ".join(dict.fromkeys(relations)),
             position=position,
         )

@@ -15,7 +15,7 @@ def rename(plan: Plan, names: Sequence[str], position: SqlPosition | None = None
     if not names:
         return plan
     if len(names) != len(plan.fields):
-        raise SqlTypeError(f"{len(names)} names for {len(plan.fields)} columns.", position=position)
+        raise SqlTypeError(f"There are {len(names)} names for {len(plan.fields)} columns.", position=position)
     return retype(plan, tuple(Field(name, field.type) for name, field in zip(names, plan.fields, strict=True)))
 
 

@@ -51,5 +51,5 @@ def is_form(form: str) -> bool:
 def open_folder(form: str, path: Path, fsync: int) -> FolderStateBackend:
     """The backend of these files."""
     if form not in _FORMS:
-        raise StateError(f"State of the form {form!r} cannot be opened here.", hint="import what has written it first")
+        raise StateError(f"State of the form {form!r} cannot be opened here.", hint="first import what wrote it")
     return _FORMS[form](path, fsync)

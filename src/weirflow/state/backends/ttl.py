@@ -74,7 +74,7 @@ class TtlStateBackend(StateBackend):
     def set_watermark(self, watermark_ms: int) -> None:
         """Say how far the time of the events has come; an earlier time than before changes nothing."""
         if not 0 <= watermark_ms <= _LATEST:
-            raise ConfigError(f"{watermark_ms} is no watermark.", hint="give milliseconds since 1970")
+            raise ConfigError(f"{watermark_ms} is not a watermark.", hint="give milliseconds since 1970")
         if self._watermark is None or watermark_ms > self._watermark:
             self._watermark = watermark_ms
 

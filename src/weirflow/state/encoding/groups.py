@@ -39,7 +39,7 @@ class KeyGroupRange:
         """Refuse what is no range."""
         if not 0 <= self.first < self.end <= MOST_GROUPS:
             raise ConfigError(
-                f"Key groups {self.first} to {self.end} are no range.", hint=f"0 <= first < end <= {MOST_GROUPS}"
+                f"Key groups {self.first} to {self.end} are not a range.", hint=f"0 <= first < end <= {MOST_GROUPS}"
             )
 
     def __contains__(self, group: int) -> bool:

@@ -164,7 +164,7 @@ class ValueCodec:
         try:
             return self._decode(body)
         except msgspec.MsgspecError as error:
-            raise self._damaged(key, f"what was version {version} is no {self._name} after migrations: {error}") from (
+            raise self._damaged(key, f"what was version {version} is not {self._name} after migrations: {error}") from (
                 error
             )
 

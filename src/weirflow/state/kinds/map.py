@@ -81,7 +81,7 @@ class MapState:
         except (TypeError, ValueError) as error:
             raise StateTypeError(
                 f"The entries of {self._slot.descriptor.name!r} have keys of type {self._codec.name}, and "
-                f"{shown(entry)} is none: {error}.",
+                f"{shown(entry)} is not one: {error}.",
                 slot=self._slot.descriptor.name,
                 key=shown(entry),
             ) from error

@@ -81,12 +81,12 @@ def spark_uri(uri: str) -> str:
 def _derived(checkpoints: str, name: str | None, profile: Profile) -> str:
     if name is None:
         raise ConfigError(
-            f"The profile {profile} keeps a query's checkpoint under its name, and the query has none.",
+            f"The profile {profile} keeps a query's checkpoint under its name, but this query has none.",
             hint='give it one with query_name(...), or set option("checkpointLocation", ...)',
         )
     if not _NAME.fullmatch(name) or name.strip(".") == "":
         raise ConfigError(
-            f"The checkpoint of a query called {name!r} has no folder of that name.",
+            f"{name!r} cannot be the name of a checkpoint's folder.",
             hint='use letters, digits, ".", "_" and "-", or set option("checkpointLocation", ...)',
         )
     return spark_uri(f"{checkpoints.rstrip('/')}/{_FOLDER}/{name}")
@@ -97,7 +97,7 @@ def split_options(options: Mapping[str, str]) -> tuple[str | None, dict[str, str
     given = {value for name, value in options.items() if is_checkpoint_option(name)}
     if len(given) > 1:
         raise ConfigError(
-            f"The checkpoint is to be in two places: {' and '.join(sorted(given))}.",
+            f"Two places are given for the checkpoint: {' and '.join(sorted(given))}.",
             hint="checkpointLocation and checkpoint.location are the same option; give one",
         )
     others = {name: value for name, value in options.items() if not is_checkpoint_option(name)}

@@ -186,7 +186,7 @@ class StreamingQuery:
         """
         if self._saver is None:
             raise UnsupportedError(
-                f"What the query {self.name!r} is made of is known where it was started.", hint="save it there"
+                f"The query {self.name!r} can only be saved where it was started.", hint="save it there"
             )
         return self._saver.save(name, None if to is None else str(to), query=self.name, query_id=self.id)
 

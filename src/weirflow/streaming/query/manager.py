@@ -94,7 +94,7 @@ class StreamingQueryManager:
         known += [one.name for one in jobs.queries()] if jobs is not None else []
         none = "none runs" if jobs is not None else "none runs here; at= says where detached ones are"
         raise StreamNotFound(
-            f"No streaming query that runs has the name or id {name!r}.",
+            f"No running streaming query has the name or id {name!r}.",
             hint=did_you_mean(name, known) or (f"there are {', '.join(known)}" if known else none),
         )
 
@@ -203,7 +203,7 @@ class StreamingQueryManager:
         """Start what a writer was told; what cannot be is refused before anything is started."""
         if spec.name is not None and any(query.name == spec.name for query in self.active):
             raise AlreadyExists(
-                f"A query called {spec.name!r} runs already.", hint="stop it first, or choose another query_name"
+                f"A query called {spec.name!r} is already running.", hint="stop it first, or choose another query_name"
             )
         with self._changed:
             self._starting += 1

@@ -137,7 +137,7 @@ class QuerySavepoints(NamedStateFiles[QuerySavepoint]):
             except ObjectNotFound as error:  # the query has gone on far enough to delete it
                 if attempt == _ATTEMPTS:
                     raise ObjectNotFound(
-                        f"The query {query} goes on faster than its files are saved, and deletes them: {error.message}",
+                        f"The query {query} deletes its files faster than they can be saved: {error.message}",
                         uri=error.uri,
                         hint="have it keep more batches with spark.sql.streaming.minBatchesToRetain, "
                         "or wait between them with Trigger.processing_time",
@@ -147,7 +147,7 @@ class QuerySavepoints(NamedStateFiles[QuerySavepoint]):
                 return self._publish(QuerySavepoint(name, datetime.now(UTC), query, query_id, batch, state, files))
         raise StreamRefused(
             f"The query {query} has committed no batch yet, so there is nothing to save.",
-            hint="wait for its first batch, such as by process_all_available()",
+            hint="wait for its first batch, for example with process_all_available()",
         )
 
     def restore(self, name: Name, location: Annotated[str, Location()]) -> QuerySavepoint:

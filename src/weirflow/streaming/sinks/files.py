@@ -54,7 +54,7 @@ class Files(StreamSink):
         path = spec.options.get("path")
         if path is None:
             raise StreamRefused(
-                "Whether a table of files is as it was at the savepoint cannot be told.",
+                "There is no way to tell whether a table of files is as it was at the savepoint.",
                 hint='write to a folder with option("path", ...)',
             )
         folder = storage_of_spark(path)

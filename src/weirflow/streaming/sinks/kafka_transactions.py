@@ -76,15 +76,15 @@ def _check_options(options: Mapping[str, str]) -> None:
         if name != "topic" and not name.startswith(_PREFIX):
             raise ConfigError(f"kafka-transactions has no option {name!r}.", hint='it takes "topic" and "kafka.*"')
         if name.removeprefix(_PREFIX) in _OURS:
-            raise ConfigError(f"{name} is what makes transactions work, and is not for others to set.")
+            raise ConfigError(f"{name} makes transactions work and cannot be set.")
 
 
 def _check_columns(found: Mapping[str, str]) -> None:
     if "value" not in found:
-        raise ConfigError("A record of Kafka needs a column 'value'.", hint="select what it is to hold AS value")
+        raise ConfigError("A Kafka record needs a column 'value'.", hint="select what it is to hold AS value")
     for name, kind in found.items():
         if name not in _TYPES:
-            raise ConfigError(f"{name!r} is no part of a record.", hint=f"there are {', '.join(_TYPES)}")
+            raise ConfigError(f"{name!r} is not a part of a Kafka record.", hint=f"there are {', '.join(_TYPES)}")
         if kind not in _TYPES[name]:
             raise ConfigError(f"{name!r} is {kind}, not {' or '.join(_TYPES[name])}.", hint="cast it")
 
@@ -206,7 +206,7 @@ class TransactionWriter:
         reason = error.args[0]
         if reason.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH):  # noqa: SLF001 - its public name
             return StreamConflict(
-                f"Another process goes on with this query: it writes to the topic {self._topic}.",
+                f"Another process now runs this query and writes to the topic {self._topic}.",
                 hint="run a query in one process at a time",
             )
         return StorageError(

@@ -44,7 +44,7 @@ class Memory(StreamSink):
         super().check(spec)
         if spec.name is not None and not re.fullmatch(r"\w+", spec.name):
             raise ConfigError(
-                f"A memory sink is a table of the query's name, and {spec.name!r} is no table's name.",
+                f"A memory sink is a table named after its query, but {spec.name!r} cannot name a table.",
                 hint="use letters, digits and _",
             )
 

@@ -33,7 +33,7 @@ class StreamSink:
 
     name: str
     delivery: Delivery = Delivery.UNKNOWN
-    why: str = "it is no sink of Spark's own"
+    why: str = "it is not one of Spark's own sinks"
     continuous: bool = False
     own_checkpoint: bool = False
     has_folders: bool = False

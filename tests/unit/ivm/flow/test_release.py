@@ -111,7 +111,7 @@ def test_a_key_and_a_recomputed_view_need_the_rows():
     flow.register_source("fleeting", COLUMNS, lateness=Lateness("at", "1 hour", keep=False))
     with pytest.raises(ConfigError, match="reads 'fleeting', which does not keep"):
         flow.register_view("v", "SELECT * FROM fleeting", mode="diff")
-    with pytest.raises(ConfigError, match="has a key and shall not keep"):
+    with pytest.raises(ConfigError, match="has a key, so it must keep"):
         flow.register_source("t", COLUMNS, key="name", lateness=Lateness("at", "1 hour", keep=False))
 
 

@@ -29,7 +29,7 @@ def row(size, number=2_000_000_000):
 )
 def test_two_billion_characters_are_refused_and_the_flow_goes_on(flow, expression):
     flow.register_view("v", f"SELECT length({expression}) AS x FROM t")
-    with pytest.raises(ResultTooLarge, match=r"would make .* GiB of values at once, and may make 1 GiB") as caught:
+    with pytest.raises(ResultTooLarge, match=r"would make .* GiB of values at once; the most is 1 GiB") as caught:
         flow.tick("t", [row(10)])
     assert isinstance(caught.value, DataError)
     assert (caught.value.code, flow.pending, flow.epoch) == ("RESULT_TOO_LARGE", True, 0)

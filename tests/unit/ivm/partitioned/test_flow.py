@@ -319,7 +319,7 @@ def test_a_source_with_a_key_deletes_by_it_and_takes_whole_rows(flow, delta):
 
 def test_columns_of_a_source_can_be_told_apart(flow):
     for columns in ("a BIGINT, A BIGINT", "_weight BIGINT"):
-        with pytest.raises(ConfigError, match=r"cannot tell apart|the name of the weights"):
+        with pytest.raises(ConfigError, match=r"cannot tell apart|the name for the weights"):
             flow.register_source("odd", columns)
 
 

@@ -108,7 +108,7 @@ def test_changes_with_another_column_of_kinds():
 
 REFUSED = {
     "not rows": (lambda: DeltaBatch.from_inserts(42), "int holds no rows"),
-    "not dicts": (lambda: DeltaBatch.from_inserts([1, 2]), "holds no rows"),
+    "not dicts": (lambda: DeltaBatch.from_inserts([1, 2]), "must be a dict"),
     "text": (lambda: DeltaBatch.from_inserts("abc"), "str holds no rows"),
     "empty list": (lambda: DeltaBatch.from_inserts([]), "empty list"),
     "weight in inserts": (lambda: DeltaBatch.from_inserts({"_weight": [1]}), "from_weighted"),

@@ -60,7 +60,7 @@ class ErrorTranslator:
                 return ObjectChanged(
                     f"{uri} was changed by another writer, or is gone; nothing was written.",
                     uri=uri,
-                    hint="read it again and decide anew",
+                    hint="read it again, then decide",
                 )
             case FileNotFoundError() if doing == "write" or any(mark in text for mark in _NO_BUCKET):
                 return StorageError(f"{uri}: the bucket or container does not exist.", uri=uri, hint=_BUCKET_HINT)

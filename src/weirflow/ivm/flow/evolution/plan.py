@@ -190,6 +190,6 @@ def _require_same_source(old: Source, new: Source) -> None:
     if not changes:
         changes = [f"its key was {', '.join(old.key) or 'none'}, is {', '.join(new.key) or 'none'}"]
     raise ConfigError(
-        f"The source {new.name!r} is not as its rows are: {'; '.join(changes)}.",
+        f"The source {new.name!r} no longer fits its stored rows: {'; '.join(changes)}.",
         hint="declare it as it was, register the new shape under another name, or drop the source and load it again",
     )

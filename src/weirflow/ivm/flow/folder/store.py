@@ -303,7 +303,7 @@ def _make(folder: Path) -> None:
 
 def _require_epoch(state: FlowState, epoch: int) -> None:
     if state.epoch != epoch:
-        raise FlowError(f"it is tick {epoch}, and the flow is at {state.epoch}")
+        raise FlowError(f"it is tick {epoch}, but the flow is at epoch {state.epoch}")
 
 
 def _known(changed: Mapping[str, Batch | None]) -> dict[str, Batch]:

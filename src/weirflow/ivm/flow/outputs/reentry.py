@@ -25,6 +25,6 @@ class ReentryGuard:
 def reentered(listener: str, what: str) -> FlowReentered:
     """The error for a function that a tick calls and that would change what calls it."""
     return FlowReentered(
-        f"{listener} cannot {what} from inside: what it is told of has not ended.",
+        f"{listener} cannot {what} while the flow is calling it.",
         hint="do it when the tick has returned, or hand it to another thread without waiting for it",
     )

@@ -102,7 +102,7 @@ def changelog_schema(schema: pa.Schema) -> pa.Schema:
     for name in (WEIGHT, EPOCH):
         if name in schema.names:
             raise ConfigError(
-                f"The view has a column {name!r}, as the changelog has.", hint="give it another name in the view"
+                f"The view has a column {name!r}, which the changelog adds.", hint="give it another name in the view"
             )
     require_distinct(schema)
     return schema.append(pa.field(WEIGHT, pa.int64())).append(pa.field(EPOCH, pa.int64()))

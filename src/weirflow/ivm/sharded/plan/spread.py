@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,8 @@ class Spread:
     @property
     def depth(self) -> int:
         """How many stages there are."""
-        return max((stage + isinstance(node.operator, Exchange) for stage, node in self._staged()), default=0) + 1
+        staged = zip(self.stages, self.nodes, strict=True)
+        return max((stage + isinstance(node.operator, Exchange) for stage, node in staged), default=0) + 1
 
     def extend(self) -> None:
         """Take in what was added to the program."""
@@ -124,9 +125,6 @@ class Spread:
         advance(self.nodes, {self.relations[name]: frontier for name, frontier in sources.items()})
 
     # Inner workings
-
-    def _staged(self) -> Iterable[tuple[int, CircuitNode]]:
-        return zip(self.stages, self.nodes, strict=True)
 
     def _add(self, circuit: Circuit, number: int) -> None:
         node = circuit.nodes[number]

@@ -193,7 +193,7 @@ class TickInput:
         if is_frame(data):
             if source.dedup:
                 raise ConfigError(
-                    f"The source {name!r} notices repeated deltas, which cannot be done for frames.",
+                    f"The source {name!r} drops repeated deltas, which does not work for frames.",
                     hint="give the tick a token=, or register the source without dedup=",
                 )
             work = SplitRows(coordinator.uri, definition.encoded, name, shards, epoch)

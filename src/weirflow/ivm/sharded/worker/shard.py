@@ -245,7 +245,7 @@ def _require_keys_once(source: Source, rows: Batch) -> None:
     if len(starts) < len(inserted) or (len(inserted) and inserted.weights.max() > 1):
         raise DataError(
             f"The frame for {source.name!r} has several rows for a key ({', '.join(source.key)}).",
-            hint="rows of a frame have no order: leave the one that counts, for example with max_by",
+            hint="rows of a frame have no order: keep the one that counts, for example with max_by",
         )
 
 

@@ -86,7 +86,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     rule = scalar(name)
     if rule is not None:
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
-            raise SqlTypeError(f"{name}() is no aggregate; FILTER and DISTINCT do not apply.", position=position)
+            raise SqlTypeError(f"{name}() is not an aggregate; FILTER and DISTINCT do not apply.", position=position)
         return rule(tuple(binder.bind(argument) for argument in wrapped.arguments), position)
     if name in GENERATORS:
         raise SqlTypeError(
@@ -179,7 +179,7 @@ def _date_part(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosi
 def _grouping(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
     kind = TINYINT if wrapped.name == GROUPING else BIGINT
     if binder.placeholders is None or (wrapped.name == GROUPING and len(wrapped.arguments) != 1):
-        raise SqlTypeError(f"{wrapped.name}() tells grouping sets apart, so it cannot stand here.", position=position)
+        raise SqlTypeError(f"{wrapped.name}() tells grouping sets apart, so it cannot be used here.", position=position)
     inside = binder.without_placeholders("grouping()")
     return Call(wrapped.name, tuple(inside.bind(tree) for tree in wrapped.arguments), kind, position)
 
@@ -190,7 +190,7 @@ def _time_window(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPo
     tree, column = binder.time_window
     if tree != wrapped.call:
         raise NotIncremental(
-            "A query can have one window() or session_window().",
+            "A query can have only one window() or session_window().",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             hint="compute the other one in a query around this one",
             position=position,

@@ -20,7 +20,7 @@ def bind_scalar_subquery(binder: ExpressionBinder, node: exp.Subquery) -> Expr:
     """``(SELECT ...)`` used as a value."""
     plan, position = _inner(binder, node), binder.position(node)
     if len(plan.fields) != 1:
-        raise SqlTypeError(f"A subquery used as a value has one column, not {len(plan.fields)}.", position=position)
+        raise SqlTypeError(f"A subquery used as a value needs one column, not {len(plan.fields)}.", position=position)
     return ScalarSubquery(plan, plan.fields[0].type, position)
 
 

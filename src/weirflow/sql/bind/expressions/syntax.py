@@ -44,7 +44,7 @@ def bind_syntax(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 def _column(binder: ExpressionBinder, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
-        raise SqlTypeError("* can only stand in a SELECT list or in count(*).", position=binder.position(node))
+        raise SqlTypeError("* can only be used in a SELECT list or in count(*).", position=binder.position(node))
     return binder.name(tuple(part.name for part in node.parts), binder.position(node))
 
 
@@ -110,7 +110,7 @@ def _interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
     position = binder.position(node)
     units = interval_units(node)
     if units is None or not isinstance(node.this, exp.Literal | exp.Neg):
-        raise SqlTypeError("An interval is a number and its unit.", hint="INTERVAL '1' DAY", position=position)
+        raise SqlTypeError("An interval needs a number and a unit.", hint="INTERVAL '1' DAY", position=position)
     sign = "-" if isinstance(node.this, exp.Neg) else ""
     return literals.interval(sign + node.this.name, *units, position)
 

@@ -111,7 +111,7 @@ def _length(binder: ExpressionBinder, node: exp.Expr) -> int:
     position = binder.position(node)
     if not isinstance(value, Literal) or value.type != pa.string():
         raise NotIncremental(
-            f"The length of a time window is a literal such as '5 minutes', not {type_name(value.type)}.",
+            f"The length of a time window must be a literal such as '5 minutes', not {type_name(value.type)}.",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             position=position,
         )

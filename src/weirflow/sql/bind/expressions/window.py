@@ -38,7 +38,7 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: WrappedCall) 
             position=position,
         )
     if wrapped.is_distinct or wrapped.condition is not None:
-        raise SqlTypeError("A window function has neither DISTINCT nor FILTER.", position=position)
+        raise SqlTypeError("A window function takes neither DISTINCT nor FILTER.", position=position)
     spec = _specification(binder, node)
     partition = tuple(binder.bind(tree) for tree in spec.args.get("partition_by") or ())
     order_tree = spec.args.get("order")
@@ -140,7 +140,7 @@ def _bound(
 def _offset(value: Expr, unit: FrameUnit, order: tuple[SortKey, ...], position: SqlPosition | None) -> int:
     """The distance in rows, or in the unit of the order's values: days of a date, microseconds of a timestamp."""
     if not isinstance(value, Literal) or value.value is None:
-        raise SqlTypeError("A window frame's bound is a constant.", position=position)
+        raise SqlTypeError("A window frame's bound must be a constant.", position=position)
     if unit is FrameUnit.ROWS:
         counted = cast(value, INT)
         if not isinstance(counted, Literal):
