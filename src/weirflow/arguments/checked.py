@@ -10,7 +10,8 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from weirflow.arguments.hints import parameter_types
 from weirflow.arguments.in_errors import kind_of, shown
-from weirflow.arguments.rules import Rule, Unfit, rule
+from weirflow.arguments.plain import Rule, Unfit
+from weirflow.arguments.rules import rule
 from weirflow.errors import ConfigError
 
 Checked = TypeVar("Checked", bound="Callable[..., Any]")

@@ -5,60 +5,16 @@ from __future__ import annotations
 import collections.abc
 import functools
 import inspect
-import math
-import numbers
+import operator
 import os
 import types
 import typing
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from weirflow.arguments.forms import AnySize, Form, Hint, Local, Location, Secret
+from weirflow.arguments.forms import AnySize, Form, Hint, Local, Secret
 from weirflow.arguments.in_errors import shown
-
-if TYPE_CHECKING:
-    Settle = Callable[[Any], Any]
-
-_INT64 = range(-(2**63), 2**63)
-
-
-class Unfit(Exception):
-    """A value is not what its annotation says.
-
-    Attributes:
-        wanted: what it must be, to be read after "it must be".
-        of_type: whether at least its type is right.
-        value: the value, or the element of it that is wrong.
-        where: the place of that element in the value, such as ``[2]``.
-    """
-
-    def __init__(self, wanted: str, value: Any, *, of_type: bool = False, where: str = "") -> None:
-        super().__init__(wanted)
-        self.wanted = wanted
-        self.of_type = of_type
-        self.value = value
-        self.where = where
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What may be given for an argument.
-
-    Attributes:
-        wanted: what it is, in words.
-        settle: what is passed on for a value, mostly the value itself; raises ``Unfit``.
-        types: values of exactly these types are for this rule, if it is one of several.
-        secret: whether values are not to be shown.
-        hint: what to do about a wrong one, if that is to be said.
-    """
-
-    wanted: str
-    settle: Settle
-    types: tuple[type, ...] = ()
-    secret: bool = False
-    hint: str | None = None
+from weirflow.arguments.plain import BY_TYPE, Rule, Settle, Unfit, any_int
 
 
 def rule(annotation: Any) -> Rule | None:
@@ -75,89 +31,14 @@ def rule(annotation: Any) -> Rule | None:
 
 def _plain(annotation: Any) -> Rule | None:
     if annotation is None:
-        return _BY_TYPE[types.NoneType]
+        return BY_TYPE[types.NoneType]
     if not isinstance(annotation, type):  # a type variable, or what only type checkers understand
         return None
-    if annotation in _BY_TYPE:
-        return _BY_TYPE[annotation]
+    if annotation in BY_TYPE:
+        return BY_TYPE[annotation]
     if annotation in (object, Any):
         return None
     return _instance(annotation)
-
-
-def _none(value: Any) -> None:
-    if value is not None:
-        raise Unfit("None", value)
-
-
-def _text(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise Unfit("a str", value)
-    if type(value) is not str:
-        value = str.__str__(value)
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise Unfit("text that can be written in UTF-8", value, of_type=True) from None
-    return value
-
-
-def _any_int(value: Any) -> Any:
-    if type(value) is int:
-        return value
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise Unfit("an int", value)
-    return int(value)
-
-
-def _int(value: Any) -> Any:
-    value = _any_int(value)
-    if value not in _INT64:
-        raise Unfit("an int of 64 bits", value, of_type=True)
-    return value
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float | numbers.Real):
-        raise Unfit("a number", value)
-    try:
-        settled = value if isinstance(value, int) else float(value)
-        finite = math.isfinite(settled)
-    except OverflowError:
-        finite = False
-    if not finite:
-        raise Unfit("a finite number", value, of_type=True)
-    return settled
-
-
-def _bool(value: Any) -> Any:
-    if isinstance(value, bool):
-        return value
-    if type(value).__name__ in ("bool", "bool_") and type(value).__module__ == "numpy":
-        return bool(value)
-    raise Unfit("True or False", value)
-
-
-def _path(value: Any) -> Any:
-    if not isinstance(value, os.PathLike) or not isinstance(os.fspath(value), str):
-        raise Unfit("a path", value)
-    text = _text(os.fspath(value))
-    lacking = Location().lacks(text)
-    if lacking is not None:
-        raise Unfit(lacking, value, of_type=True)
-    return value if isinstance(value, Path) else Path(text)
-
-
-_BY_TYPE: dict[type, Rule] = {
-    types.NoneType: Rule("None", _none, (types.NoneType,)),
-    str: Rule("a str", _text, (str,)),
-    int: Rule("an int", _int, (int,)),
-    float: Rule("a number", _number, (float, int)),
-    bool: Rule("True or False", _bool, (bool,)),
-    Path: Rule("a path", _path),
-    os.PathLike: Rule("a path", _path),
-}
 
 
 def _formed(annotation: Any, forms: Iterable[Form]) -> Rule | None:
@@ -166,7 +47,7 @@ def _formed(annotation: Any, forms: Iterable[Form]) -> Rule | None:
     forms = [one for one in forms if hasattr(one, "lacks")]
     if base is None:
         return None
-    settle = _any_int if any(isinstance(one, AnySize) for one in forms) else base.settle
+    settle = any_int if any(isinstance(one, AnySize) for one in forms) else base.settle
     for one in forms:
         if not isinstance(one, AnySize | Hint | Secret):  # those say nothing of values
             settle = _narrowed(settle, one.lacks)
@@ -289,7 +170,7 @@ def _class(base: tuple[Any, ...]) -> Rule:
 def _container(origin: type, parts: tuple[Any, ...]) -> Rule | None:
     """A container, with the rule of its elements."""
     if origin is os.PathLike:
-        return _BY_TYPE[os.PathLike]
+        return BY_TYPE[os.PathLike]
     base = _instance(origin)
     elements = [rule(part) for part in parts if part is not ...]
     if issubclass(origin, tuple) and parts:
@@ -309,7 +190,7 @@ def _collection(base: Rule, element: Rule) -> Rule:
     def settle(value: Any) -> Any:
         base.settle(value)
         settled = [_settled(element, one, f"[{index}]") for index, one in enumerate(value)]
-        return value if all(map(_same, settled, value)) else settled
+        return value if all(map(operator.is_, settled, value)) else settled
 
     return Rule(wanted, settle)
 
@@ -336,7 +217,7 @@ def _mapping(base: Rule, key: Rule | None, element: Rule | None) -> Rule:
         settled = {
             _settled(key, name, "'s key"): _settled(element, one, f"[{shown(name)}]") for name, one in value.items()
         }
-        is_same = all(map(_same, settled, value)) and all(map(_same, settled.values(), value.values()))
+        is_same = all(map(operator.is_, settled, value)) and all(map(operator.is_, settled.values(), value.values()))
         return value if is_same else settled
 
     return Rule(base.wanted, settle, base.types)
@@ -349,10 +230,6 @@ def _settled(one: Rule | None, value: Any, where: str) -> Any:
         return one.settle(value)
     except Unfit as unfit:
         raise Unfit(unfit.wanted, unfit.value, of_type=unfit.of_type, where=where + unfit.where) from None
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other
 
 
 @functools.cache

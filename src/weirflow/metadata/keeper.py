@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Protocol, Self
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from weirflow.arguments import checked
 from weirflow.errors import LeaseLost, MetadataError
@@ -42,7 +43,7 @@ class Renewable(Protocol):
 
 
 @checked
-class LeaseKeeper:
+class LeaseKeeper(AbstractContextManager["LeaseKeeper"]):
     """Renews at once and then three times within each time to live, from a daemon thread.
 
     It ends by itself when the lease is released, and when it is lost: when somebody else has it, or when the database
@@ -71,9 +72,6 @@ class LeaseKeeper:
         self._stopping.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()

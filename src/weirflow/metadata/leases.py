@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from weirflow.errors import LeaseHeld, LeaseLost, MetadataError
 from weirflow.metadata import clock
@@ -32,7 +32,7 @@ _RENEW = "UPDATE weirflow_leases SET expires = clock() + ? WHERE name = ? AND cl
 _RELEASE = "UPDATE weirflow_leases SET expires = 0, claim = NULL WHERE name = ? AND claim = ?"
 
 
-class Lease:
+class Lease(contextlib.AbstractContextManager["Lease"]):
     """A lease that was acquired; threads may share it. As a context manager it is released at the end.
 
     Attributes:
@@ -105,9 +105,6 @@ class Lease:
             if not self._let_go:
                 self._database.run(_RELEASE, (self.name, self._claim))
                 self._let_go = True
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.release()

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import LeaseLost, MetadataError
 from weirflow.metadata.keeper import LeaseKeeper
@@ -58,7 +58,7 @@ class Node:
     info: Mapping[str, Any] = field(hash=False)
 
 
-class Membership:
+class Membership(contextlib.AbstractContextManager["Membership"]):
     """This process as a node. Heartbeats are sent from a thread until it leaves, also while it drains.
 
     As a context manager it leaves at the end. ``name`` is the node's id; ``ttl`` three times the pause of heartbeats.
@@ -118,9 +118,6 @@ class Membership:
             if not self._gone:
                 self._database.run(_LEAVE, (self.name, self._claim))
                 self._gone = True
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.leave()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Lifetime, Name, Seconds, checked
 from weirflow.metadata.documents import Documents
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @checked
-class Metadata:
+class Metadata(AbstractContextManager["Metadata"]):
     """What ``open_metadata`` returns. Threads may share it; a process that is forked opens its own.
 
     Attributes:
@@ -77,9 +78,6 @@ class Metadata:
     def close(self) -> None:
         """End the connection. Release leases and leave first: what is left is lost when its time is over."""
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

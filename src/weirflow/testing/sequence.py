@@ -6,8 +6,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +25,7 @@ _FIRST_SECOND = 1_000_000_000
 
 
 @checked
-class SequenceSource:
+class SequenceSource(AbstractContextManager["SequenceSource"]):
     """A stream that has one batch for each call of ``add``, in that order, also after a restart of the query.
 
     The rows are kept as files, so that a query that goes on from its checkpoint finds those it has not read.
@@ -72,9 +73,6 @@ class SequenceSource:
         """Remove the temporary folder."""
         if self._temporary:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

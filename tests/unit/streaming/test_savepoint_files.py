@@ -127,7 +127,7 @@ def test_a_savepoint_is_of_one_batch_wherever_the_query_goes_on(query, point, nt
 def test_a_query_that_is_always_faster_is_told_what_to_do(query):
     query.run(3)
     watch_failpoints(lambda name: query.run(7) if name == "savepoint.before_list" else None)
-    with pytest.raises(ObjectNotFound, match="counts goes on faster") as raised:
+    with pytest.raises(ObjectNotFound, match="counts deletes its files faster") as raised:
         save(query, "memory://too-fast")
     assert "minBatchesToRetain" in raised.value.hint
     assert QuerySavepoints(open_checkpoint_storage("memory://too-fast")).list() == []

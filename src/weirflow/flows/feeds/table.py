@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.sinks.flow import FeedTarget
 
 
-class TableFeed:
+class TableFeed(AbstractContextManager["TableFeed"]):
     """A table that feeds a source of a flow; ``flow.attach_table`` makes it. Stop it when done, best by ``with``.
 
     Attributes:
@@ -94,9 +95,6 @@ class TableFeed:
         self._stop.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, Seconds, Uri, checked
 from weirflow.errors import ConfigError, UnsupportedError, WeirflowError
@@ -59,7 +60,7 @@ class QueryStatus:
     message: str
 
 
-class StreamingQuery:
+class StreamingQuery(AbstractContextManager["StreamingQuery"]):
     """A running query. Stop it when done, best by ``with``; a handle that is dropped stops its query.
 
     Args:
@@ -201,9 +202,6 @@ class StreamingQuery:
         from pyarrow import RecordBatch  # noqa: PLC0415 - a handle need not import it
 
         return table.to_batches() or [RecordBatch.from_pylist([], table.schema)]
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
@@ -33,7 +34,7 @@ class OverflowPolicy(StrEnum):
 Item = tuple[int, "DeltaBatch"]
 
 
-class Watch:
+class Watch(AbstractContextManager["Watch"]):
     """Iterates over ``(epoch, delta)`` of a view, blocking until the next one; also with ``async for``.
 
     Close it when done, best by ``with``: from then on it costs nothing and iteration ends. It may be read in another
@@ -105,9 +106,6 @@ class Watch:
                 with self._lock:
                     if waiting in self._waiting:
                         self._waiting.remove(waiting)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

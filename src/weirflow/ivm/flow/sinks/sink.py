@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from weirflow.errors import FlowError, SinkFailed, WeirflowError
 from weirflow.failpoints import failpoint
@@ -108,7 +109,7 @@ def sink_terms(name: str, every: int | str, on_failure: str, *, resync: bool) ->
     return SinkTerms(name, rhythm, one_of(FailurePolicy, on_failure, "No policy for failures is called"), resync)
 
 
-class Sink:
+class Sink(AbstractContextManager["Sink"]):
     """Writes a view's deltas as ticks happen; ``flow.sink`` makes it.
 
     Attributes:
@@ -195,9 +196,6 @@ class Sink:
             finally:
                 self._closed = True
                 self._sinks.detach(self)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -259,25 +259,6 @@ def instr(signature: CallSignature) -> Kernel | None:
     return one_by_one(lambda text, part: text.find(part) + 1, _INT) if are_texts(signature, 2) else None
 
 
-_TESTS: dict[str, tuple[Kernel, Callable[[Any, Any], bool]]] = {
-    "startswith": (pc.starts_with, lambda text, part: text.startswith(part)),
-    "endswith": (pc.ends_with, lambda text, part: text.endswith(part)),
-    "contains": (pc.match_substring, lambda text, part: part in text),
-}
-
-
-def contains(signature: CallSignature) -> Kernel | None:
-    """``startswith``, ``endswith`` and ``contains``."""
-    if not are_texts(signature, 2, binary=True):
-        return None
-    by_arrow, by_python = _TESTS[signature.function]
-    known = constants(signature, 1)
-    if known is None:
-        return one_by_one(by_python, pa.bool_())
-    part = known[0]
-    return first_only(lambda texts: by_arrow(texts, pattern=part))
-
-
 def reverse(signature: CallSignature) -> Kernel | None:
     """The code points, or an array's elements, in reverse order."""
     if pa.types.is_list(signature.types[0]):
@@ -379,36 +360,14 @@ def _occurrence(text: str, part: str, count: int) -> int:
     return found
 
 
-def like(signature: CallSignature) -> Kernel | None:
-    """``LIKE`` and ``ILIKE``, with an escape character (a backslash unless given)."""
-    if not are_texts(signature, len(signature.types)):
-        return None
-    escape = constants(signature, 2)
-    if escape is None:
-        return None
-    escape_character = escape[0] if escape else "\\"
-    lowered = signature.function == "ilike"
-    known = constants(signature, 1)
-    if known is None:
-        return patterns.varying(escape_character, signature.position, lowered=lowered)
-    pattern = letters.lower(known[0]) if lowered else known[0]
-    matcher = patterns.matcher(pattern, escape_character)
-    if matcher is None:
-        return None
-    if not lowered:
-        return first_only(matcher)
-    lower = one_by_one(letters.lower, _STRING)
-    return first_only(lambda texts: matcher(lower(texts)))
-
-
 FUNCTIONS: dict[str, Builder] = {
     **dict.fromkeys(_CASES, letter_case),
     **dict.fromkeys(("length", "octet_length", "bit_length"), length),
     **dict.fromkeys(_TRIMS, trim),
     **dict.fromkeys(("left", "right"), left_right),
     **dict.fromkeys(("lpad", "rpad"), pad),
-    **dict.fromkeys(_TESTS, contains),
-    **dict.fromkeys(("like", "ilike"), like),
+    **dict.fromkeys(patterns.TESTS, patterns.contains),
+    **dict.fromkeys(("like", "ilike"), patterns.like),
     "substring": substring,
     "concat": concat,
     "concat_ws": concat_ws,

@@ -1,10 +1,13 @@
-"""LIKE patterns: ``%`` is any text, ``_`` any code point, and an escape character takes their meaning away."""
+"""Tests of texts: for what they begin with, end with or contain, and by LIKE patterns.
+
+In a pattern ``%`` is any text, ``_`` any code point, and an escape character takes their meaning away.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +17,52 @@ from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.failures import failure, shown
 from weirflow.ivm.kernel.expressions.rows import on_arrays
 from weirflow.ivm.kernel.expressions.strings import letters
-from weirflow.ivm.kernel.expressions.strings.texts import in_slices, one_by_one
+from weirflow.ivm.kernel.expressions.strings.texts import are_texts, constants, first_only, in_slices, one_by_one
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.rows import Value
-    from weirflow.ivm.kernel.expressions.signature import Kernel
+    from weirflow.ivm.kernel.expressions.signature import CallSignature, Kernel
+
+
+TESTS: dict[str, tuple[Kernel, Callable[[Any, Any], bool]]] = {
+    "startswith": (pc.starts_with, lambda text, part: text.startswith(part)),
+    "endswith": (pc.ends_with, lambda text, part: text.endswith(part)),
+    "contains": (pc.match_substring, lambda text, part: part in text),
+}
+
+
+def contains(signature: CallSignature) -> Kernel | None:
+    """``startswith``, ``endswith`` and ``contains``."""
+    if not are_texts(signature, 2, binary=True):
+        return None
+    by_arrow, by_python = TESTS[signature.function]
+    known = constants(signature, 1)
+    if known is None:
+        return one_by_one(by_python, pa.bool_())
+    part = known[0]
+    return first_only(lambda texts: by_arrow(texts, pattern=part))
+
+
+def like(signature: CallSignature) -> Kernel | None:
+    """``LIKE`` and ``ILIKE``, with an escape character (a backslash unless given)."""
+    if not are_texts(signature, len(signature.types)):
+        return None
+    escape = constants(signature, 2)
+    if escape is None:
+        return None
+    escape_character = escape[0] if escape else "\\"
+    lowered = signature.function == "ilike"
+    known = constants(signature, 1)
+    if known is None:
+        return _varying(escape_character, signature.position, lowered=lowered)
+    pattern = letters.lower(known[0]) if lowered else known[0]
+    matcher = _matcher(pattern, escape_character)
+    if matcher is None:
+        return None
+    if not lowered:
+        return first_only(matcher)
+    lower = one_by_one(letters.lower, pa.string())
+    return first_only(lambda texts: matcher(lower(texts)))
 
 
 class Piece(NamedTuple):
@@ -28,7 +72,7 @@ class Piece(NamedTuple):
     wildcard: str = ""
 
 
-def matcher(pattern: str, escape: str) -> Callable[[Value], Value] | None:
+def _matcher(pattern: str, escape: str) -> Callable[[Value], Value] | None:
     """A test of texts against one pattern; None if it is malformed, for which Spark refuses the whole query."""
     try:
         pieces = _pieces(pattern, escape, None)
@@ -62,7 +106,7 @@ _LONGEST = 500
 """Of patterns that are left to RE2, whose time for a text grows with the pattern."""
 
 
-def varying(escape: str, position: SqlPosition | None, *, lowered: bool) -> Kernel:
+def _varying(escape: str, position: SqlPosition | None, *, lowered: bool) -> Kernel:
     """A test of texts against a pattern of each row's own."""
 
     @functools.lru_cache(maxsize=256)
