@@ -46,7 +46,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     ├── StateError                  STATE_FAILED             keyed state cannot do what it was asked
     │   ├── StateTypeError          STATE_TYPE               a key or value is not of its slot's type
     │   ├── StateMismatch           STATE_MISMATCH           a slot is stored as something else than is declared
-    │   ├── StateDamaged            STATE_DAMAGED            stored bytes are no key or value of their slot
+    │   ├── StateDamaged            STATE_DAMAGED            stored bytes are not a key or value of their slot
     │   └── MigrationMissing        MIGRATION_MISSING        no step leads from a stored version to the declared one
     ├── StorageError                STORAGE_FAILED           checkpoint storage failed
     │   ├── ObjectNotFound          OBJECT_NOT_FOUND

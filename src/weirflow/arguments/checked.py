@@ -23,7 +23,7 @@ def checked(thing: Checked) -> Checked:
     """Look at the arguments of a function before each call; of a class, at those of its constructor and public methods.
 
     Each argument must be what its annotation says, forms in ``Annotated`` included; otherwise the call raises
-    ``ConfigError`` and has done nothing. A bool is no int; an integer of NumPy is passed on as an int, text of a
+    ``ConfigError`` and has done nothing. A bool is not an int; an integer of NumPy is passed on as an int, text of a
     subclass of str as a str, whatever has a path as a ``Path``. Defaults are not looked at. Methods that a class
     inherits are as they are.
 

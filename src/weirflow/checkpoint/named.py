@@ -84,7 +84,7 @@ class NamedStateFiles(ABC, Generic[S]):
         return savepoint
 
     def delete(self, name: Name) -> None:
-        """Remove a savepoint and its files. That it does not exist is no error."""
+        """Remove a savepoint and its files. One that does not exist is not an error."""
         self._storage.delete(self._manifest(name))
         self._files(name).collect(())
 

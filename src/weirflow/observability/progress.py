@@ -122,7 +122,7 @@ class BarDisplay(ProgressDisplay):
     def _draw_until_idle(self) -> None:
         from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - heavy, rarely needed
 
-        # Descriptions are SQL, in which brackets are no markup.
+        # Descriptions are SQL, in which brackets are not markup.
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),

@@ -43,7 +43,7 @@ class OutputRows:
         """Take a row as it is now; a column that it has not is NULL.
 
         Raises:
-            UserCodeError: it is no row, or it has a column that is not in the schema.
+            UserCodeError: it is not a row, or it has a column that is not in the schema.
         """
         if type(row) is not dict and not isinstance(row, Mapping):
             raise UserCodeError(f"{self._what} was given {kind_of(row)}, which is not a row.", hint="give it a dict")

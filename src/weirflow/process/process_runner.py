@@ -57,7 +57,7 @@ class ProcessRunner(FunctionRunner):
         """Run a batch: what is broadcast, then the rows, then the timers that are due.
 
         Raises:
-            ConfigError: these are no rows.
+            ConfigError: these are not rows.
             ColumnNotFound: a row has no key or time.
             DataError: there is no time in the column of the time.
             UserCodeError: the function raised, or put out what it has not declared.

@@ -127,7 +127,7 @@ class FunctionRunner(ABC):
         """A batch without rows: fire the timers that are due by the clock, or by a watermark that is given.
 
         Raises:
-            ConfigError: the watermark is no time.
+            ConfigError: the watermark is not a time.
             UserCodeError: the function raised, or put out what it has not declared.
             StateError: state could not be read or written.
         """

@@ -19,7 +19,7 @@ def output_schema(function: KeyedFunction) -> pa.Schema:
 
     Raises:
         ConfigError: it declares none.
-        SqlSyntaxError: the text is no list of columns.
+        SqlSyntaxError: the text is not a list of columns.
     """
     declared = getattr(function, "output", None)
     if declared is None:

@@ -21,7 +21,7 @@ class Reason(StrEnum):
 
 
 class NotIncremental(QueryError, code="NOT_INCREMENTAL"):
-    """The query is no incremental view; Spark itself can run it.
+    """The query cannot be an incremental view; Spark itself can run it.
 
     Attributes:
         reason: why, as a stable code.

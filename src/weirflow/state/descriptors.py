@@ -23,7 +23,7 @@ class Ttl:
     Attributes:
         duration: from the last refresh on; at least a millisecond.
         time: by the clock, or by the watermark of the events.
-        refresh: what makes it begin anew: writing, or reading too.
+        refresh: what starts it over: writing, or reading too.
     """
 
     duration: timedelta

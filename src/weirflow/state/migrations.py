@@ -38,7 +38,7 @@ class Migrations:
         """Take on a step.
 
         Raises:
-            ConfigError: it leads to no later version, reads what is no type, or another one begins where it does.
+            ConfigError: it does not lead to a later version, reads what is not a type, or begins where another does.
         """
         if not 1 <= step.from_version < step.to_version:
             raise ConfigError(

@@ -37,7 +37,7 @@ class StreamHost(Protocol):
 
     @property
     def distributed(self) -> bool:
-        """Whether a folder of this machine is no place for checkpoints."""
+        """Whether a folder of this machine cannot hold checkpoints."""
 
     @property
     def profile(self) -> Profile:

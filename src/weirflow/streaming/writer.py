@@ -84,7 +84,7 @@ class DataStreamWriter:
             flow: the flow.
             source: one of its sources, with the stream's columns. A column ``_weight`` holds weights: -1 retracts.
             name: under which the flow remembers the stream's last batch; a query with another checkpoint is refused
-                under this name. None has the flow tell queries apart by their ids, so that such a query begins anew.
+                under this name. None has the flow tell queries apart by their ids, so that such a query starts over.
             changes: a column with the kind of each change (insert, delete, ...); see ``DeltaBatch.from_changes``.
         """
         flow.source(source)

@@ -145,4 +145,4 @@ class CheckpointStorage(Protocol):
         """
 
     def delete(self, name: str) -> None:
-        """Remove an object. That it does not exist is no error."""
+        """Remove an object. One that does not exist is not an error."""

@@ -87,12 +87,12 @@ class Lowering(JoinLowering):
         self._nodes.clear()
 
     def cut(self, first: int) -> None:
-        """Forget the nodes from ``first`` on, which are no more."""
+        """Forget the nodes from ``first`` on, which are gone."""
         self._nodes = {plan: node for plan, node in self._nodes.items() if node < first}
         self._arranged = {wanted: found for wanted, found in self._arranged.items() if found.node < first}
 
     def renumber(self, place: Mapping[int, int]) -> None:
-        """Nodes have other numbers now; those without one are no more."""
+        """Nodes have other numbers now; those without one are gone."""
         self._arranged = {
             (place[node], keys, keyed, in_place): replace(found, node=place[found.node])
             for (node, keys, keyed, in_place), found in self._arranged.items()
@@ -234,7 +234,7 @@ class Lowering(JoinLowering):
         return self._circuit.add(Union(types), [source, skipped], "union")
 
     def _first(self, plan: logical.TopK, source: int, limit: int, offset: int) -> int:
-        """The first rows; sort keys that are no columns are computed beside the row and dropped again."""
+        """The first rows; sort keys that are not columns are computed beside the row and dropped again."""
         columns = identity(plan.fields)
         width = len(columns)
         projected = self._project(source, (*columns, *(key.expr for key in plan.order)))

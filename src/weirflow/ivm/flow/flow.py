@@ -51,7 +51,7 @@ class Flow:
 
     @property
     def path(self) -> Path | None:
-        """The folder that keeps the flow; None if it is in memory, or in a storage that is no folder here."""
+        """The folder that keeps the flow; None if it is in memory, or in a storage that is not a folder."""
         return self._backend.path
 
     @property

@@ -71,7 +71,7 @@ class Spine:
     large runs lie in files there instead of in memory.
 
     Attributes:
-        content: all that it holds; merges under way are no part of it.
+        content: all that it holds; merges under way are not part of it.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
         time_zone: the session's, in which timestamps without a zone are read.
 
     Raises:
-        QueryError: the text is no query, names what is not there, or mixes types.
+        QueryError: the text is not a query, names what is not there, or mixes types.
         SqlTooComplex: it is longer, or nested more deeply, than ``weirflow.sql.limits`` allows.
         NotIncremental: Spark would run it, but no incremental view can hold it.
     """

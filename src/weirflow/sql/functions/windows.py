@@ -1,4 +1,4 @@
-"""Window functions that are no aggregates: ranking and offset functions."""
+"""Window functions that are not aggregates: ranking and offset functions."""
 
 from __future__ import annotations
 

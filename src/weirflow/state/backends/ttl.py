@@ -153,7 +153,7 @@ class TtlStateBackend(StateBackend):
     def cleanup(self, limit: Positive = 1000) -> int:
         """Remove what has expired among the next entries, at most ``limit`` of them; returns how many were removed.
 
-        Each call goes on where the last one ended, and at the end begins anew.
+        Each call goes on where the last one ended, and starts over at the end.
         """
         expired: dict[str, dict[bytes, bytes | None]] = {}
         for looked, (operator, key, data) in enumerate(self._from_cursor()):

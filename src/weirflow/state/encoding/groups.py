@@ -36,7 +36,7 @@ class KeyGroupRange:
     end: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no range."""
+        """Refuse what is not a range."""
         if not 0 <= self.first < self.end <= MOST_GROUPS:
             raise ConfigError(
                 f"Key groups {self.first} to {self.end} are not a range.", hint=f"0 <= first < end <= {MOST_GROUPS}"

@@ -109,7 +109,7 @@ class StateSlot:
         return values
 
     def has(self, place: bytes) -> bool:
-        """Whether there is an entry. That is no reading: it does not begin its life anew."""
+        """Whether there is an entry. This does not count as a read: its time to live goes on."""
         data = self.buffer.get(place)
         return data is not None and not (self._ttl is not None and self._expired(data))
 

@@ -63,7 +63,7 @@ class EventBus:
             self._listeners.append(ListenerThread(listener))
 
     def remove(self, listener: StreamingQueryListener) -> None:
-        """Tell this listener no more; that it was never added is no error."""
+        """Tell this listener no more; one that was never added is not an error."""
         with self._lock:
             gone = [one for one in self._listeners if one.listener is listener]
             self._listeners = [one for one in self._listeners if one.listener is not listener]

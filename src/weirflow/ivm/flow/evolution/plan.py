@@ -29,7 +29,7 @@ class EvolutionPlan:
         kept: views whose state goes on as it is.
         rebuilt: views that compute something else now; they are filled from the sources' rows.
         added: new sources and views.
-        dropped: sources and views that are no more, with their state.
+        dropped: sources and views that are gone, with their state.
     """
 
     kept: tuple[str, ...] = ()

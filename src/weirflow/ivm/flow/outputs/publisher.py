@@ -73,7 +73,7 @@ class Publication:
                 self._reentry.listener = before
 
     def raise_interrupt(self) -> None:
-        """Raise what stopped a callback and is no mere error, such as Control-C."""
+        """Raise what stopped a callback and is more than an error, such as Control-C."""
         if self._interrupt is not None:
             raise self._interrupt
 

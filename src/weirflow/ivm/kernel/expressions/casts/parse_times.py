@@ -34,7 +34,7 @@ _MAX_MICROS = 1 << 63
 
 
 def parse_date(text: str) -> int:
-    """Days since 1970-01-01; ``ValueError`` for what is no date."""
+    """Days since 1970-01-01; ``ValueError`` for what is not a date."""
     found = _DATE.fullmatch(text.strip(BLANKS))
     if not found:
         raise ValueError(text)
@@ -46,7 +46,7 @@ def parse_date(text: str) -> int:
 
 
 def parse_timestamp(text: str, position: SqlPosition | None, *, zoned: bool) -> int:
-    """Microseconds since 1970; ``ValueError`` for what is no timestamp, ``DataError`` for what needs more than UTC."""
+    """Microseconds since 1970; ``ValueError`` for what is not one, ``DataError`` for what needs more than UTC."""
     trimmed = text.strip(BLANKS)
     found = _TIMESTAMP.fullmatch(trimmed)
     if not found:
