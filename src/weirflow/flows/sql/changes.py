@@ -38,7 +38,7 @@ class MergeSource:
     tables: Mapping[str, Rows] = field(default_factory=dict)
 
 
-class SourceChange(Protocol):
+class RowChange(Protocol):
     """A source of a flow whose rows a statement reads and changes, wherever they are."""
 
     source: Source
@@ -56,7 +56,7 @@ class SourceChange(Protocol):
         """How many columns they have."""
 
 
-def insert(statement: Insert, changed: SourceChange) -> tuple[ChangePlan, Rows]:
+def insert(statement: Insert, changed: RowChange) -> tuple[ChangePlan, Rows]:
     """INSERT: the rows of its query come."""
     schema = changed.source.schema
     columns = schema.names if statement.columns is None else columns_named(schema.names, statement.columns)
@@ -69,7 +69,7 @@ def insert(statement: Insert, changed: SourceChange) -> tuple[ChangePlan, Rows]:
     return ChangePlan(changed.source, (Clause(removes=False, columns=tuple(columns)),)), found
 
 
-def delete(statement: Delete, changed: SourceChange) -> tuple[ChangePlan, Rows]:
+def delete(statement: Delete, changed: RowChange) -> tuple[ChangePlan, Rows]:
     """DELETE: the rows for which the condition is true go, or all."""
     plan = ChangePlan(changed.source, (Clause(removes=True),))
     if statement.where is None:
@@ -78,7 +78,7 @@ def delete(statement: Delete, changed: SourceChange) -> tuple[ChangePlan, Rows]:
     return plan, changed.query(pieces, {TARGET: changed.target()})
 
 
-def update(statement: Update, changed: SourceChange) -> tuple[ChangePlan, Rows]:
+def update(statement: Update, changed: RowChange) -> tuple[ChangePlan, Rows]:
     """UPDATE: the rows for which the condition is true get new values, which are computed from the old ones."""
     schema = changed.source.schema
     columns = assigned_columns(statement.assignments, statement.target, schema)

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from weirflow.flows.sql.change_plan import ROW, ChangePlan
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
-from weirflow.flows.sql.changes import MergeSource, SourceChange
+from weirflow.flows.sql.changes import MergeSource, RowChange
 from weirflow.flows.sql.merge import require_distinct
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _SOURCE = "_weirflow_source"
 
 
-class LocalChange(SourceChange):
-    """Reads and changes a source whose rows are here; see ``SourceChange``."""
+class LocalChange(RowChange):
+    """Reads and changes a source whose rows are here; see ``RowChange``."""
 
     def __init__(self, flow: Flow, name: str, queries: FlowQueries) -> None:
         self.source = flow.source(name)
@@ -40,7 +40,7 @@ class LocalChange(SourceChange):
         return rows.append_column(ROW, pa.array(np.arange(rows.num_rows))) if numbered else rows
 
     def incoming(self, source: Fragment) -> MergeSource:
-        """See ``SourceChange``: its rows are computed once."""
+        """See ``RowChange``: its rows are computed once."""
         rows = self.query(["SELECT * FROM ", source], {})
         require_distinct(rows.column_names)
         return MergeSource(rows.column_names, [_SOURCE], {_SOURCE: rows})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlTypeError
 from weirflow.flows.sql.change_plan import CLAUSE, ROW, ChangePlan, Clause
-from weirflow.flows.sql.changes import TARGET, MergeSource, SourceChange, assigned_columns, expression, listed, old_row
+from weirflow.flows.sql.changes import TARGET, MergeSource, RowChange, assigned_columns, expression, listed, old_row
 from weirflow.flows.sql.stored_values import column_named, columns_named
 from weirflow.sql.parse import parse_query
 from weirflow.sql.quoting import quoted
@@ -21,7 +21,7 @@ _GIVEN = "_weirflow_given"
 _Value = Fragment | str | None
 
 
-def merge(statement: Merge, changed: SourceChange) -> tuple[ChangePlan, Rows]:
+def merge(statement: Merge, changed: RowChange) -> tuple[ChangePlan, Rows]:
     """MERGE: each clause does its part to the rows that are for it and for none before it."""
     incoming = changed.incoming(statement.source)
     source_alias = quoted(source_name(statement.source))
@@ -74,7 +74,7 @@ def require_distinct(columns: Sequence[str]) -> None:
 
 
 def _action(
-    clause: MergeClause, target: Target, changed: SourceChange, incoming: MergeSource, source_alias: str
+    clause: MergeClause, target: Target, changed: RowChange, incoming: MergeSource, source_alias: str
 ) -> tuple[Clause, Sequence[_Value]]:
     """What a clause does, and the values that it gives."""
     schema = changed.source.schema

@@ -14,7 +14,7 @@ from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.change_plan import ROW, ChangePlan
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changed_rows import THERE, ChangedRows, OneForEachKey, delta_schema
-from weirflow.flows.sql.changes import MergeSource, SourceChange
+from weirflow.flows.sql.changes import MergeSource, RowChange
 from weirflow.flows.sql.local_change import delta
 from weirflow.flows.sql.merge import require_distinct
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
@@ -32,8 +32,8 @@ _MOST_NOTICED = 100_000
 """How many rows a statement may bring to a source that notices repetitions, which takes all of them here."""
 
 
-class ShardedChange(SourceChange):
-    """Reads and changes a source whose rows are on Spark's executors; see ``SourceChange``.
+class ShardedChange(RowChange):
+    """Reads and changes a source whose rows are on Spark's executors; see ``RowChange``.
 
     Each query is run once: what it finds may be different the next time. Where a rule needs a second look at the rows,
     Spark keeps them.
@@ -51,13 +51,13 @@ class ShardedChange(SourceChange):
         return rows.selectExpr("*", f"monotonically_increasing_id() AS {ROW}") if numbered else rows
 
     def incoming(self, source: Fragment) -> MergeSource:
-        """See ``SourceChange``: it stays a part of the query."""
+        """See ``RowChange``: it stays a part of the query."""
         _, rows = self._queries.frame(ComposedSql(["SELECT * FROM ", source]), {})
         require_distinct(rows.columns)
         return MergeSource(rows.columns, [source])
 
     def query(self, pieces: Sequence[str | Fragment], tables: Mapping[str, Rows]) -> Rows:
-        """See ``SourceChange``. A list of values is here already, and stays here."""
+        """See ``RowChange``. A list of values is here already, and stays here."""
         query = ComposedSql(pieces)
         found = self._queries.literal(query) if is_values(query.text) else None
         if found is not None:

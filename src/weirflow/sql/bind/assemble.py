@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import QueryError, SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.call import GROUPING, GROUPING_ID
-from weirflow.sql.bind.expressions.placeholders import Placeholder, PlaceholderKind, Placeholders
+from weirflow.sql.bind.expressions.placeholders import Placeholder, PlaceholderKind, SelectCalls
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.plan import Aggregate, Distinct, Field, Filter, Generate, Plan, Project, TopK, Window
 from weirflow.sql.traverse import map_arguments, map_call, rewrite_deep
@@ -37,7 +37,7 @@ class Block:
     fields: tuple[Field, ...]
     grouping: Grouping | None
     having: Expr | None
-    placeholders: Placeholders
+    placeholders: SelectCalls
     generator: Generator | None
     distinct: bool
     order: tuple[SortKey, ...]

@@ -12,7 +12,7 @@ from weirflow.sql.bind.assemble import Block, assemble
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import Generator, bind_generator, is_generator
 from weirflow.sql.bind.expressions.naming import output_name, spelled_out
-from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, Placeholders, has_placeholder
+from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, SelectCalls, has_placeholder
 from weirflow.sql.bind.expressions.time_window import find_time_window
 from weirflow.sql.bind.from_clause import bind_from
 from weirflow.sql.bind.grouping import Grouping, bind_group
@@ -95,7 +95,7 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
         binder = ExpressionBinder(context, scope, clause="WHERE")
         plan = Filter(plan, condition(binder, where.this, "WHERE"))
     named_windows = {window.name.casefold(): window for window in query.args.get("windows") or ()}
-    placeholders = Placeholders()
+    placeholders = SelectCalls()
     binder = ExpressionBinder(context, scope, placeholders=placeholders, clause="SELECT", windows=named_windows)
     time_window = find_time_window(binder, query, plan)
     if time_window is not None:

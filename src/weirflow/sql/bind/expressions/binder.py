@@ -18,7 +18,7 @@ from weirflow.stack import grows
 if TYPE_CHECKING:
     from weirflow.errors import QueryError, SqlPosition
     from weirflow.sql.bind.context import BindContext
-    from weirflow.sql.bind.expressions.placeholders import Placeholders
+    from weirflow.sql.bind.expressions.placeholders import SelectCalls
     from weirflow.sql.bind.scope import Scope
 
 Lookup = Callable[[tuple[str, ...], "SqlPosition | None"], Expr | None]
@@ -33,7 +33,7 @@ class ExpressionBinder:
     scope: Scope
     lookups: tuple[Lookup, ...] = ()
     """Where to look for a name, in order; the scope itself when empty."""
-    placeholders: Placeholders | None = None
+    placeholders: SelectCalls | None = None
     """Where aggregates and window functions go; None where they are not allowed."""
     clause: str = "this clause"
     windows: dict[str, exp.Window] = field(default_factory=dict)

@@ -39,7 +39,7 @@ def _placeholder(kind: PlaceholderKind, number: int, name: str, type_: pa.DataTy
 
 
 @dataclass
-class Placeholders:
+class SelectCalls:
     """The calls of one SELECT, in the order they were met."""
 
     aggregates: dict[AggregateCall, int] = field(default_factory=dict)
