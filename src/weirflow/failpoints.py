@@ -4,64 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+
+def _of(part: str, points: str) -> tuple[str, ...]:
+    return tuple(f"{part}.{point}" for point in points.split())
+
+
 POINTS = (
-    "tick.before_step",
-    "tick.before_log",
-    "tick.before_commit",
-    "tick.before_publish",
-    "tick.after_publish",
-    "log.before_create",
-    "log.before_append",
-    "log.half_appended",
-    "log.before_sync",
-    "log.before_tail",
-    "log.before_rotate",
-    "log.before_truncate",
-    "checkpoint.before_pack",
-    "checkpoint.in_pack",
-    "compact.before_pack",
-    "compact.in_pack",
-    "compact.after_pack",
-    "checkpoint.before_manifest_put",
-    "checkpoint.after_manifest_put",
-    "collect.before_manifest_delete",
-    "collect.before_pack_delete",
-    "collect.before_log_delete",
-    "restore.before_manifest",
-    "restore.before_packs",
-    "restore.before_replay",
-    "restore.in_replay",
-    "define.before_log",
-    "define.after_log",
-    "feed.before_tick",
-    "feed.after_tick",
-    "sink.before_write",
-    "sink.before_file",
-    "sink.before_position",
-    "sink.before_replace",
-    "sink.after_write",
+    *_of("tick", "before_step before_log before_commit before_publish after_publish"),
+    *_of("log", "before_create before_append half_appended before_sync before_tail before_rotate before_truncate"),
+    *_of("checkpoint", "before_pack in_pack before_manifest_put after_manifest_put"),
+    *_of("compact", "before_pack in_pack after_pack"),
+    *_of("collect", "before_manifest_delete before_pack_delete before_log_delete"),
+    *_of("restore", "before_manifest before_packs before_replay in_replay"),
+    *_of("define", "before_log after_log"),
+    *_of("feed", "before_tick after_tick"),
+    *_of("sink", "before_write before_file before_position before_replace after_write"),
 )
 """Those of flows in one process, in no particular order."""
 
-REPAIR_POINTS = ("repair.before_cut", "repair.before_tail", "repair.before_move")
+REPAIR_POINTS = _of("repair", "before_cut before_tail before_move")
 """Those of repairing a flow's folder."""
 
-PARTITIONED_POINTS = (
-    "partitioned.after_pending",
-    "partitioned.before_job",
-    "partitioned.after_job",
-    "partitioned.before_commit",
-    "partitioned.after_commit",
-    "partitioned.before_collect",
-)
+PARTITIONED_POINTS = _of("partitioned", "after_pending before_job after_job before_commit after_commit before_collect")
 """Those of the coordinator of a partitioned flow."""
 
 STREAMING_POINTS = (
-    "kafka.before_commit",
-    "kafka.after_commit",
-    "savepoint.before_list",
-    "savepoint.after_file",
-    "savepoint.before_manifest_put",
+    *_of("kafka", "before_commit after_commit"),
+    *_of("savepoint", "before_list after_file before_manifest_put"),
 )
 """Those of streaming queries."""
 

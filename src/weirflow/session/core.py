@@ -6,6 +6,8 @@ import atexit
 import contextlib
 import threading
 import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.config import Settings, load_settings
@@ -18,8 +20,6 @@ from weirflow.types import Placement
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from weirflow.flows.sql.front import FlowSql
     from weirflow.spark.engine import Engine

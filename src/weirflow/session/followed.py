@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from weirflow.session.operation import Operation
 from weirflow.types import OperationState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.spark.jobs.control import JobControl
 
 

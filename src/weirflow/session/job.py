@@ -14,10 +14,11 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -33,9 +34,6 @@ from weirflow.streaming.detached.server import JobServer
 from weirflow.streaming.detached.start import CANCEL
 from weirflow.streaming.detached.wire import PROTOCOL, answer, refusal
 from weirflow.streaming.query.handle import StreamingQuery
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _log = logging.getLogger("weirflow.job")
 

@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from weirflow.errors import OperationCancelled, OperationTimeout, UnsupportedErr
 from weirflow.types import OperationState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.spark.jobs.assignments import TaskAssignment
     from weirflow.spark.jobs.control import JobControl
 

@@ -8,6 +8,8 @@ import itertools
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow.arguments import Name, Seconds, checked
@@ -18,9 +20,6 @@ from weirflow.session.operation import Operation, Submitted
 from weirflow.types import OperationState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
-
     from weirflow.observability.progress import ProgressDisplay
     from weirflow.spark.jobs.control import JobControl
     from weirflow.streaming.query.manager import StreamingQueryManager

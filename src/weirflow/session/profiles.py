@@ -12,6 +12,7 @@ metadata, leases, savepoints in process     SQLite                    PostgreSQL
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,7 +21,6 @@ from weirflow.errors import ProfileError
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from weirflow.config import Settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -16,15 +17,13 @@ from weirflow.checkpoint.keyed_state.savepoints import Savepoints
 from weirflow.errors import ConfigError, DataError, StateError
 from weirflow.state.backends.ttl import TtlStateBackend
 from weirflow.state.encoding.groups import KeyGroupRange, group_of
-from weirflow.state.stored_entries import find_slot, gathered, key_bytes, read_entries, slot_name
+from weirflow.state.stored_entries import StoredEntry, find_slot, gathered, key_bytes, read_entries, slot_name
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
 
     from weirflow.checkpoint.keyed_state.manifest import StatePart
     from weirflow.state import StateBackend, StateDescriptor
-    from weirflow.state.stored_entries import StoredEntry
 
 _OF_SPARK = "offsets/"
 _ARROWS = (bytes, datetime, date, time, timedelta, Decimal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Self, overload
 
@@ -9,12 +10,11 @@ from weirflow.arguments import AtMost, Count, Folder, MoreThan, Name, NotEmpty, 
 from weirflow.errors import SessionClosed
 from weirflow.session.tables import Tables
 from weirflow.spark.launch.endpoint import parse_endpoint
-from weirflow.sql.statements.kinds import About, kind_of, refuse_commands
+from weirflow.sql.statements.kinds import About, StatementKind, kind_of, refuse_commands
 from weirflow.types import ExplainMode, Placement, Profile, one_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from weirflow.session.profiles import Stores
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.spark.frames.stages import Stage
-    from weirflow.sql.statements.kinds import StatementKind
     from weirflow.state import StateDescriptor
 
     Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.config import Settings
     from weirflow.flows.feeds.stream import StreamFeed
     from weirflow.process.hosted.function import HostedFunction

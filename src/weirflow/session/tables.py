@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, Place, checked, runs_later, shown
@@ -10,8 +11,6 @@ from weirflow.session.core import SessionCore
 from weirflow.sql.quoting import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.spark.streaming.read import StreamRead
     from weirflow.streaming.frame import StreamingDataFrame

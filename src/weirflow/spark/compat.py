@@ -9,12 +9,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import inspect
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import pyarrow as pa
 
 T = TypeVar("T")

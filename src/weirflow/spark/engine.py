@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ from weirflow.spark.launch.probe import probe_tcp
 from weirflow.types import Placement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from weirflow.config import Settings
 
 _log = logging.getLogger(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,6 @@ from weirflow.errors import (
 from weirflow.spark.jobs.relayed_errors import relayed_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     TableNames = Callable[[], Iterable[str]]
 
 # Spark's error conditions, by their first part, that have a class of their own here.

@@ -9,11 +9,15 @@ from weirflow.errors import SqlPosition, SqlSyntaxError, UnsupportedError
 from weirflow.ivm.compiler.program import Mode
 from weirflow.sql.statements.changes import (
     Assignment,
+    Delete,
+    Insert,
+    Merge,
     MergeClause,
     MergeDelete,
     MergeInsert,
     MergeUpdate,
     Target,
+    Update,
     When,
 )
 from weirflow.sql.statements.composed import ComposedSql, Fragment
@@ -22,16 +26,12 @@ from weirflow.sql.statements.flows import (
     CreateFlow,
     CreateSource,
     CreateView,
-    Delete,
     Describe,
     Drop,
     Explain,
-    Insert,
     Kind,
-    Merge,
     Refresh,
     Show,
-    Update,
     read_statement,
 )
 from weirflow.sql.statements.kinds import About, kind_of, split_statements

@@ -16,25 +16,21 @@ from weirflow.flows.sql.sharded_change import ShardedChange
 from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.source import Lateness
+from weirflow.sql.statements.changes import Change, Delete, Insert, Merge, Update
 from weirflow.sql.statements.composed import ComposedSql, Fragment
 from weirflow.sql.statements.flows import (
-    Change,
     CreateFlow,
     CreateSource,
     CreateView,
-    Delete,
     Describe,
     Drop,
     Explain,
-    Insert,
     Kind,
-    Merge,
     Refresh,
     Show,
-    Update,
     read_statement,
 )
-from weirflow.sql.statements.kinds import About
+from weirflow.sql.statements.kinds import About, StatementKind
 from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.statements.table_references import table_references
 
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
     from weirflow.flows.registry import Flow, FlowRegistry
     from weirflow.flows.sql.shown_relations import ShownRelations
     from weirflow.ivm.flow.summary import StepSummary
-    from weirflow.sql.statements.kinds import StatementKind
 
 _DEFAULT_FLOW = "default"
 

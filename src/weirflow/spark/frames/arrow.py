@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -12,9 +13,6 @@ from weirflow.errors import ConfigError, DataError
 from weirflow.rows.tabular import columns_of
 from weirflow.spark.compat import arrow_schema, ending_quietly
 from weirflow.spark.frames.arrow_types import spark_type, to_spark_type
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def to_table(data: Any) -> pa.Table:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -18,14 +19,10 @@ from weirflow.arguments import Name, Place, checked
 from weirflow.errors import did_you_mean
 from weirflow.spark.compat import ending_quietly
 from weirflow.spark.frames.arrow import frame_schema, stream_batches
-from weirflow.spark.streaming.read import as_stream
+from weirflow.spark.streaming.read import StreamRead, as_stream
 from weirflow.types import SaveMode, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from weirflow.spark.streaming.read import StreamRead
-
     StreamingDataFrame = Any  # a layer above this one
     Derive = Callable[[NativeFrame], "DataFrame"]
 

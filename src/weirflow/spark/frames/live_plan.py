@@ -8,13 +8,11 @@ unknown.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _UNPRINTED_OR_REUSED = frozenset({"ReusedExchangeExec", "ReusedSubqueryExec", "SubqueryAdaptiveBroadcastExec"})
 _SPREAD = frozenset({"AQEShuffleReadExec", "UnionExec"})

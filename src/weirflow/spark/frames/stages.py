@@ -22,16 +22,13 @@ that are alike and swap joins. The plan behind a cached table is not part of the
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import prod
-from typing import TYPE_CHECKING
 
 from weirflow.errors import UnsupportedError
 from weirflow.spark.frames.plan_text import PlanNode, parse_plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _EXCHANGE = re.compile(
     r"(?P<name>\w*Exchange) (?P<partitioning>.*?)(?:, [A-Z_]+(?:, \d+)?)?(?:, \[plan_id=(?P<id>\d+)\])?$"

@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +29,6 @@ from weirflow.spark.compat import LEAST_JAVA
 from weirflow.spark.jars.ivy_input import ivy_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from weirflow.spark.jars.artifacts import Artifact
 
 _MANIFEST_FORMAT = 1

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from weirflow.spark.jars.artifacts import Artifact, Dependencies
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Spark loads its own copy of these first, whatever is put beside it.
 _SHIPPED_WITH_SPARK = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from weirflow.spark.jars.artifacts import Artifact, Coordinate, Dependencies
 from weirflow.spark.jars.cache import JarCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _EXTENSIONS = "spark.sql.extensions"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from weirflow.spark.frames.live_plan import elements, stage_rdds
 from weirflow.spark.jobs.tagged import job_record, scala_context, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from pyspark import SparkContext
 
 _ALL_TASKS = 2**31 - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from typing_extensions import override
@@ -14,8 +15,6 @@ from weirflow.spark.jobs.assignments import TaskAssignment, task_assignments
 from weirflow.spark.jobs.tagged import job_ids_for_tag, job_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from pyspark import SparkContext
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 
 from pyspark import cloudpickle
 
 from weirflow.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
 
 
 def copied(function: Callable[..., Any], described: str) -> bytes:

@@ -6,6 +6,7 @@ long past only the newest (``spark.ui.retainedJobs``) are kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -13,8 +14,6 @@ from py4j.protocol import Py4JJavaError
 from weirflow.errors import SessionClosed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pyspark import SparkContext
 
 _SETTLE_MS = 10_000

@@ -12,10 +12,10 @@ import hashlib
 import logging
 import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from weirflow.spark.launch.java import Java

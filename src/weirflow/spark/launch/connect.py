@@ -13,7 +13,6 @@ import contextlib
 import os
 import threading
 import uuid
-from typing import TYPE_CHECKING
 
 from weirflow.errors import (
     AuthenticationFailed,
@@ -37,9 +36,7 @@ except ImportError as missing:
     raise DependencyMissing.extra(  # noqa: S610  not Django's extra()
         "connect", needed_for="A Spark Connect endpoint (sc://)"
     ) from missing
-
-if TYPE_CHECKING:
-    from weirflow.spark.launch.endpoint import Endpoint
+from weirflow.spark.launch.endpoint import Endpoint
 
 CONNECT_SECONDS = 10.0
 MAX_CONNECT_SECONDS = 3600.0

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ipaddress
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from weirflow.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEFAULT_CONNECT_PORT = 15002
 MAX_PORT = 65535

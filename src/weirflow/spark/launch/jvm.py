@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -25,7 +26,6 @@ from weirflow.spark.compat import JAVA_MODULE_OPTIONS
 from weirflow.spark.launch.archive import ClassArchive
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from weirflow.spark.launch.java import Java

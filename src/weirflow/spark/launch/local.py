@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,6 @@ from weirflow.spark.launch.scratch import Scratch
 from weirflow.spark.launch.warmup import WarmUp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from weirflow.spark.launch.endpoint import HostPort

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -15,8 +16,6 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from weirflow.errors import AuthenticationFailed, EndpointError, EndpointUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from weirflow.spark.launch.endpoint import HostPort
 
 # What the chain of causes says when the two sides disagree about the secret, or about having one.

@@ -6,19 +6,17 @@ everywhere; the keys of maps are those of keyed state, too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from weirflow.errors import StateError
 from weirflow.spark.compat import state_serializer
-from weirflow.spark.process.variables import ListVariable, MapVariable, ValueVariable
+from weirflow.spark.process.variables import ListVariable, MapVariable, ValueVariable, Variable
 from weirflow.state.encoding.layout import BROADCAST, NOBODY, slot_bytes, slot_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-    from weirflow.spark.process.variables import Variable
     from weirflow.state.backends.contract import Changes, StateSnapshot
     from weirflow.state.descriptors import Ttl
 

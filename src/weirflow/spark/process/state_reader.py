@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sf
@@ -12,8 +13,6 @@ from weirflow.spark.process.state import PLAIN, STAMPED, key_of
 from weirflow.state.stored_entries import SlotReader, StoredEntry, slot_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.state import StateDescriptor
 
 _KINDS = {"ValueState": "value", "ListState": "list", "MapState": "map"}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from weirflow.errors import UnsupportedError
 from weirflow.spark.frames.arrow import spark_table
 from weirflow.spark.process.state import SparkHost, key_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 # What Spark hands back with a timer as it was given; the keys of other types come back as numbers.
 _KEYS = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "binary"})

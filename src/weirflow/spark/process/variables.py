@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from typing_extensions import override
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     Entries = Iterable[tuple[bytes, bytes]]
 
 _INDEX = 8

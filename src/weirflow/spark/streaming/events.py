@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class EventKind(Enum):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyspark import SparkContext
 
@@ -10,9 +11,6 @@ from weirflow.errors import QueryError, WeirflowError
 from weirflow.spark.compat import real_time
 from weirflow.spark.errors import translate, translated
 from weirflow.spark.streaming.settings import own_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def start_native(

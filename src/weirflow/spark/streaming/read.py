@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weirflow.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _INFERRED = frozenset({"parquet", "json", "csv", "orc", "avro", "xml"})
 _GLOB = frozenset("*?[{")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from weirflow.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _IDS = re.compile(r"#\d+L?|-T\d+ms\b")
 _TIME_CUT = "precisetimestampconversion"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from weirflow.spark.streaming.plan import QueryShape
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"

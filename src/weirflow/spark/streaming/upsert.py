@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from weirflow.sql.quoting import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _SOURCE = "_weirflow_updates"
 

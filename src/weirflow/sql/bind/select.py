@@ -42,24 +42,10 @@ _REFUSED = {
 }
 
 
-_PARTS = frozenset(
-    {
-        "from_",
-        "joins",
-        "laterals",
-        "where",
-        "group",
-        "having",
-        "windows",
-        "order",
-        "limit",
-        "offset",
-        "distinct",
-        "with_",
-        "hint",
-        "operation_modifiers",
-    }
-)
+_PART_NAMES = """
+from_ joins laterals where group having windows order limit offset distinct with_ hint operation_modifiers
+"""
+_PARTS = frozenset(_PART_NAMES.split())
 
 
 @dataclass

@@ -13,34 +13,11 @@ _DIVISIONS = frozenset({"divide", "remainder", "pmod", "integral_divide"})
 _CAN_FAIL = frozenset(
     {"element_at", "get_array_item", "to_date", "to_timestamp", "to_timestamp_ntz", "make_date", "date_trunc", "map"}
 )
-_NULL_IN_NULL_OUT = frozenset(
-    {
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "remainder",
-        "negate",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "like",
-        "ilike",
-        "rlike",
-        "cast",
-        "not",
-        "abs",
-        "upper",
-        "lower",
-        "length",
-        "substring",
-        "date_add",
-        "date_sub",
-    }
-)
+_NULL_IN_NULL_OUT_NAMES = """
+add subtract multiply divide remainder negate equal not_equal less less_equal greater greater_equal
+like ilike rlike cast not abs upper lower length substring date_add date_sub
+"""
+_NULL_IN_NULL_OUT = frozenset(_NULL_IN_NULL_OUT_NAMES.split())
 
 
 def can_fail(expr: Expr) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from typing import NoReturn
 
 from typing_extensions import override
 
@@ -10,12 +11,7 @@ from weirflow.errors import SqlPosition, SqlSyntaxError
 from weirflow.sql.limits import check_text
 from weirflow.sql.parse import tokenize
 from weirflow.sql.statements.composed import Fragment, position_at
-from weirflow.sql.statements.lexer import LexemeKind, Lexer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from weirflow.sql.statements.lexer import Lexeme
+from weirflow.sql.statements.lexer import Lexeme, LexemeKind, Lexer
 
 _OPENING = frozenset({"(", "[", "{", "CASE"})
 _CLOSING = frozenset({")", "]", "}", "END"})

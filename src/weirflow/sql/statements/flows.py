@@ -6,54 +6,24 @@ flow's, and so whether the statement is Weirflow's or Spark's, is for the caller
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from weirflow.errors import UnsupportedError, did_you_mean
-from weirflow.sql.statements.changes import (
-    CHANGES,
-    Change,
-    Delete,
-    Insert,
-    Merge,
-    Update,
-    read_change,
-    read_relation_name,
-)
+from weirflow.sql.statements.changes import CHANGES, Change, read_change, read_relation_name
 from weirflow.sql.statements.cursor import Cursor
 from weirflow.sql.statements.lexer import LexemeKind, Lexer
-from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.statements.source_columns import read_columns
 from weirflow.sql.statements.with_options import read_options
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pyarrow as pa
 
     from weirflow.sql.statements.composed import Fragment
-
-__all__ = [
-    "Change",
-    "CreateFlow",
-    "CreateSource",
-    "CreateView",
-    "Delete",
-    "Describe",
-    "Drop",
-    "Explain",
-    "Insert",
-    "Kind",
-    "Merge",
-    "Refresh",
-    "RelationName",
-    "Show",
-    "Statement",
-    "Update",
-    "read_statement",
-]
+    from weirflow.sql.statements.relation_name import RelationName
 
 MODES = ("auto", "incremental", "diff")
 _SOURCE_OPTIONS = ("dedup", "event_time", "lateness", "spread")

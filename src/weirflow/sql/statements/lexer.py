@@ -7,11 +7,9 @@ follows some first words. Whose a statement is must be known from its beginning,
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 # What is not closed goes on to the end, so that no character is read again and again.
 _LEXEME = re.compile(

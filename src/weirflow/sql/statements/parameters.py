@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -14,9 +14,6 @@ from weirflow.errors import SqlSyntaxError, UnsupportedError
 from weirflow.sql.limits import check_depth
 from weirflow.sql.parse import tokenize
 from weirflow.sql.statements.composed import ComposedSql, Fragment
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def with_literals(sql: str, params: Mapping[str, Any] | Sequence[Any]) -> ComposedSql:

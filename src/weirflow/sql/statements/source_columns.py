@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.errors import SqlSyntaxError, did_you_mean
+from weirflow.errors import SqlPosition, SqlSyntaxError, did_you_mean
 from weirflow.sql.statements.composed import position_at
 from weirflow.sql.types import parse_type_name
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.statements.cursor import Cursor
 
 _ENDS = ("NOT", ("PRIMARY", "KEY"), "DEFAULT", "COMMENT", "GENERATED", "CONSTRAINT", "UNIQUE", "CHECK")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from weirflow.errors import did_you_mean
+from weirflow.errors import SqlPosition, did_you_mean
 
 if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
     from weirflow.sql.statements.cursor import Cursor
 
 

@@ -15,6 +15,7 @@ import fcntl
 import os
 import re
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from weirflow.checkpoint.sealed import refused
@@ -22,7 +23,6 @@ from weirflow.errors import ConfigError
 from weirflow.streaming.detached.record import JobRecord, read_record, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 _NAME = re.compile(r"\w[\w.-]{0,99}")

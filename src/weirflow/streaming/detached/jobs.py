@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from weirflow.streaming.detached.query import DetachedQuery
 from weirflow.streaming.detached.start import start_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.config import Settings
 
 _FOLDER = "jobs"

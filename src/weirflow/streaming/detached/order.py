@@ -7,6 +7,7 @@ import importlib.util
 import pickle
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import ConfigError, PathNotFound, UserCodeError, WeirflowError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from weirflow.config import Settings
 
 _MODULE = "__job_main__"

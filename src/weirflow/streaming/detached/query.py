@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weirflow._version import __version__
 from weirflow.arguments import Name, Seconds, Uri, checked
-from weirflow.errors import EndpointUnreachable, SessionError, StreamNotFound, UnsupportedError
-from weirflow.streaming.detached.record import killed
+from weirflow.errors import EndpointUnreachable, SessionError, StreamNotFound, UnsupportedError, WeirflowError
+from weirflow.streaming.detached.record import JobRecord, QueryEnd, QueryRecord, killed
 from weirflow.streaming.detached.wire import COMMON, PROTOCOL, JobGone, NoAnswer, Question, Speaker, ask, other_protocol
 from weirflow.streaming.query.run import STOP_SECONDS
 from weirflow.streaming.query.shown import as_html, as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
 
-    from weirflow.errors import WeirflowError
     from weirflow.streaming.detached.folder import JobFolder
-    from weirflow.streaming.detached.record import JobRecord, QueryEnd, QueryRecord
     from weirflow.streaming.query.handle import QueryInfo, QueryStatus
     from weirflow.streaming.query.progress import QueryProgress
     from weirflow.streaming.savepoints.named import QuerySavepoint

@@ -11,14 +11,13 @@ from weirflow import errors
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.errors import QueryError, SessionError, WeirflowError
 from weirflow.streaming.detached.wire import UNNUMBERED
-from weirflow.streaming.query.handle import QueryInfo, QueryStatus
+from weirflow.streaming.query.handle import QueryInfo, QueryStatus, StreamingQuery
 from weirflow.streaming.query.progress import QueryProgress
 from weirflow.types import QueryState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weirflow.streaming.query.handle import StreamingQuery
 
 # How records begin that an earlier version wrote, without a checksum.
 _INDENTED = b"{\n"

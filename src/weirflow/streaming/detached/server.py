@@ -7,37 +7,35 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from weirflow._version import __version__
 from weirflow.errors import ConfigError, QueryError, StreamNotFound, UnsupportedError, WeirflowError
-from weirflow.streaming.detached.wire import COMMON, PROTOCOL, Speaker, answer, hear, hurried, other_protocol, refusal
+from weirflow.streaming.detached.wire import (
+    COMMON,
+    PROTOCOL,
+    Question,
+    Speaker,
+    answer,
+    hear,
+    hurried,
+    other_protocol,
+    refusal,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from weirflow.streaming.detached.wire import Question
     from weirflow.streaming.query.handle import StreamingQuery
 
 _log = logging.getLogger(__name__)
 
-MEMBERS = frozenset(
-    {
-        "active",
-        "await_termination",
-        "exception",
-        "last_progress",
-        "memory_batches",
-        "process_all_available",
-        "recent_progress",
-        "restarts",
-        "run_id",
-        "savepoint",
-        "status",
-        "stop",
-    }
-)
+_MEMBER_NAMES = """
+active await_termination exception last_progress memory_batches process_all_available
+recent_progress restarts run_id savepoint status stop
+"""
+MEMBERS = frozenset(_MEMBER_NAMES.split())
 """What clients may ask of a query."""
 
 _LOOK_SECONDS = 0.2

@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from weirflow.errors import SessionError
 from weirflow.streaming.detached.wire import value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from weirflow.streaming.detached.folder import JobFolder
     from weirflow.streaming.detached.order import JobOrder
 
