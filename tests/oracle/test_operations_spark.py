@@ -164,11 +164,13 @@ JOIN range(0, 5, 1, 3) b ON a.id = b.id
 @pytest.fixture
 def planned(session):
     """Plans are run as they are explained, with four tasks behind a shuffle."""
-    session.spark.conf.set("spark.sql.adaptive.enabled", "false")
-    session.spark.conf.set("spark.sql.shuffle.partitions", "4")
+    wanted = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "4"}
+    before = {name: session.spark.conf.get(name) for name in wanted}
+    for name, value in wanted.items():
+        session.spark.conf.set(name, value)
     yield
-    session.spark.conf.unset("spark.sql.adaptive.enabled")
-    session.spark.conf.unset("spark.sql.shuffle.partitions")
+    for name, value in before.items():
+        session.spark.conf.set(name, value)
 
 
 def stages_and_partitions(operation):

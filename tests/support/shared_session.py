@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+PARTITIONS = "spark.sql.shuffle.partitions"
 SETTINGS = {"cores": 2, "driver_memory": "1g", "progress": "off"}
 
 
@@ -34,8 +35,10 @@ class SharedSession:
     def borrowed(self, **settings: Any) -> Iterator[Session]:
         """``open`` for one test: names registered and tables written are gone afterwards."""
         opened = self.open(**settings)
+        before = opened.spark.conf.get(PARTITIONS)
         yield opened
         assert list(opened.operations) == []
+        assert opened.spark.conf.get(PARTITIONS) == before, "later tests would be slow: Spark's default is 200"
         for name in opened.tables():
             opened.drop(name)
 
