@@ -196,7 +196,7 @@ def test_what_is_pickled_is_that_of_the_protocol():
             "weirflow.streaming.savepoints.named",
             "name created query query_id batch state files format",
         ),
-        named.QueryState: ("weirflow.streaming.savepoints.named", "sources mode operators sink"),
+        named.SavedQuery: ("weirflow.streaming.savepoints.named", "sources mode operators sink"),
         StateOperator: ("weirflow.spark.streaming.savepoint", "name keys values"),
         StateColumn: ("weirflow.spark.streaming.savepoint", "name type made_by"),
         FileRef: ("weirflow.checkpoint.keyed_state.manifest", "object size sha256"),
