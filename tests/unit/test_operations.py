@@ -441,31 +441,43 @@ def test_an_operation_that_computed_no_frame_has_no_plan(operations):
     assert "submit, to_arrow, collect" in caught.value.hint
 
 
-def test_only_the_last_frames_are_kept_but_for_those_who_hold_the_operation(operations):
-    class Frame:
-        """Something that can be seen to go."""
+class Data:
+    """Something that can be seen to go."""
 
+
+def test_a_frame_is_kept_for_those_alone_who_hold_the_operation(operations):
     def run():
-        frame = Frame()
+        frame = Data()
         (operation,) = operations.run("to_arrow", lambda: list(operations), frame)
         return operation, weakref.ref(frame)
 
     held, held_frame = run()
     dropped, dropped_frame = run()
     dropped = dropped.id
-    for _ in range(19):
-        last, _ = run()
-    gc.collect()
-    assert dropped_frame() is not None
-    assert operations.get(held.id).assignments() == [held.id, None]
-    run()
     gc.collect()
     assert dropped_frame() is None
     assert operations.get(dropped).assignments() == [dropped, None]
     assert (operations.get(dropped).state, operations.get(dropped).wait(0)) == (OperationState.SUCCEEDED, True)
+    assert operations.get(held.id) is held
     assert held.assignments() == [held.id, held_frame()]
     assert held_frame() is not None
-    assert operations.get(last.id) is last
+
+
+def test_a_result_within_a_deadline_is_the_callers_alone(operations):
+    result = operations.run_with_timeout("quick", Data, DEADLINE)
+    seen = weakref.ref(result)
+    del result
+    gc.collect()
+    assert seen() is None
+
+
+def test_an_interrupt_of_the_display_leaves_nothing_listed(operations, monkeypatch):
+    monkeypatch.setattr(operations._display, "end", lambda _: _raise(KeyboardInterrupt()))
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        operations.run("quick", lambda: seen.extend(operations))
+    assert len(operations) == 0
+    assert seen[0].wait(0)
 
 
 def test_operations_of_long_ago_are_forgotten(operations):

@@ -131,7 +131,7 @@ def acquire(database: Database, name: str, owner: str, ttl: float, wait: float |
     require_name("The name of a lease", name)
     require_name("The owner of a lease", owner)
     ttl = require_seconds("The time to live of a lease", ttl)
-    end = clock.monotonic() + (require_seconds("The time to wait for a lease", wait) if wait is not None else 0.0)
+    end = clock.monotonic() + (require_seconds("The time to wait for a lease", wait) if wait else 0.0)
     claim = make_claim()
     try:
         return _acquire(database, name, owner, ttl=ttl, claim=claim, end=end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import threading
 import time
 import uuid
@@ -100,12 +101,13 @@ class Operation:
         """The stages of the plan as it runs, or ran, in the form of ``session.explain(query, "stages")``.
 
         Raises:
-            UnsupportedError: it computes no DataFrame's rows, it ended long ago, or Spark is behind Spark Connect.
+            UnsupportedError: it computes no DataFrame's rows, it has ended and was asked for by its id, or Spark
+                is behind Spark Connect.
         """
         if self._frame is None:
             raise UnsupportedError(
                 f"No plan is known of {self.description!r}.",
-                hint="submit, to_arrow, collect and the like have one, for a while or as long as you hold them",
+                hint="submit, to_arrow, collect and the like have one, for as long as you hold their operation",
             )
         return self._control.explain(self.id, self._frame)
 
@@ -165,6 +167,13 @@ class Operation:
             else:
                 self._state = OperationState.FAILED if error is not None else OperationState.SUCCEEDED
         self._ended.set()
+
+    def _without_frame(self) -> Operation:
+        if self._frame is None:
+            return self
+        ended = copy.copy(self)
+        ended._frame = None  # noqa: SLF001 - a copy of itself
+        return ended
 
     def _ending_error(self) -> WeirflowError | None:
         """What to raise in place of Spark's own error when the operation was stopped."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import itertools
 import signal
 import threading
 import time
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REMEMBERED = 1000
-_REMEMBERED_FRAMES = 20
 
 
 class Operations:
@@ -45,7 +45,9 @@ class Operations:
         self._display = display
         self._streams = streams
         self._running: dict[str, Operation] = {}
-        self._ended: dict[str, Operation] = {}
+        self._ended: deque[Operation] = deque(maxlen=_REMEMBERED)
+        # What somebody still has, with its frame, which would keep Spark's data alive if it were kept here.
+        self._held: weakref.WeakValueDictionary[str, Operation] = weakref.WeakValueDictionary()
         self._thread = threading.local()  # has `inside`: the operations this thread is a part of, None for unknown ones
 
     def __iter__(self) -> Iterator[Operation]:
@@ -64,7 +66,9 @@ class Operations:
     @checked
     def get(self, operation_id: Name) -> Operation:
         """The running or recently ended operation with this id; ``OperationUnknown`` if there is none."""
-        operation = self._running.get(operation_id) or self._ended.get(operation_id)
+        operation = self._running.get(operation_id) or self._held.get(operation_id)
+        if operation is None:
+            operation = next((ended for ended in list(self._ended) if ended.id == operation_id), None)
         if operation is None:
             raise OperationUnknown(
                 f"No operation has the id {operation_id!r}.",
@@ -168,7 +172,8 @@ class Operations:
         The caller is free at most two seconds after the deadline, even if Spark is slow to stop; the operation
         stays listed until it really has.
         """
-        operation = self.submit(description, call)
+        results: list[T] = []  # not the operation's, which is remembered for long
+        operation = self.submit(description, lambda: results.append(call()))
         try:
             in_time = operation.wait(seconds)
         except BaseException:  # Ctrl-C: nobody waits for the result any more
@@ -180,8 +185,8 @@ class Operations:
                 raise operation._ending_error() or OperationTimeout(  # noqa: SLF001 - as above
                     f"{description!r} did not finish within {seconds:.1f} s.", operation_id=operation.id
                 )
-        result: T = operation.result()
-        return result
+        operation.result()
+        return results[0]
 
     def run_for_tick(self, description: str, call: Callable[[], T]) -> T:
         """As ``run``, for work of a tick: if the tick has a deadline, stopped then, with ``TickTimeout``."""
@@ -233,16 +238,13 @@ class Operations:
 
     def _end(self, operation: Operation, error: BaseException | None) -> None:
         """Whoever waits for the end finds the operation listed no more."""
-        self._display.end(operation)
-        self._ended[operation.id] = operation
-        ids = list(self._ended)
-        for aged in ids[-_REMEMBERED_FRAMES - 1 : -_REMEMBERED_FRAMES]:
-            self._ended[aged] = copy.copy(self._ended[aged])
-            self._ended[aged]._frame = None  # noqa: SLF001 - which keeps shuffle files and broadcasts of Spark's alive
-        for forgotten in ids[:-_REMEMBERED]:
-            self._ended.pop(forgotten, None)
-        self._running.pop(operation.id, None)
-        operation._finish(error)  # noqa: SLF001 - as above
+        try:
+            self._display.end(operation)
+        finally:
+            self._held[operation.id] = operation
+            self._running.pop(operation.id, None)
+            operation._finish(error)  # noqa: SLF001 - the registry steers its own objects
+        self._ended.append(operation._without_frame())  # noqa: SLF001 - as above
 
     @staticmethod
     def _raise_if_stopped(operation: Operation) -> None:

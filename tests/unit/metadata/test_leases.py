@@ -139,6 +139,14 @@ def test_waiting_gets_it_when_it_is_released(metadata, other):
         assert waiting.result(5).token == 2
 
 
+@pytest.mark.parametrize("wait", [None, 0, 0.0])
+def test_waiting_for_no_time_is_not_waiting(metadata, other, wait):
+    metadata.acquire("flow", "a", LONG)
+    with pytest.raises(LeaseHeld):
+        other.acquire("flow", "b", LONG, wait=wait)
+    assert other.acquire("flow 2", "b", LONG, wait=wait).valid
+
+
 def test_waiting_gets_it_when_it_runs_out(metadata, other):
     held = metadata.acquire("flow", "a", 0.3)
     assert other.acquire("flow", "b", LONG, wait=30.0).token == 2
@@ -250,8 +258,9 @@ def test_a_bad_name_or_owner_is_refused(metadata, name):
 def test_a_bad_time_is_refused(metadata, seconds):
     with pytest.raises(ConfigError):
         metadata.acquire("flow", "a", seconds)
-    with pytest.raises(ConfigError):
-        metadata.acquire("flow", "a", LONG, wait=seconds)
+    if seconds != 0:  # which is not to wait
+        with pytest.raises(ConfigError):
+            metadata.acquire("flow", "a", LONG, wait=seconds)
 
 
 def test_after_close_every_call_fails(uri):
