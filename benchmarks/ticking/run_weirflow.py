@@ -1,25 +1,23 @@
-"""Weirflow: one circuit, timed from an Arrow delta in to an Arrow delta out, commit included."""
+"""Weirflow as its users call it: a flow that is ticked with a delta, and a watch that gives the view's delta."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import weirflow
 from ticking.child import Scenario, Tick, serve
-from ticking.data import DIMS, FACTS, WEIGHT, weighted
+from ticking.data import DIMS, FACTS, WEIGHT
+from weirflow import DeltaBatch, IncrementalFlow
 from weirflow.config import COMPILED
 from weirflow.ivm import compiled
-from weirflow.ivm.compiler.compile import compile_views
-from weirflow.ivm.zset.batch import Batch
 
 
 class Weirflow:
-    """The incremental kernel in this process."""
+    """A flow in this process, with its history and all else that is there by default."""
 
     version = weirflow.__version__
 
@@ -28,42 +26,41 @@ class Weirflow:
             compiled.load()
 
     def open(self, scenario: Scenario) -> None:
-        """Compile the view and load both tables as one first tick."""
-        compiled = compile_views({"facts": FACTS, "dims": DIMS}, {"view": scenario.view.sql})
-        self.circuit = compiled.circuit
-        self.names = [field.name for field in compiled.fields["view"]]
+        """Register the view and load both tables as one first tick."""
+        self.flow = IncrementalFlow()
+        self.flow.register_source("facts", FACTS)
+        self.flow.register_source("dims", DIMS)
+        self.flow.register_view("view", scenario.view.sql)
+        self.names = self.flow.schema("view").names
         self.changes = scenario.view.changes
-        self.emitted = [self._arrow(self.circuit.start())]
+        self.watch = self.flow.watch_output("view", snapshot=True)
+        self.emitted: list[pa.RecordBatch] = []
         facts, dims = scenario.base()
-        self._step({"facts": Batch.of_arrow(facts), "dims": Batch.of_arrow(dims)})
+        self.flow.tick({"facts": facts, "dims": dims})
+        self._receive()
 
     def tick(self, delta: pa.RecordBatch) -> Tick:
-        """One tick and its commit."""
+        """One tick, from the Arrow delta of a table to that of the view."""
         started = time.perf_counter()
-        *columns, weights = delta.columns
-        self._step({self.changes: Batch(tuple(columns), weights.to_numpy())})
+        self.flow.tick(self.changes, DeltaBatch.from_weighted(delta))
+        self._receive()
         return Tick(time.perf_counter() - started)
 
     def view(self) -> pa.Table:
-        """The sum of all deltas that the view emitted."""
-        emitted = pa.Table.from_batches([batch for batch in self.emitted if batch is not None])
-        summed = emitted.group_by(self.names).aggregate([(WEIGHT, "sum")])
+        """The sum of all deltas that the view emitted, which is also what the view holds."""
+        summed = pa.Table.from_batches(self.emitted).group_by(self.names).aggregate([(WEIGHT, "sum")])
         weights = summed[f"{WEIGHT}_sum"].to_numpy()
         if not np.isin(weights, (0, 1)).all():
             raise AssertionError("a row of the view has a weight other than one")
-        return summed.filter(pa.array(weights == 1)).select(self.names)
+        rows = summed.filter(pa.array(weights == 1)).select(self.names)
+        if DeltaBatch.from_inserts(rows) != DeltaBatch.from_inserts(self.flow.snapshot("view")):
+            raise AssertionError("the view's deltas do not add up to its rows")
+        return rows
 
-    def _step(self, deltas: dict[str, Batch]) -> None:
-        outputs = self.circuit.step(deltas)
-        self.circuit.commit([])
-        self.circuit.maintain(sum(len(delta) for delta in deltas.values()))
-        self.emitted.append(self._arrow(outputs))
-
-    def _arrow(self, outputs: dict[str, Batch]) -> Any:
-        if "view" not in outputs or not len(outputs["view"]):
-            return None
-        output = outputs["view"]
-        return weighted(pa.record_batch(list(output.columns), names=self.names), output.weights)
+    def _receive(self) -> None:
+        while len(self.watch):
+            _, delta = next(self.watch)
+            self.emitted.append(delta.to_arrow())
 
 
 if __name__ == "__main__":

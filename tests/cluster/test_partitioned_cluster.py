@@ -86,6 +86,7 @@ def check(cluster, folder, kinds, chance):
     return ticks
 
 
+@pytest.mark.campaign
 def test_one_of_each_kind_is_killed(exclusive_spark, mortal_cluster, tmp_path):
     check(mortal_cluster, tmp_path, ["executor", "worker", "driver"], random.Random(1))
 

@@ -163,7 +163,7 @@ def test_the_corpus_of_views_in_one_flow(shards):
 
 
 def test_random_views():
-    assert [found for seed in range(8) if (found := failed(seed)) is not None] == []
+    assert [found for seed in range(5) if (found := failed(seed)) is not None] == []
 
 
 @pytest.mark.campaign

@@ -35,7 +35,7 @@ def oracle(session):
 
 
 def test_random_views(oracle):
-    assert failures(oracle, seeds(40)) == []
+    assert failures(oracle, seeds(20)) == []
     assert oracle.tally.refusals.total() < oracle.tally.cases / 10
     assert oracle.tally.filled > oracle.tally.cases / 2
 

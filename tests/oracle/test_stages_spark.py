@@ -66,6 +66,18 @@ QUERIES = {
 }
 # Where it is another way than to collect rows, and where there is most to tell apart.
 ARROW = [(name, "toArrow") for name in ("top last", "two tops", "limit inside", "all unlike")]
+# Where a plan that is not adaptive has other stages than Spark's default, an adaptive one.
+UNLIKE = ("join", "top inside", "subqueries", "reused exchange", "coalesce all", "cached", "two tops", "all unlike")
+
+
+def cases():
+    """Every query as Spark runs it by default, and those of ``UNLIKE`` also as one that is not adaptive."""
+    for name, how in [*((name, "collect") for name in QUERIES), *ARROW]:
+        yield pytest.param(name, how, True, id=f"{name}-{how}-adaptive")
+        marks = () if name in UNLIKE and how == "collect" else pytest.mark.campaign
+        yield pytest.param(name, how, False, id=f"{name}-{how}-planned", marks=marks)
+
+
 pytestmark = pytest.mark.filterwarnings(
     # DataFrame.collect() leaves its socket to the garbage collector.
     "ignore:unclosed <socket:ResourceWarning",
@@ -146,8 +158,7 @@ def test_every_kind_of_query_says_how_many_partitions_it_has(native_spark, adapt
     }
 
 
-@pytest.mark.parametrize("on", [False, True], ids=["planned", "adaptive"])
-@pytest.mark.parametrize(("name", "how"), [*((name, "collect") for name in QUERIES), *ARROW])
+@pytest.mark.parametrize(("name", "how", "on"), list(cases()))
 def test_the_stages_are_those_that_run_and_their_tasks_have_their_numbers(native_spark, adaptive, name, how, on):
     adaptive(on)
     df = native_spark.sql(QUERIES[name])

@@ -109,7 +109,7 @@ def shop(session, tmp_path):
     return Shop(session, tmp_path)
 
 
-@pytest.fixture(params=["in memory", "RocksDB"])
+@pytest.fixture(params=[pytest.param("in memory", marks=pytest.mark.campaign), "RocksDB"])
 def provider(request, session):
     before = session.spark.conf.get(PROVIDER)
     if request.param == "RocksDB":

@@ -9,9 +9,9 @@ from support.nursery import Nursery
 from weirflow.failpoints import POINTS
 from weirflow.ivm.flow import IncrementalFlow
 
-TICKS = 24
+TICKS = 17
 # So many that the log holds some entries when the next life begins.
-FIRST_LIFE = 14
+FIRST_LIFE = 10
 # What another failpoint has to leave behind before this one is reached.
 FIRST = {"log.before_truncate": "log.half_appended"}
 

@@ -284,6 +284,7 @@ assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.campaign
 def test_the_second_start_uses_the_class_archive(run, tmp_path):
     program = f"""
 import logging
