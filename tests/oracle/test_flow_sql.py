@@ -24,7 +24,6 @@ from weirflow.errors import (
     UnsupportedError,
 )
 
-
 # What a statement does is the same code for both kinds of flows; these show it where shards do the work themselves.
 IN_SHARDS = (
     "test_a_statement_is_one_tick",
