@@ -185,6 +185,13 @@ def _grouping(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosit
 
 
 def _time_window(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
+    if binder.time_window is None and binder.clause == "WHERE":
+        raise NotIncremental(
+            f"{wrapped.name}() in WHERE has no incremental form.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            hint="select its start in a subquery in FROM, and filter that",
+            position=position,
+        )
     if binder.time_window is None:
         raise SqlTypeError(f"{wrapped.name}() cannot be used in {binder.clause}.", position=position)
     tree, column = binder.time_window
