@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import override
 
+from weirflow.errors import DataError, ResultTooLarge
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_memory, require_takeable, row_bytes
 from weirflow.ivm.kernel.expressions.compile import Evaluator, compile_expression
 from weirflow.ivm.kernel.frontier import Frontier, least
-from weirflow.ivm.operators.join.pairs import met
+from weirflow.ivm.operators.join.pairs import met, replaced
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
@@ -57,7 +58,19 @@ class Join(Operator):
 
     @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        left, right = deltas
+        try:
+            return self._change(*deltas)
+        except DataError as error:
+            if self._residual is None or isinstance(error, ResultTooLarge):
+                raise
+            return replaced((self.left, self.right), deltas, self._whole)
+
+    def _whole(self, left: Batch, right: Arrangement) -> Batch:
+        parts = [self.nothing]
+        self._join(left, right, self._joined, parts)
+        return Batch.concat(parts)
+
+    def _change(self, left: Batch, right: Batch) -> Batch:
         keys = self.left.key_count
         parts: list[Batch] = []
         undone = False
