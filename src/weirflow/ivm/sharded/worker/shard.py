@@ -89,7 +89,11 @@ class Shard:
         """Have the state that the task begins with; says whether it was here already."""
         warm = bool(self.version) and self.version == task.versions.get(self._shard)
         wanted = [*([] if warm else self._kept), *self._probed]
-        places = [task.states.get(self._keys[number], {}).get(self._shard) for number in wanted]
+        # What is to be filled begins with nothing, even if an equal operator of an older view has its state already.
+        end = len(self._operators) if task.fill is None else self._blueprint.begins[task.fill]
+        places = [
+            task.states.get(self._keys[number], {}).get(self._shard) if number < end else None for number in wanted
+        ]
         known = [refs for refs in places if refs is not None]
         runs = iter(self._files.load(known, task.packs))
         for number, refs in zip(wanted, places, strict=True):
