@@ -6,6 +6,8 @@ from support.flow_engine import FlowEngine
 
 from weirflow import DeltaBatch, IncrementalFlow
 from weirflow.errors import DataError
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
 
 SHARE = "SELECT 10 / COUNT(*) AS share FROM t"
 
@@ -134,3 +136,19 @@ def test_a_query_has_its_answer_or_fails():
         flow.sql(SHARE)
     flow.tick("t", t((1, 1)))
     assert flow.sql(SHARE).to_pylist() == [{"share": 10.0}]
+
+
+def test_a_flow_in_shards(tmp_path):
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess()) as flow:
+        flow.register_source("t", "k BIGINT, v BIGINT")
+        flow.register_source("u", "k BIGINT, w BIGINT")
+        flow.register_view("view0", SHARE)
+        flow.register_view("sums", "SELECT SUM(10 / n) AS s FROM (SELECT COUNT(*) AS n FROM t)")
+        flow.tick("u", [{"k": 1, "w": 1}])
+        assert (rows(flow), rows(flow, "sums")) == ([], [(None,)])
+        flow.tick("t", t((1, 1), (2, 2)))
+        assert (rows(flow), rows(flow, "sums")) == ([(5.0,)], [(5.0,)])
+        flow.register_view("late", "SELECT 6 / COUNT(*) AS x FROM t")
+        assert rows(flow, "late") == [(3.0,)]
+        with pytest.raises(DataError, match="zero"):
+            flow.tick("t", gone((1, 1), (2, 2)))

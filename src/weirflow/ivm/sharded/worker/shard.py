@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError
-from weirflow.ivm.circuit.circuit import Input, stepped
+from weirflow.ivm.circuit.circuit import Input, ancestors, stepped
 from weirflow.ivm.flow.source import LATE, Source, SourceInput
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.sharded.definition import Blueprint, decode_definition
@@ -215,12 +215,16 @@ class Shard:
                 output = node.operator.nothing
             if inputs:
                 deltas = [done.rows.get(one, self._operators[one].nothing) for one in node.inputs]
-                made = stepped(node.operator, deltas)
+                # As in Circuit.fill: what cannot be computed while all sources are empty is not there.
+                made = stepped(node.operator, deltas, lenient=starting and first == 0 and self._reads_sources(number))
                 output = Batch.concat([output, made]) if len(output) else made
             if len(output):
                 done.rows[number] = output
         for number in self._nodes:
             self._operators[number].commit()
+
+    def _reads_sources(self, number: int) -> bool:
+        return any(isinstance(self._operators[one], Input) for one in ancestors(self._spread.nodes, [number]))
 
     def _has_start(self, number: int) -> bool:
         """Whether what a node gives over nothing is given here: it is there once, or everywhere."""
