@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.maintained import Maintained
 
+from weirflow.sql.refusal import NotIncremental, Reason
+
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SOURCES = {"e": pa.schema([("k", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("v", pa.int64())])}
 VIEWS = {
@@ -91,3 +93,47 @@ def test_sessions_of_any_length_are_bridged_and_split_again(length):
     assert views.views["keyed"] == apart
     tick(views, rows, [(row, -1) for row in chains])
     assert views.views["keyed"] == Counter()
+
+
+ALONE = {
+    "rows": "SELECT v, session_window(ts, '5 seconds').start AS a, session_window.end AS z FROM e",
+    "whole": "SELECT v, session_window(ts, '5 seconds') AS w FROM e",
+    "grouped": "SELECT session_window(ts, '5 seconds').end AS z, COUNT(*) AS n FROM e "
+    "GROUP BY session_window(ts, '5 seconds').end",
+    "by_name": "SELECT session_window(ts, '5 seconds').end AS z, COUNT(*) AS n FROM e GROUP BY z",
+    "dates": "SELECT CAST(session_window(ts, '5 seconds').start AS DATE) AS d, COUNT(*) AS n FROM e GROUP BY 1",
+    "nothing": "SELECT v, session_window(ts, '0 seconds').start AS a FROM e",
+}
+"""Where a session is not itself a key, it is that of the row alone, as Spark 4.1 has it."""
+
+
+def test_sessions_of_single_rows():
+    views = Maintained(SOURCES, ALONE)
+    views.tick({"e": [(("a", moment(1), 7), 1), (("b", moment(3), 8), 1), (("b", None, 9), 1)]})
+    views.tick({"e": [(("a", moment(3), 9), 1), (("a", moment(1), 7), -1)]})
+    session = (("start", moment(3)), ("end", moment(8)))
+    assert views.views == {
+        "rows": Counter({(8, moment(3), moment(8)): 1, (9, moment(3), moment(8)): 1}),
+        "whole": Counter({(8, session): 1, (9, session): 1}),
+        "grouped": Counter({(moment(8), 2): 1}),
+        "by_name": Counter({(moment(8), 2): 1}),
+        "dates": Counter({(EPOCH.date(), 2): 1}),
+        "nothing": Counter(),
+    }
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS n FROM e GROUP BY session_window(ts, '5 seconds').start, session_window(ts, '5 seconds')",
+        "SELECT DISTINCT session_window(ts, '5 seconds') AS w FROM e",
+        "SELECT w, COUNT(*) AS n FROM (SELECT session_window(ts, '5 seconds') AS w FROM e) GROUP BY w",
+        "SELECT session_window(ts, '5 seconds') AS w FROM e UNION SELECT session_window(ts, '6 seconds') AS w FROM e",
+        "SELECT v FROM e WHERE session_window(ts, '5 seconds').start > TIMESTAMP'1970-01-01'",
+        "SELECT v FROM e WHERE window(ts, '5 seconds').start > TIMESTAMP'1970-01-01'",
+    ],
+)
+def test_what_spark_would_merge_in_another_place_is_refused(sql):
+    with pytest.raises(NotIncremental) as caught:
+        Maintained(SOURCES, {"view": sql})
+    assert caught.value.reason is Reason.OPERATOR_NOT_INCREMENTALIZABLE

@@ -468,6 +468,11 @@ select window.start, window.end, sum(a) from t group by window(ts, '10 minutes',
 select window(ts, '5 minutes').start as st, a from t
 select session_window(ts, '5 minutes'), a, count(*) from t group by session_window(ts, '5 minutes'), a
 select session_window.start, count(*) from t group by session_window(ts, '5 minutes')
+select session_window(ts, '5 minutes').start, count(*) from t group by session_window(ts, '5 minutes').start
+select session_window(ts, '5 minutes') from t
+select datediff(DAY, d, ts), timestampdiff(minute, ts, d), date_diff(d, d) from t
+select timestampadd(HOUR, 3, ts), dateadd(MONTH, a, d), date_add(DAY, 1, d), date_add(d, 1) from t
+select timestampadd(FORTNIGHT, 3, ts) from t
 select 1
 select 1 as one, 'x' as two where 1 = 1
 select count(*)

@@ -555,6 +555,20 @@ def dates() -> list[Case]:
             Case(f"ts + interval '{months}' month", call("timestamp_add_interval", TIMESTAMP, c.ts, interval)),
             Case(f"ntz + interval '{months}' month", call("timestamp_add_interval", TIMESTAMP_NTZ, c.ntz, interval)),
         ]
+    for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"):
+        name, small = text(unit), cast(c.small, BIGINT)
+        cases += [
+            Case(f"timestampadd({unit}, small, ts)", call("timestampadd", TIMESTAMP, name, small, c.ts)),
+            Case(f"timestampadd({unit}, small, ntz)", call("timestampadd", TIMESTAMP_NTZ, name, small, c.ntz)),
+            Case(f"timestampadd({unit}, i64, ts)", call("timestampadd", TIMESTAMP, name, c.i64, c.ts)),
+            Case(f"dateadd({unit}, small, d)", call("timestampadd", TIMESTAMP, name, small, cast(c.d, TIMESTAMP))),
+            Case(f"timestampdiff({unit}, ts, ts2)", call("timestampdiff", BIGINT, name, c.ts, c.ts2)),
+            Case(f"datediff({unit}, ntz2, ntz)", call("timestampdiff", BIGINT, name, c.ntz2, c.ntz)),
+            Case(f"datediff({unit}, d, ts)", call("timestampdiff", BIGINT, name, cast(c.d, TIMESTAMP), c.ts)),
+        ]
+    cases.append(
+        Case("timestampadd(DAYOFYEAR, i64, ts)", call("timestampadd", TIMESTAMP, text("DAYOFYEAR"), c.i64, c.ts))
+    )
     for unit in ("week", "MON", "Month", "mm", "quarter", "YEAR", "yyyy", "yy", "day", "nonsense", ""):
         cases.append(Case(f"trunc(d, '{unit}')", call("trunc", DATE, c.d, text(unit))))
     for unit in (

@@ -50,6 +50,15 @@ TIME_WINDOWS = {
     "GROUP BY k, session_window(ts, '5 minutes') HAVING COUNT(v) > 0) "
     "WHERE k = 'a' AND a > TIMESTAMP'1969-12-31 23:30:00'",
     "sessions_none": "SELECT session_window, COUNT(*) AS n FROM e GROUP BY session_window(ts, '0 minutes')",
+    "sessions_alone": "SELECT id, session_window(ts, '5 minutes').start AS a, session_window.end AS z FROM e",
+    "sessions_alone_whole": "SELECT id, session_window(ntz, '90 seconds') AS w FROM e",
+    "sessions_alone_none": "SELECT id, session_window(ts, '0 minutes').end AS z FROM e",
+    "sessions_alone_keys": "SELECT k, CAST(session_window(ts, '5 minutes').end AS DATE) AS z, COUNT(*) AS n FROM e "
+    "GROUP BY k, CAST(session_window(ts, '5 minutes').end AS DATE)",
+    "sessions_alone_totals": "SELECT k, MAX(session_window(ts, '1 hour').end) AS z, "
+    "COUNT(DISTINCT session_window(ts, '1 hour').start) AS n FROM e GROUP BY k",
+    "sessions_cast": "SELECT CAST(session_window(ts, '5 minutes').start AS DATE) AS a, COUNT(*) AS n FROM e "
+    "GROUP BY session_window(ts, '5 minutes')",
 }
 FRAMES = {
     "near_times": """

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.circuit.fingerprint import fingerprint
@@ -17,6 +19,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier
@@ -103,29 +106,76 @@ class Circuit:
         """The views over empty sources. Constants flow through the circuit like a first delta."""
         return self.fill(0, {})
 
+    def computed(self, contents: Mapping[str, Batch]) -> dict[str, Batch]:
+        """Instead of ``start``: the views over these rows of the sources, all or an error; no tick follows."""
+        given = {self.sources[name]: rows for name, rows in contents.items()}
+        with Deadline(None):
+            outputs = self._run(0, given, starting=True)
+        return {name: consolidate(outputs[number]) for name, number in self.views.items()}
+
     def fill(self, first: int, contents: Mapping[int, Batch]) -> dict[str, Batch]:
         """Run the nodes from ``first`` on for the first time; returns the views among them.
 
         ``contents`` are all rows of the older nodes that new ones read: to the new nodes they are a first delta, before
-        which everything was empty. If this raises, the new nodes are to be cut off.
+        which everything was empty. What an expression cannot be computed for over nothing, such as ``10 / COUNT(*)``,
+        is not there until it can be. If this raises, the new nodes are to be cut off.
         """
-        outputs = dict(contents)
         with ExitStack() as stack, Deadline(None):
             for number in contents:
                 operator = self.nodes[number].operator
                 if isinstance(operator, Arrange):
                     stack.enter_context(operator.emptied())
-            for number in range(first, len(self.nodes)):
-                node = self.nodes[number]
-                inputs = [outputs[one] for one in node.inputs]
-                output = node.operator.start()
-                if any(len(delta) for delta in inputs):
-                    output = Batch.concat([output, node.operator.step(inputs)])
-                outputs[number] = output
+            begun = self._run(first, {}, starting=True, lenient=True)
+            self._commit_new(first)
+            made = self._run(first, contents, starting=False)
+            self._commit_new(first)
+        views = {name: number for name, number in self.views.items() if number >= first}
+        return {name: consolidate(Batch.concat([begun[number], made[number]])) for name, number in views.items()}
+
+    def _run(
+        self, first: int, given: Mapping[int, Batch], *, starting: bool, lenient: bool = False
+    ) -> dict[int, Batch]:
+        """The outputs of all nodes from ``first`` on, for those that are given.
+
+        ``starting`` adds what nodes begin with; ``lenient`` leaves out what cannot be computed of that.
+        """
+        outputs = dict(given)
+        over_nothing: set[int] = set()  # nodes with rows that are there because the sources are empty
+        for number in range(first, len(self.nodes)):
+            if number in given:
+                continue
+            node = self.nodes[number]
+            inputs = [outputs.get(one) or self.nodes[one].operator.nothing for one in node.inputs]
+            output = self._begun(number, lenient=lenient) if starting else node.operator.nothing
+            if lenient and len(output) and node.inputs and self._is_over_sources(number):
+                over_nothing.add(number)
+            if any(len(delta) for delta in inputs):
+                from_nothing = not over_nothing.isdisjoint(node.inputs)
+                made = stepped(node.operator, inputs, lenient=from_nothing)
+                output = Batch.concat([output, made])
+                if from_nothing:
+                    over_nothing.add(number)
+            outputs[number] = output
+        return outputs
+
+    def _begun(self, number: int, *, lenient: bool) -> Batch:
+        """What a node begins with; nothing if it is a whole query over sources, which fails over nothing."""
+        operator = self.nodes[number].operator
+        try:
+            return operator.start()
+        except DataError:
+            if not lenient or not self._is_over_sources(number):
+                raise
+            return operator.nothing
+
+    def _commit_new(self, first: int) -> None:
         for node in self.nodes[first:]:
             self._untidy[node.operator] = None
             node.operator.commit()
-        return {name: consolidate(outputs[number]) for name, number in self.views.items() if number >= first}
+
+    def _is_over_sources(self, number: int) -> bool:
+        """Whether a node reads sources, directly or not."""
+        return any(isinstance(self.nodes[one].operator, Input) for one in self.ancestors([number]))
 
     def keep(self) -> Callable[[], None]:
         """A function that brings back the nodes that are there now, between ticks; it may be called repeatedly."""
@@ -258,17 +308,37 @@ def advance(nodes: Sequence[CircuitNode], sources: Mapping[int, Frontier]) -> No
             at[number] = node.operator.advance([at.get(one, {}) for one in node.inputs])
 
 
-def stepped(operator: Operator, inputs: Sequence[Batch]) -> Batch:
+def stepped(operator: Operator, inputs: Sequence[Batch], *, lenient: bool = False) -> Batch:
     """The operator's output; rows that come and go within the tick are not there, so they cannot fail it.
 
-    ``TickTimeout`` if the deadline has passed.
+    Rows for which nothing can be computed are left out if it is ``lenient``, as at the start; their retractions always
+    are, since they were never passed on. ``TickTimeout`` if the deadline has passed.
     """
     check()
     try:
         return operator.step(inputs)
     except DataError:
-        left = [consolidate(delta) for delta in inputs]
+        there = [consolidate(delta) for delta in inputs]
+        left = [_without_failing(operator, delta, lenient | (delta.weights < 0)) for delta in there]
         if all(len(after) == len(before) for after, before in zip(left, inputs, strict=True)):
             raise
         operator.discard()
         return operator.step(left)
+
+
+def _without_failing(operator: Operator, rows: Batch, asked: npt.NDArray[np.bool_]) -> Batch:
+    """The rows but those, among the ones asked for, for which the operator's expressions raise."""
+    failing: list[int] = []
+    ahead = [np.flatnonzero(asked)]
+    while ahead:
+        some = ahead.pop()
+        if not len(some):
+            continue
+        try:
+            operator.evaluate(rows.take(some))
+        except DataError:
+            if len(some) == 1:
+                failing.append(int(some[0]))
+            else:
+                ahead += np.array_split(some, 2)
+    return rows.take(np.setdiff1d(np.arange(len(rows)), failing)) if failing else rows

@@ -237,11 +237,14 @@ class Lowering(JoinLowering):
         """The first rows; sort keys that are not columns are computed beside the row and dropped again."""
         columns = identity(plan.fields)
         width = len(columns)
-        projected = self._project(source, (*columns, *(key.expr for key in plan.order)))
+        keys = [key.expr for key in plan.order]
+        if not columns and not keys:
+            keys = [Literal(0, _BIGINT)]  # nobody reads a column, only how many rows there are
+        projected = self._project(source, (*columns, *keys))
         order = [SortColumn(width + place, key.descending, key.nulls_first) for place, key in enumerate(plan.order)]
         if not order:
             # Any rows will do. All columns would break ties anyway; as sort keys they also lead to the first rows.
-            order = [SortColumn(index) for index in range(width)]
+            order = [SortColumn(index) for index in range(max(width, 1))]
         types = self._circuit.nodes[projected].operator.types
         first = self._circuit.add(
             TopK(types, order, limit, offset), [projected], f"top {limit}", (order, limit, offset)

@@ -12,7 +12,6 @@ from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_table
-from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow.state import FlowState
@@ -39,10 +38,9 @@ def run_query(state: FlowState, query: str, given: Mapping[str, Any]) -> pa.Tabl
         for name, number in program.circuit.sources.items()
         if number in read
     }
-    begun = program.circuit.start()[result]
-    made = program.circuit.step(contents)
+    made = program.circuit.computed(contents)[result]
     schema = pa.schema([(field.name, field.type) for field in program.relations[result].fields])
-    return DeltaBatch.of_batch(schema, consolidate(Batch.concat([begun, *made.values()]))).inserts()
+    return DeltaBatch.of_batch(schema, made).inserts()
 
 
 def explain_query(

@@ -41,6 +41,10 @@ class Generate(Operator):
         return {**frontier, len(self.types) - 1: windows[first]}
 
     @override
+    def evaluate(self, rows: Batch) -> None:
+        self._generate(rows.columns, len(rows))
+
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
         (delta,) = deltas
         owners, made = self._generate(delta.columns, len(delta))

@@ -33,6 +33,10 @@ class Filter(Operator):
         return inputs[0]
 
     @override
+    def evaluate(self, rows: Batch) -> None:
+        self._predicate(rows.columns, len(rows))
+
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
         (delta,) = deltas
         keep = self._predicate(delta.columns, len(delta))
@@ -51,6 +55,10 @@ class Project(Operator):
     @override
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
         return advanced(self._monotone, inputs[0])
+
+    @override
+    def evaluate(self, rows: Batch) -> None:
+        self._evaluate(rows.columns, len(rows))
 
     @override
     def step(self, deltas: Sequence[Batch]) -> Batch:

@@ -52,6 +52,9 @@ class Operator(ABC):
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """This tick's output delta. Reads old state only, stages changes, may raise ``DataError``."""
 
+    def evaluate(self, rows: Batch) -> None:  # noqa: B027 - most operators have no expressions of one input's rows
+        """Compute the operator's expressions for rows of its one input; raises as ``step`` would for them alone."""
+
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:  # noqa: ARG002 - what most operators know
         """Between ticks: time has come so far at the inputs. State that cannot change any more may go.
 

@@ -90,7 +90,7 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
     items = _bind_items(binder, query)
     grouping = bind_group(replace(binder, clause="GROUP BY"), query.args.get("group"), items.fields, items.expressions)
     if time_window is not None and time_window.session is not None:
-        plan = time_window.session(grouping.keys)
+        plan = time_window.session(grouping.keys, items.expressions)
     having = _bind_having(binder, query, items, grouping)
     order = _bind_order(binder, query, items)
     limit = bind_limit(query, context)

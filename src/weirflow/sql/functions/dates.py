@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.expr import Call, Expr
-from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
+from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.sql.expr import Call, Expr, Literal
+from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, DATE, INT, SMALLINT, STRING, TIMESTAMP, TIMESTAMP_NTZ, TINYINT
+from weirflow.sql.types import (
+    BIGINT,
+    DATE,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    is_interval,
+    type_name,
+)
 from weirflow.sql.typing.coercion import ANY_TIMESTAMP, NUMERIC, ONLY_INTEGRAL, ONLY_TIMESTAMP, Family, cast
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from weirflow.errors import SqlPosition
 
 _DATE_FIELDS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
 _TIME_FIELDS = ("hour", "minute", "second")
@@ -60,23 +70,33 @@ def _days_later(name: str) -> Rule:
     return rule
 
 
-def _date_diff(given: Arguments, position: SqlPosition | None) -> Expr:
-    if len(given) == 3:  # noqa: PLR2004 - the form with a unit
-        raise NotIncremental(
-            "date_diff() with a unit is not proven equal to Spark's.",
-            reason=Reason.FUNCTION_NOT_PROVEN,
-            hint="use the two-argument form, which counts days",
+UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"])
+"""Of ``timestampdiff``; ``timestampadd`` also has DAYOFYEAR, which is a day."""
+WITH_UNIT = {
+    **dict.fromkeys(("timestampadd", "dateadd", "date_add"), "timestampadd"),
+    **dict.fromkeys(("timestampdiff", "datediff", "date_diff"), "timestampdiff"),
+}
+"""Functions whose first of three arguments is a unit, without quotes, and which one that makes them."""
+
+
+def with_unit(function: str, unit: str, given: Arguments, position: SqlPosition | None) -> Expr:
+    """``timestampadd`` or ``timestampdiff`` of a unit; ``SqlTypeError`` if it has none of this name."""
+    known = UNITS | {"DAYOFYEAR"} if function == "timestampadd" else UNITS
+    if unit.upper() not in known:
+        raise SqlTypeError(
+            f"{function}() takes a unit as its first argument, not {unit}.",
+            hint=f"units are {', '.join(sorted(known))}, without quotes",
             position=position,
         )
-    return FunctionSignature("date_diff", (DATE, DATE), INT)(given, position)
+    return DATES[function]((Literal(unit.upper(), STRING), *given), position)
 
 
 def extract(field: str, source: Expr, position: SqlPosition | None) -> Expr:
     """``EXTRACT(field FROM source)``; ``NotIncremental`` for fields without a proof."""
     name = _EXTRACTED.get(field.casefold())
-    if name is None or name not in DATES:
+    if name is None or name not in DATES or is_interval(source.type):
         raise NotIncremental(
-            f"EXTRACT of {field.upper()} is not proven equal to Spark's.",
+            f"EXTRACT of {field.upper()} from {type_name(source.type)} is not proven equal to Spark's.",
             reason=Reason.FUNCTION_NOT_PROVEN,
             hint="proven are " + ", ".join(sorted({*_EXTRACTED.values()} & DATES.keys())),
             position=position,
@@ -89,7 +109,9 @@ DATES: dict[str, Rule] = {
     **{name: FunctionSignature(name, (ANY_TIMESTAMP,), INT) for name in _TIME_FIELDS},
     "add_months": FunctionSignature("add_months", (DATE, INT), DATE),
     **{name: _days_later(name) for name in ("date_add", "date_sub")},
-    "date_diff": _date_diff,
+    "date_diff": FunctionSignature("date_diff", (DATE, DATE), INT),
+    "timestampadd": FunctionSignature("timestampadd", (STRING, BIGINT, ANY_TIMESTAMP), same_as(2)),
+    "timestampdiff": FunctionSignature("timestampdiff", (STRING, ANY_TIMESTAMP, ANY_TIMESTAMP), BIGINT),
     "last_day": FunctionSignature("last_day", (DATE,), DATE),
     "trunc": FunctionSignature("trunc", (DATE, STRING), DATE),
     "date_trunc": FunctionSignature("date_trunc", (STRING, TIMESTAMP), TIMESTAMP),

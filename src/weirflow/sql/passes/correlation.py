@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from weirflow.sql.expr import Call, Column, Expr, OuterColumn
 from weirflow.sql.passes.conditions import conjunction
-from weirflow.sql.plan import Distinct, Field, Join, JoinKind, Plan, Project
+from weirflow.sql.plan import Aggregate, Distinct, Field, Join, JoinKind, Plan, Project
 from weirflow.sql.traverse import columns, expressions, inputs, map_expressions, nodes, parts, rewrite, with_inputs
 from weirflow.sql.types import BOOLEAN
 from weirflow.stack import grows
@@ -57,7 +57,37 @@ def domain(outer: Plan, references: Iterable[OuterColumn]) -> Plan:
     """The different values that these columns take in the query around."""
     listed = tuple(references)
     fields = tuple(Field(outer.fields[part.index].name, part.type) for part in listed)
-    return Distinct(Project(outer, tuple(Column(part.index, part.name, part.type) for part in listed), fields))
+    source, places = _origin(outer, [part.index for part in listed])
+    chosen = (Column(index, part.name, part.type) for index, part in zip(places, listed, strict=True))
+    return Distinct(Project(source, tuple(chosen), fields))
+
+
+def _origin(plan: Plan, indexes: list[int]) -> tuple[Plan, list[int]]:
+    """The plan below in which these columns take the same values already, and where they are there."""
+    while True:
+        if isinstance(plan, Project):
+            below = [one.index for index in indexes if isinstance(one := plan.expressions[index], Column)]
+            if len(below) < len(indexes):
+                return plan, indexes
+            plan, indexes = plan.input, below
+        elif isinstance(plan, Join) and _keeps_left(plan) and all(index < len(plan.left.fields) for index in indexes):
+            plan = plan.left
+        else:
+            return plan, indexes
+
+
+def _keeps_left(plan: Join) -> bool:
+    """Whether each row of the left side is in the join, once or several times."""
+    if plan.kind is JoinKind.INNER:
+        return not plan.left_keys and plan.residual is None and has_one_row(plan.right)
+    return plan.kind is JoinKind.LEFT
+
+
+def has_one_row(plan: Plan) -> bool:
+    """Whether the plan is an aggregate without keys, under projections."""
+    while isinstance(plan, Project):
+        plan = plan.input
+    return isinstance(plan, Aggregate) and not plan.keys and plan.grouping_sets is None
 
 
 def with_domain(

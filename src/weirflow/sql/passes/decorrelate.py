@@ -1,7 +1,8 @@
 """Subqueries in expressions become joins: the plan that results has none, and no references outwards.
 
 EXISTS and IN that a filter requires are semi joins, their negations anti joins. Anywhere else a subquery is a further
-column of the node's input, found by an outer join.
+column of the node's input, found by an outer join. The values that correlated columns can take are those of the node's
+own input, however many subqueries have been joined to it: they would otherwise double with each.
 
 As values, IN and NOT IN are never NULL, as in Spark: IN is whether a row is equal, NOT IN whether no row is or, being
 NULL, might be. NOT is moved inwards first, since Spark does so and then tells the two apart by what is left.
@@ -26,6 +27,7 @@ from weirflow.sql.expr import (
 from weirflow.sql.passes.conditions import conjunction, conjuncts, negations_inward
 from weirflow.sql.passes.correlation import (
     domain,
+    has_one_row,
     hold,
     is_correlated,
     merged_one_level,
@@ -87,20 +89,21 @@ def _filter(plan: Filter) -> Plan:
     """Plain conjuncts first, then semi and anti joins, then the conjuncts that need a subquery's value."""
     listed = [part for one in conjuncts(plan.predicate) for part in _listed(one)]
     plain = conjunction(part for part in listed if not _subqueries(part))
-    result = plan.input if plain is None else Filter(plan.input, plain)
+    result = asking = plan.input if plain is None else Filter(plan.input, plain)
     valued: list[Expr] = []
     for part in listed:
         if not _subqueries(part):
             continue
         required, negated = _required(part)
         if isinstance(required, Exists):
-            result = _exists_join(result, required, JoinKind.ANTI if negated else JoinKind.SEMI)
+            result = _exists_join(result, asking, required, JoinKind.ANTI if negated else JoinKind.SEMI)
         elif isinstance(required, InSubquery) and not any(_subqueries(value) for value in required.values):
-            result = _not_in_join(result, required) if negated else _in_join(result, required)
+            result = (_not_in_join if negated else _in_join)(result, asking, required)
         else:
             valued.append(part)
+    asking = result
     for part in valued:
-        source, change = _attached(result, (part,))
+        source, change = _attached(result, (part,), asking)
         result = _first_columns(Filter(source, change(part)), len(plan.fields))
     return result
 
@@ -144,27 +147,27 @@ def _over_both(expr: Expr, width: int) -> Expr:
     return rewrite(expr, place)
 
 
-def _exists_join(outer: Plan, subquery: Exists, kind: JoinKind) -> Plan:
-    pulled = pull_up(_inner_plan(subquery), outer)
+def _exists_join(outer: Plan, asking: Plan, subquery: Exists, kind: JoinKind) -> Plan:
+    pulled = pull_up(_inner_plan(subquery), asking)
     return join_on(outer, pulled.plan, kind, _tied(pulled.predicates, len(outer.fields)))
 
 
-def _in_join(outer: Plan, subquery: InSubquery) -> Plan:
-    pulled = pull_up(_inner_plan(subquery), outer)
+def _in_join(outer: Plan, asking: Plan, subquery: InSubquery) -> Plan:
+    pulled = pull_up(_inner_plan(subquery), asking)
     width = len(outer.fields)
     equalities = [Call("equal", pair, BOOLEAN) for pair in _pairs(subquery, pulled.plan, width)]
     condition = conjunction([*equalities, *conjuncts(_tied(pulled.predicates, width))])
     return join_on(outer, pulled.plan, JoinKind.SEMI, condition)
 
 
-def _not_in_join(outer: Plan, subquery: InSubquery) -> Plan:
+def _not_in_join(outer: Plan, asking: Plan, subquery: InSubquery) -> Plan:
     """NOT IN keeps a row if no row of the subquery equals it or might, being NULL."""
     inner = _inner_plan(subquery)
     width = len(outer.fields)
     if len(subquery.values) == 1 and not is_correlated(inner):
         key = Column(0, inner.fields[0].name, inner.fields[0].type)
         return Join(outer, inner, JoinKind.ANTI, subquery.values, (key,), null_aware=True)
-    pulled = pull_up(inner, outer)
+    pulled = pull_up(inner, asking)
     maybe_equal = [
         _any(Call("equal", pair, BOOLEAN), *(Call("is_null", (side,), BOOLEAN) for side in pair))
         for pair in _pairs(subquery, pulled.plan, width)
@@ -186,8 +189,12 @@ def _any(first: Expr, *others: Expr) -> Expr:
     return first
 
 
-def _attached(plan: Plan, exprs: tuple[Expr, ...]) -> tuple[Plan, Callable[[Expr], Expr]]:
-    """The input with columns for the subqueries in ``exprs``, and how to rewrite expressions to read them."""
+def _attached(plan: Plan, exprs: tuple[Expr, ...], asking: Plan | None = None) -> tuple[Plan, Callable[[Expr], Expr]]:
+    """The input with columns for the subqueries in ``exprs``, and how to rewrite expressions to read them.
+
+    ``asking`` has the values that correlated columns can take; None for those of ``plan``.
+    """
+    asking = asking or plan
     values: dict[Expr, Expr] = {}
 
     def known(expr: Expr) -> Expr:
@@ -197,7 +204,7 @@ def _attached(plan: Plan, exprs: tuple[Expr, ...]) -> tuple[Plan, Callable[[Expr
         for part in reversed(list(parts(negations_inward(expr)))):  # those inside the values of an IN come first
             wanted = _value_wanted(part)
             if wanted is not None and part not in values:
-                plan, values[part] = _attach(plan, wanted, known, negated=wanted is not part)
+                plan, values[part] = _attach(plan, asking, wanted, known, negated=wanted is not part)
     return plan, lambda expr: known(negations_inward(expr))
 
 
@@ -208,46 +215,42 @@ def _value_wanted(part: Expr) -> Subquery | None:
     return part if isinstance(part, ScalarSubquery | Exists | InSubquery) else None
 
 
-def _attach(outer: Plan, subquery: Subquery, known: Callable[[Expr], Expr], *, negated: bool) -> tuple[Plan, Expr]:
+def _attach(
+    outer: Plan, asking: Plan, subquery: Subquery, known: Callable[[Expr], Expr], *, negated: bool
+) -> tuple[Plan, Expr]:
     inner = _inner_plan(subquery)
     if isinstance(subquery, ScalarSubquery):
-        return _attach_scalar(outer, inner) if is_correlated(inner) else _attach_single(outer, inner)
+        return _attach_scalar(outer, asking, inner) if is_correlated(inner) else _attach_single(outer, inner)
     if isinstance(subquery, Exists):
-        return _attach_exists(outer, inner)
+        return _attach_exists(outer, asking, inner)
     tested = tuple(known(value) for value in subquery.values)
-    return (_attach_not_in if negated else _attach_in)(outer, inner, tested)
+    return (_attach_not_in if negated else _attach_in)(outer, asking, inner, tested)
 
 
 def _attach_single(outer: Plan, inner: Plan) -> tuple[Plan, Expr]:
     """A subquery that has the same value for every row: a cross join with its one row."""
     field = inner.fields[0]
-    if not _has_one_row(inner):
+    if not has_one_row(inner):
         call = AggregateCall("single_value", (Column(0, field.name, field.type),), field.type)
         inner = Aggregate(inner, (), (call,), (field,))
     column = Column(len(outer.fields), field.name, field.type)
     return Join(outer, inner, JoinKind.INNER, (), ()), column
 
 
-def _has_one_row(plan: Plan) -> bool:
-    while isinstance(plan, Project):
-        plan = plan.input
-    return isinstance(plan, Aggregate) and not plan.keys and plan.grouping_sets is None
-
-
-def _attach_scalar(outer: Plan, inner: Plan) -> tuple[Plan, Expr]:
+def _attach_scalar(outer: Plan, asking: Plan, inner: Plan) -> tuple[Plan, Expr]:
     width, field = len(outer.fields), inner.fields[0]
     value = Column(width, field.name, field.type)
     default = _value_over_nothing(inner)
     if default is not None:
-        pulled = pull_up(inner, outer, empty_groups=False)
+        pulled = pull_up(inner, asking, empty_groups=False)
         marked, marker = _with_marker(pulled.plan, width)
         joined = join_on(outer, marked, JoinKind.LEFT, _tied(pulled.predicates, width))
         absent = null_folded(_over_both(default, width))
         if isinstance(absent, Literal) and absent.value is None:
             return joined, value
         return joined, Call("case", (Call("is_null", (marker,), BOOLEAN), absent, value), field.type)
-    source, tied = with_key_columns(pull_up(inner, outer), outer, 1)
-    asked_for = _only_asked_for(source, tuple(tied), outer)
+    source, tied = with_key_columns(pull_up(inner, asking), asking, 1)
+    asked_for = _only_asked_for(source, tuple(tied), asking)
     keys = tuple(Column(1 + index, part.name, part.type) for index, part in enumerate(source.fields[1:]))
     call = AggregateCall("single_value", (Column(0, field.name, field.type),), field.type)
     grouped = Aggregate(asked_for, keys, (call,), (*source.fields[1:], field))
@@ -264,14 +267,14 @@ def rewrite_links(links: tuple[Expr, ...], place: Callable[[int], int]) -> tuple
     )
 
 
-def _only_asked_for(source: Plan, links: tuple[Expr, ...], outer: Plan) -> Plan:
+def _only_asked_for(source: Plan, links: tuple[Expr, ...], asking: Plan) -> Plan:
     """The rows that some outer row is linked to: several rows are only an error where they are asked for."""
     references = list(dict.fromkeys(part for one in links for part in outer_references(one)))
     width = len(source.fields)
     held: dict[OuterColumn, Expr] = {
         part: Column(width + index, part.name, part.type) for index, part in enumerate(references)
     }
-    return join_on(source, domain(outer, references), JoinKind.SEMI, conjunction(hold(one, held) for one in links))
+    return join_on(source, domain(asking, references), JoinKind.SEMI, conjunction(hold(one, held) for one in links))
 
 
 def _value_over_nothing(plan: Plan) -> Expr | None:
@@ -279,7 +282,7 @@ def _value_over_nothing(plan: Plan) -> Expr | None:
 
     The result reads nothing but literals and outer columns.
     """
-    return _column_over_nothing(plan, 0) if _has_one_row(plan) else None
+    return _column_over_nothing(plan, 0) if has_one_row(plan) else None
 
 
 @grows
@@ -300,23 +303,23 @@ def _with_marker(plan: Plan, width: int) -> tuple[Plan, Column]:
     return marked, Column(width + len(plan.fields), "_matched", BOOLEAN)
 
 
-def _attach_exists(outer: Plan, inner: Plan) -> tuple[Plan, Expr]:
+def _attach_exists(outer: Plan, asking: Plan, inner: Plan) -> tuple[Plan, Expr]:
     width = len(outer.fields)
     if not is_correlated(inner):
         counted = Aggregate(inner, (), (AggregateCall("count", (), BIGINT),), (Field("_rows", BIGINT),))
         rows = Column(width, "_rows", BIGINT)
         joined = Join(outer, counted, JoinKind.INNER, (), ())
         return joined, Call("greater", (rows, Literal(0, BIGINT)), BOOLEAN)
-    source, tied = with_key_columns(pull_up(inner, outer), outer, 0)
+    source, tied = with_key_columns(pull_up(inner, asking), asking, 0)
     marked, marker = _with_marker(Distinct(source), width)
     joined = join_on(outer, marked, JoinKind.LEFT, _tied(tuple(tied), width))
     return joined, Call("is_not_null", (marker,), BOOLEAN)
 
 
-def _attach_in(outer: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[Plan, Expr]:
+def _attach_in(outer: Plan, asking: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[Plan, Expr]:
     """IN as a value: whether an outer join finds an equal row."""
     width, count = len(outer.fields), len(values)
-    source, tied = with_key_columns(pull_up(inner, outer), outer, count)
+    source, tied = with_key_columns(pull_up(inner, asking), asking, count)
     marked, marker = _with_marker(Distinct(source), width)
     equal = [
         Call("equal", (value, Column(width + index, source.fields[index].name, source.fields[index].type)), BOOLEAN)
@@ -326,7 +329,7 @@ def _attach_in(outer: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[Plan
     return joined, Call("is_not_null", (marker,), BOOLEAN)
 
 
-def _attach_not_in(outer: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[Plan, Expr]:
+def _attach_not_in(outer: Plan, asking: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[Plan, Expr]:
     """NOT IN as a value: no equal row, and none that might be, by the counts of all rows and of those not NULL."""
     if len(values) > 1:
         raise NotIncremental(
@@ -334,8 +337,8 @@ def _attach_not_in(outer: Plan, inner: Plan, values: tuple[Expr, ...]) -> tuple[
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             hint="rewrite it with NOT EXISTS",
         )
-    found, matched = _attach_in(outer, inner, values)
-    source, tied = with_key_columns(pull_up(inner, outer), outer, 1)
+    found, matched = _attach_in(outer, asking, inner, values)
+    source, tied = with_key_columns(pull_up(inner, asking), asking, 1)
     counted, links = _counted(source, tuple(tied))
     total, keys = len(found.fields), len(source.fields) - 1
     joined = join_on(found, counted, JoinKind.LEFT, _tied(links, total))

@@ -2,12 +2,51 @@
 
 import random
 
+import duckdb
 import pyarrow as pa
 import pytest
-from support.maintained import Maintained
+from support.maintained import Maintained, duckdb_rows
 from support.rows import MINUS_ZERO, NAN, OTHER_NAN, VALUES
+from support.view_corpus import SOURCES, RandomTables
 
 T = {"t": pa.schema([("k", pa.int64()), ("s", pa.string())])}
+HOW_MANY = """
+SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u LIMIT 1)
+SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u LIMIT 0)
+SELECT k FROM t WHERE NOT EXISTS (SELECT * FROM u LIMIT 0)
+SELECT k FROM t WHERE EXISTS (SELECT * FROM u LIMIT 2 OFFSET 1)
+SELECT k FROM t WHERE EXISTS (SELECT * FROM u OFFSET 2)
+SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k LIMIT 3)
+SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k < t.k LIMIT 1 OFFSET 1)
+SELECT k FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k LIMIT 0)
+SELECT k, EXISTS (SELECT 1 FROM u LIMIT 1) AS found FROM t
+SELECT k, EXISTS (SELECT 1 FROM u LIMIT 0) AS found FROM t
+SELECT k, EXISTS (SELECT 1 FROM u WHERE u.k = t.k LIMIT 2) AS found FROM t
+SELECT k FROM t WHERE k IN (SELECT k FROM u LIMIT 0)
+SELECT k FROM t WHERE k NOT IN (SELECT k FROM u LIMIT 0)
+SELECT k FROM t WHERE k IN (SELECT k FROM u ORDER BY k NULLS FIRST LIMIT 2)
+SELECT COUNT(*) AS n FROM (SELECT 1 FROM u LIMIT 3)
+SELECT COUNT(*) AS n FROM (SELECT * FROM u LIMIT 0)
+SELECT COUNT(*) AS n FROM (SELECT k FROM u LIMIT 2 OFFSET 1)
+SELECT COUNT(*) AS n FROM (SELECT k FROM u OFFSET 1)
+SELECT COUNT(*) AS n FROM (SELECT k FROM t UNION ALL SELECT k FROM u LIMIT 4)
+SELECT COUNT(*) AS n FROM (SELECT * FROM t LEFT JOIN u ON t.k = u.k LIMIT 4)
+SELECT k, (SELECT COUNT(*) FROM (SELECT 1 FROM u WHERE u.k = t.k LIMIT 2)) AS n FROM t
+SELECT t.k FROM t CROSS JOIN (SELECT k FROM u LIMIT 2)
+""".strip().splitlines()
+"""Queries whose rows do not depend on which rows LIMIT keeps."""
+
+
+@pytest.mark.parametrize("sql", HOW_MANY)
+def test_where_only_the_number_of_rows_counts(sql):
+    tables = RandomTables(3)
+    views = Maintained(SOURCES, {"view": sql})
+    for _ in range(8):
+        views.tick(tables.changes(most=3))
+        with duckdb.connect() as connection:
+            for name in SOURCES:
+                connection.register(name, views.table(name))
+            assert views.views["view"] == duckdb_rows(connection, sql)
 
 
 def test_the_rows_kept_are_the_first_in_the_order_of_all_columns():

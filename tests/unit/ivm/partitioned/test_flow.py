@@ -374,3 +374,18 @@ def test_a_tick_that_waits_for_a_reader_holds_up_neither_snapshots_nor_closing(s
     thread.join(20)
     assert not thread.is_alive()
     assert "closed" in raised[0].message
+
+
+def test_a_later_view_may_have_an_aggregate_that_an_older_one_has(shop):
+    shop.register_view("totals", TOTALS)
+    shop.register_view("count", "SELECT COUNT(*) AS n FROM orders")
+    shop.tick("orders", [order(1), order(2, "bob", 5)])
+    shop.register_view("twice", "SELECT customer, 2 * SUM(amount) AS twice FROM orders GROUP BY customer")
+    shop.register_view("more", "SELECT 1 + COUNT(*) AS n FROM orders")
+    for amounts in ({"ann": 1, "bob": 5}, {"ann": 4, "bob": 5}):
+        doubled = {row["customer"]: row["twice"] for row in shop.snapshot("twice").to_pylist()}
+        assert doubled == {customer: 2 * amount for customer, amount in amounts.items()}
+        counts = [shop.snapshot(name).to_pylist() for name in ("count", "more")]
+        rows = len(shop.snapshot("orders"))
+        assert counts == [[{"n": rows}], [{"n": rows + 1}]]
+        shop.tick("orders", [order(3, "ann", 3)])

@@ -153,6 +153,10 @@ class Aggregate(Operator):
         return frontier
 
     @override
+    def evaluate(self, rows: Batch) -> None:
+        self._evaluate(rows.columns, len(rows))
+
+    @override
     def discard(self) -> None:
         super().discard()
         self._escapes.forget()

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import override
 
+from weirflow.errors import DataError, ResultTooLarge
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression
-from weirflow.ivm.operators.join.pairs import met
+from weirflow.ivm.operators.join.pairs import met, replaced
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
@@ -42,7 +43,17 @@ class Match(Operator):
 
     @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        left, right = deltas
+        try:
+            return self._change(*deltas)
+        except DataError as error:
+            if self._residual is None or isinstance(error, ResultTooLarge):
+                raise
+            return replaced((self.left, self.right), deltas, self._whole)
+
+    def _whole(self, left: Batch, right: Arrangement) -> Batch:
+        return left.filter((self._matches(left, right) > 0) == self._wanted)
+
+    def _change(self, left: Batch, right: Batch) -> Batch:
         parts = []
         if len(left):
             found = self._counts(left, right) > 0

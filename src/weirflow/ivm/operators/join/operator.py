@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from typing_extensions import override
 
+from weirflow.errors import DataError, ResultTooLarge
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_memory, require_takeable, row_bytes
 from weirflow.ivm.kernel.expressions.compile import Evaluator, compile_expression
 from weirflow.ivm.kernel.frontier import Frontier, least
-from weirflow.ivm.operators.join.pairs import met
+from weirflow.ivm.operators.join.pairs import met, replaced
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.ivm.zset.batch import Int64s
     from weirflow.sql.expr import Expr
-
-_GROWN = 2
-"""How many times as many pairs as rows are worth looking for those that cancel each other."""
 
 
 class Join(Operator):
@@ -60,38 +58,54 @@ class Join(Operator):
 
     @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
-        left, right = deltas
+        try:
+            return self._change(*deltas)
+        except DataError as error:
+            if self._residual is None or isinstance(error, ResultTooLarge):
+                raise
+            return replaced((self.left, self.right), deltas, self._whole)
+
+    def _whole(self, left: Batch, right: Arrangement) -> Batch:
+        parts = [self.nothing]
+        self._join(left, right, self._joined, parts)
+        return Batch.concat(parts)
+
+    def _change(self, left: Batch, right: Batch) -> Batch:
         keys = self.left.key_count
         parts: list[Batch] = []
+        undone = False
         if len(left):
-            self._join(left, self.right.arrangement, self._joined, parts)
+            undone |= self._join(left, self.right.arrangement, self._joined, parts)
         if len(right):
-            self._join(right, self.left.arrangement, self._joined_reversed, parts)
+            undone |= self._join(right, self.left.arrangement, self._joined_reversed, parts)
         if len(left) and len(right):
             new = Arrangement(self.right.types, keys)
             new.insert(right)
-            self._join(left, new, self._joined, parts)
+            undone |= self._join(left, new, self._joined, parts)
         joined = Batch.concat(parts) if parts else self.nothing
-        # Where both sides change, a row meets what the other side was, its retraction, and what it is now: three where
-        # one is left. A join of joins would have three times as many each time.
-        both = len(left) and len(right)
-        if both and len(joined) > _GROWN * (len(left) + len(right)) and joined.weights.min() < 0:
-            return consolidate(joined)
-        return joined
+        # A row that meets what the other side was, its retraction, and what it is now makes three where one is left.
+        # Each join of joins would multiply them; that none returns more rows than it was given, or than there are, adds
+        # up instead.
+        return consolidate(joined) if undone and len(joined) > len(left) + len(right) else joined
 
     def _join(
         self, rows: Batch, side: Arrangement, joined: Callable[[Batch, ProbeResult], Batch], parts: list[Batch]
-    ) -> None:
-        """Append the pairs of rows with one side; ``ResultTooLarge`` rather than run out of memory."""
-        made = 0
+    ) -> bool:
+        """Append the pairs of rows with one side; ``ResultTooLarge`` rather than run out of memory.
+
+        Returns whether a row was met that takes back others of its side.
+        """
+        made, undone = 0, False
         for part in met(rows, side, self._require_memory if self._residual is None else None):
             pairs = joined(part.rows, part.matches)
             if not len(pairs):
                 continue
+            undone = undone or bool(part.matches.batch.weights.min() < 0)
             parts.append(pairs)
             made += len(pairs)
             if len(part.rows) < len(rows):
                 self._require_memory(made)  # once more, to put the slices together
+        return undone
 
     def _require_memory(self, pairs: int) -> None:
         require_memory(pairs * row_bytes(self.types), f"A join that makes {pairs:,} rows at once")

@@ -1,17 +1,21 @@
-"""Rows and what they meet, in slices of a bounded number of pairs."""
+"""Rows and what they meet, in slices of a bounded number of pairs, or before and after a tick."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.search import TooManyPairs
+from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from weirflow.ivm.kernel.arrangement import Arrangement
     from weirflow.ivm.kernel.state import ProbeResult
-    from weirflow.ivm.zset.batch import Batch
+    from weirflow.ivm.operators.arrange import Arrange
 
 MOST_PAIRS = 1 << 22
 """Of a slice; a tenth of a second, and some hundred megabytes."""
@@ -46,3 +50,26 @@ def met(rows: Batch, side: Arrangement, expected: Callable[[int], None] | None =
             ahead += [(start + half, part.slice(half, len(part) - half)), (start, part.slice(0, half))]
             continue
         yield Slice(start, part, matches)
+
+
+def replaced(
+    sides: tuple[Arrange, Arrange], deltas: Sequence[Batch], computed: Callable[[Batch, Arrangement], Batch]
+) -> Batch:
+    """What is ``computed`` of the keys that a tick touches, as they will be less as they were.
+
+    Unlike deltas that meet each other, this never pairs rows that are not there at the same time: a condition that
+    cannot be computed for such a pair does not fail the tick.
+    """
+    keys = sides[0].key_count
+    named = [Batch(delta.columns[:keys], np.ones(len(delta), np.int64)) for delta in deltas]
+    touched = consolidate(Batch.concat(named))
+    before = [side.arrangement.probe(touched.columns, count=len(touched), consolidated=True).batch for side in sides]
+    after = [consolidate(Batch.concat([old, delta])) for old, delta in zip(before, deltas, strict=True)]
+    new, old = (computed(left, _arranged(sides[1], right)) for left, right in (after, before))
+    return consolidate(Batch.concat([new, old.negate()]))
+
+
+def _arranged(like: Arrange, rows: Batch) -> Arrangement:
+    arranged = Arrangement(like.types, like.key_count)
+    arranged.insert(rows)
+    return arranged

@@ -45,6 +45,11 @@ class Window(Operator):
         return (self._rows,)
 
     @override
+    def evaluate(self, rows: Batch) -> None:
+        for expressions in (self._keys, *self._inputs):
+            expressions(rows.columns, len(rows))
+
+    @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
         delta = consolidate(deltas[0])
         if not len(delta):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError
-from weirflow.ivm.circuit.circuit import Input, stepped
+from weirflow.ivm.circuit.circuit import Input, ancestors, stepped
 from weirflow.ivm.flow.source import LATE, Source, SourceInput
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.sharded.definition import Blueprint, decode_definition
@@ -89,7 +89,11 @@ class Shard:
         """Have the state that the task begins with; says whether it was here already."""
         warm = bool(self.version) and self.version == task.versions.get(self._shard)
         wanted = [*([] if warm else self._kept), *self._probed]
-        places = [task.states.get(self._keys[number], {}).get(self._shard) for number in wanted]
+        # What is to be filled begins with nothing, even if an equal operator of an older view has its state already.
+        end = len(self._operators) if task.fill is None else self._blueprint.begins[task.fill]
+        places = [
+            task.states.get(self._keys[number], {}).get(self._shard) if number < end else None for number in wanted
+        ]
         known = [refs for refs in places if refs is not None]
         runs = iter(self._files.load(known, task.packs))
         for number, refs in zip(wanted, places, strict=True):
@@ -211,12 +215,16 @@ class Shard:
                 output = node.operator.nothing
             if inputs:
                 deltas = [done.rows.get(one, self._operators[one].nothing) for one in node.inputs]
-                made = stepped(node.operator, deltas)
+                # As in Circuit.fill: what cannot be computed while all sources are empty is not there.
+                made = stepped(node.operator, deltas, lenient=starting and first == 0 and self._reads_sources(number))
                 output = Batch.concat([output, made]) if len(output) else made
             if len(output):
                 done.rows[number] = output
         for number in self._nodes:
             self._operators[number].commit()
+
+    def _reads_sources(self, number: int) -> bool:
+        return any(isinstance(self._operators[one], Input) for one in ancestors(self._spread.nodes, [number]))
 
     def _has_start(self, number: int) -> bool:
         """Whether what a node gives over nothing is given here: it is there once, or everywhere."""

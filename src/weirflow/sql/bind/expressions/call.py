@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlPosition, SqlTypeError
-from weirflow.sql.bind.expressions.naming import field_names
+from weirflow.sql.bind.expressions.naming import field_names, has_unit
 from weirflow.sql.bind.expressions.window import bind_over
 from weirflow.sql.bind.strict import check_parts
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.functions.collections import named_struct
-from weirflow.sql.functions.dates import extract
+from weirflow.sql.functions.dates import WITH_UNIT, extract, with_unit
 from weirflow.sql.functions.lookup import GENERATORS, aggregate, is_window_only, scalar, unknown
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -87,7 +87,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if rule is not None:
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
             raise SqlTypeError(f"{name}() is not an aggregate; FILTER and DISTINCT do not apply.", position=position)
-        return rule(tuple(binder.bind(argument) for argument in wrapped.arguments), position)
+        unit = wrapped.arguments[0] if has_unit(wrapped.call) else None
+        given = tuple(binder.bind(tree) for tree in wrapped.arguments if tree is not unit)
+        return rule(given, position) if unit is None else with_unit(WITH_UNIT[name], unit.sql(), given, position)
     if name in GENERATORS:
         raise SqlTypeError(
             f"{name}() makes rows, so it cannot be part of an expression.",
@@ -116,6 +118,10 @@ def bind_aggregate(binder: ExpressionBinder, wrapped: WrappedCall) -> AggregateC
         )
     if name in _PERCENTILES:
         name, arguments = "percentile", _percentile_arguments(inside, wrapped, arguments, position)
+    elif name == "mode" and (wrapped.within or len(arguments) > 1):
+        raise NotIncremental(
+            "mode() in order is not proven equal to Spark's.", reason=Reason.FUNCTION_NOT_PROVEN, position=position
+        )
     elif wrapped.within:
         raise SqlTypeError(f"{name}() has no WITHIN GROUP.", position=position)
     function = aggregate(name)
@@ -185,6 +191,13 @@ def _grouping(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosit
 
 
 def _time_window(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
+    if binder.time_window is None and binder.clause == "WHERE":
+        raise NotIncremental(
+            f"{wrapped.name}() in WHERE has no incremental form.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            hint="select its start in a subquery in FROM, and filter that",
+            position=position,
+        )
     if binder.time_window is None:
         raise SqlTypeError(f"{wrapped.name}() cannot be used in {binder.clause}.", position=position)
     tree, column = binder.time_window

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from weirflow.sql.functions.dates import WITH_UNIT
 from weirflow.sql.types import arrow_type, type_name
 from weirflow.stack import grows
 
@@ -124,7 +125,12 @@ def text(node: exp.Expr) -> str:
     return node.sql("spark")
 
 
-def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one return for each odd one
+def has_unit(call: exp.Anonymous) -> bool:
+    """Whether the first argument is a unit, as in ``dateadd(DAY, 1, d)``."""
+    return call.name.casefold() in WITH_UNIT and len(call.expressions) == 3  # noqa: PLR2004 - a unit and two values
+
+
+def _call(node: exp.Anonymous) -> str:  # noqa: C901, PLR0911 - one return for each odd one
     name = node.name.casefold()
     arguments = node.expressions
     distinct = ""
@@ -150,6 +156,8 @@ def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one return for each od
         return f"(IF({', '.join(printed)}))"
     if name in ("isnull", "isnotnull"):
         return f"({printed[0]} IS {'' if name == 'isnull' else 'NOT '}NULL)"
+    if has_unit(node):
+        return f"{WITH_UNIT[name]}({', '.join(printed)})"
     shown = _RENAMED.get(name, name.upper() if name in _UPPER else name)
     return f"{shown}({distinct}{', '.join(printed)})"
 

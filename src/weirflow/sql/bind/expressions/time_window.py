@@ -1,9 +1,14 @@
-"""``window(time, size[, slide[, start]])`` and ``session_window(time, gap)`` in a SELECT."""
+"""``window(time, size[, slide[, start]])`` and ``session_window(time, gap)`` in a SELECT.
+
+Sessions are merged where ``session_window`` itself is a key of GROUP BY; anywhere else, as in Spark, it is the session
+of the row alone: from its time to the gap behind it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,9 +17,11 @@ from sqlglot import exp
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.scope import Name, Scope
 from weirflow.sql.expr import Call, Column, Expr, Literal
+from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.plan import Field, Filter, Generate, Plan, Project, SessionWindow
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, BOOLEAN, type_name
+from weirflow.sql.traverse import columns
+from weirflow.sql.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, type_name
 from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import ANY_TIMESTAMP, implicit
 
@@ -33,8 +40,8 @@ class QueryTimeWindow:
     column: Column
     plan: Plan
     scope: Scope
-    session: Callable[[tuple[Expr, ...]], Plan] | None = None
-    """For sessions, the input once the query's group keys are known; ``plan`` lacks the column until then."""
+    session: Callable[[tuple[Expr, ...], Sequence[Expr]], Plan] | None = None
+    """For sessions, the input once the group keys and SELECT list are known; ``plan`` lacks the column until then."""
 
 
 def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) -> QueryTimeWindow | None:
@@ -58,7 +65,7 @@ def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) ->
     scope = Scope((*binder.scope.names, Name(name, column, in_star=False)), binder.scope.around)
     fields = (*plan.fields, Field(name, kind))
     if name == "session_window":
-        return QueryTimeWindow(tree, column, timed, scope, _session(timed, column, time, lengths[0], fields))
+        return QueryTimeWindow(tree, column, timed, scope, _session(query, timed, column, time, lengths[0], position))
     return QueryTimeWindow(tree, column, _bucketed(timed, time, kind, fields, lengths, position), scope)
 
 
@@ -73,14 +80,36 @@ def _in_subquery(call: exp.Expr, clause: exp.Expr) -> bool:
     return inner is not outer
 
 
-def _session(
-    timed: Plan, column: Column, time: Expr, gap: int, fields: tuple[Field, ...]
-) -> Callable[[tuple[Expr, ...]], Plan]:
-    def build(keys: tuple[Expr, ...]) -> Plan:
-        others = tuple(key for key in keys if key != column)
-        return SessionWindow(timed, others, time, gap, fields)
+def _session(  # noqa: PLR0917 - private, called once
+    query: exp.Select, timed: Plan, column: Column, time: Expr, gap: int, position: SqlPosition | None
+) -> Callable[[tuple[Expr, ...], Sequence[Expr]], Plan]:
+    fields = (*timed.fields, Field(column.name, column.type))
+
+    def build(keys: tuple[Expr, ...], items: Sequence[Expr]) -> Plan:
+        if column in keys:
+            others = tuple(key for key in keys if key != column)
+            if any(column.index in columns(key) for key in others):
+                raise _refused("Keys beside session_window() cannot be computed from it.", position)
+            return SessionWindow(timed, others, time, gap, fields)
+        if column in items and (query.parent is not None or query.args.get("distinct")):
+            raise _refused(
+                "Sessions of single rows, which a query around may merge, cannot be selected whole.", position
+            )
+        kept = tuple(Column(index, field.name, field.type) for index, field in enumerate(timed.fields))
+        end = Call("timestamp_add_interval", (time, Literal(timedelta(microseconds=gap), DAY_TIME_INTERVAL)), time.type)
+        alone = timed if gap > 0 else Filter(timed, Literal(value=False, type=BOOLEAN))
+        return Project(alone, (*kept, named_struct(("start", "end"), (time, end), position)), fields)
 
     return build
+
+
+def _refused(message: str, position: SqlPosition | None) -> NotIncremental:
+    return NotIncremental(
+        message,
+        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+        hint="group by session_window() itself, or select its start and end",
+        position=position,
+    )
 
 
 def _bucketed(  # noqa: PLR0917 - private, called once

@@ -124,3 +124,69 @@ def test_epochs():
     assert apply("timestamp_millis", TIMESTAMP, (1500, BIGINT)) == datetime(1970, 1, 1, 0, 0, 1, 500000, UTC)
     assert condition_of("timestamp_millis", TIMESTAMP, (2**62, BIGINT)) == "ARITHMETIC_OVERFLOW"
     assert apply("date_from_unix_date", DATE, (-1, INT)) == day(1969, 12, 31)
+
+
+def moment(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("unit", "count", "time", "later"),
+    [
+        ("MONTH", 1, "2020-01-31T10:20:30.123456", "2020-02-29T10:20:30.123456"),
+        ("QUARTER", -1, "2020-05-31T12:00:00", "2020-02-29T12:00:00"),
+        ("YEAR", 1, "2020-02-29T00:00:00", "2021-02-28T00:00:00"),
+        ("WEEK", 1, "1969-12-28T23:00:00", "1970-01-04T23:00:00"),
+        ("DAY", -1, "1970-01-01T00:00:00", "1969-12-31T00:00:00"),
+        ("DAYOFYEAR", 366, "2020-01-01T00:00:00", "2021-01-01T00:00:00"),
+        ("HOUR", 25, "2020-01-31T10:20:30", "2020-02-01T11:20:30"),
+        ("MINUTE", -1, "2020-01-01T00:00:30", "2019-12-31T23:59:30"),
+        ("SECOND", -1, "1970-01-01T00:00:00.5", "1969-12-31T23:59:59.5"),
+        ("MILLISECOND", 1, "2020-01-01T00:00:00", "2020-01-01T00:00:00.001"),
+        ("MICROSECOND", 1, "2020-01-01T00:00:00", "2020-01-01T00:00:00.000001"),
+    ],
+)
+def test_units_later(unit, count, time, later):
+    added = apply("timestampadd", TIMESTAMP, lit(unit, STRING), (count, BIGINT), (moment(time), TIMESTAMP))
+    assert added == moment(later)
+
+
+@pytest.mark.parametrize(
+    ("unit", "count"),
+    [("YEAR", 300_000), ("MONTH", 2**31), ("MONTH", -(2**31) - 1), ("QUARTER", 2**62), ("DAY", 2**31), ("WEEK", 2**63 - 1), ("HOUR", -(2**63)), ("MICROSECOND", 2**63 - 1)],
+)  # fmt: skip
+def test_units_too_far_away(unit, count):
+    call = ("timestampadd", TIMESTAMP, lit(unit, STRING), (count, BIGINT), (moment("2020-01-01T00:00:00"), TIMESTAMP))
+    assert condition_of(*call) == "DATETIME_OVERFLOW"
+    assert apply("timestampadd", TIMESTAMP, lit(unit, STRING), (count, BIGINT), (None, TIMESTAMP)) is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "start", "end", "count"),
+    [
+        ("MONTH", "2020-01-31T00:00:00", "2020-02-29T00:00:00", 0),
+        ("MONTH", "2020-03-31T00:00:00", "2020-02-29T00:00:00", -1),
+        ("MONTH", "2020-01-31T10:00:00", "2020-03-31T09:00:00", 1),
+        ("MONTH", "2020-03-31T09:00:00", "2020-01-31T10:00:00", -1),
+        ("QUARTER", "2020-01-31T10:20:30", "2024-02-29T23:59:59", 16),
+        ("YEAR", "2020-02-29T00:00:00", "2021-02-28T00:00:00", 0),
+        ("YEAR", "2021-03-01T00:00:00", "2020-02-29T00:00:00", -1),
+        ("WEEK", "2020-01-08T00:00:00", "2020-01-01T00:00:01", 0),
+        ("DAY", "1969-12-31T12:00:00", "1970-01-02T11:59:59", 1),
+        ("HOUR", "2020-01-02T00:30:00", "2020-01-01T23:00:00", -1),
+        ("MINUTE", "1969-12-31T23:59:30", "1970-01-01T00:01:29", 1),
+        ("SECOND", "1970-01-01T00:00:00.5", "1969-12-31T23:59:59", -1),
+        ("MILLISECOND", "2020-01-31T10:20:30.123456", "2024-02-29T23:59:59.999999", 128785169876),
+        ("MICROSECOND", "2020-01-31T10:20:30.123456", "2024-02-29T23:59:59.999999", 128785169876543),
+    ],
+)
+def test_units_between(unit, start, end, count):
+    given = lit(unit, STRING), (moment(start), TIMESTAMP), (moment(end), TIMESTAMP)
+    assert apply("timestampdiff", BIGINT, *given) == count
+
+
+def test_units_between_the_ends_of_time():
+    ends = (-(2**63), TIMESTAMP), (2**63 - 1, TIMESTAMP)
+    assert apply("timestampdiff", BIGINT, lit("MILLISECOND", STRING), *ends) == (2**64 - 1) // 1000
+    assert apply("timestampdiff", BIGINT, lit("DAY", STRING), *ends) == (2**64 - 1) // 86_400_000_000
+    assert condition_of("timestampdiff", BIGINT, lit("MICROSECOND", STRING), *ends) == "ARITHMETIC_OVERFLOW"
