@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -167,20 +167,21 @@ class Coordinator:
         if stepped.changed and self.commit.epoch:
             self._commit_tick(stepped, self.commit.epoch + 1)
 
-    def replace(self, view: DefineView, rebuilt: Sequence[str]) -> None:
+    def replace(self, view: str, defined: Iterable[DefineView], rebuilt: Sequence[str]) -> None:
         """Have a view compute something else, or the same afresh, as one epoch.
 
         Args:
-            view: what it computes now.
+            view: its name.
+            defined: what is rebuilt, as it is now.
             rebuilt: this view and those that read it; and those that it reads, if nothing is trusted. Each is behind
                 those that it reads. All others stay as they are.
         """
         before, old = self.commit, self.blueprint
-        views = {**self.definition.views, view.name: view}
+        views = {one.name: one for one in defined}
         rest = self.definition
         for name in reversed(rebuilt):
             rest = rest.without(name)
-        forced = [name for name in self.definition.recomputed if name != view.name]
+        forced = [name for name in self.definition.recomputed if name != view]
         group = chosen(rest, FillGroup((), tuple(views[name] for name in rebuilt)), self._executor, forced=forced)
         blueprint = Blueprint(rest.with_group(group))
         left = _left(before, Blueprint(rest))
@@ -324,7 +325,9 @@ class Coordinator:
         definition = blueprint.definition
         self.commits.put_definition(definition.digest, definition.encoded)
         outputs = {} if untold is None else untold.outputs
-        commit = msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs=outputs)
+        commit = msgspec.structs.replace(
+            filled, kind=kind, definition=definition.digest, outputs=outputs, format=definition.commit_format
+        )
         self._ledger.publish(commit, blueprint, untold=untold, pending=self.pending)
 
     def _commit_tick(self, stepped: PendingCommit, epoch: int, **remembered: Any) -> ChangeNotice:
