@@ -31,7 +31,7 @@ from weirflow.sql.passes.optimize import logical_plan, optimized
 from weirflow.sql.plan import Field, Filter, Project, Scan, Union
 from weirflow.sql.print import print_plan
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.stored import decode_plan, encode_plan, encode_refusal, fitted, outline
+from weirflow.sql.stored import Outline, decode_plan, encode_plan, encode_refusal, fitted, outline
 from weirflow.sql.stored.nodes import KINDS
 from weirflow.sql.types import parse_ddl, parse_type_name
 
@@ -342,7 +342,8 @@ def test_a_refusal_is_raised_as_it_was():
     with pytest.raises(NotIncremental) as caught:
         decode_plan(text)
     assert str(caught.value) == str(refusal)
-    assert outline(text) is None
+    assert outline(text) == Outline(None, None)
+    assert outline(encode_refusal(refusal, ["T", "u", "t"])) == Outline(frozenset({"t", "u"}), None)
 
 
 # A plan over what there is

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, QueryError
 from weirflow.sql.parse import parse_query
 from weirflow.sql.stored import outline
 
@@ -79,8 +79,17 @@ def missing(view: View, known: Iterable[str]) -> frozenset[str]:
 
 def names_of(view: View) -> tuple[frozenset[str], frozenset[str]]:
     """As ``names_in``, for a view: one with a plan reads what that scans, whatever is in its text."""
-    known = None if view.plan is None else outline(view.plan)
-    return names_in(view.sql) if known is None else (known.reads, frozenset())
+    known = None if view.plan is None else outline(view.plan).reads
+    return names_in(view.sql) if known is None else (known, frozenset())
+
+
+def is_readable(sql: str) -> bool:
+    """Whether one can tell what the query reads."""
+    try:
+        names_in(sql)
+    except QueryError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=16_384)

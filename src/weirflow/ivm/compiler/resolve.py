@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from weirflow.errors import TableNotFound, WeirflowError
 from weirflow.ivm.compiler.program import Program, RecomputeEngine, View
+from weirflow.ivm.compiler.reads import is_readable, missing
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.stored import encode_refusal, outline
 
@@ -26,6 +27,7 @@ class ResolvingEngine(RecomputeEngine, Protocol):
     def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """The query's plan over relations of these columns, as ``encode_plan`` writes it; None: as the binder reads it.
 
+        Or what ``encode_refusal`` writes: then the query is recomputed, and may be one that only Spark can read.
         Called when a view is registered or replaced, also by one that it reads, and when what it waits for comes. The
         plan may scan some of the relations, whose types are as ``nullable`` gives them.
 
@@ -52,27 +54,35 @@ def resolved(
     if not can_resolve(engine):
         return dict(views)
     found: dict[str, View] = {}
+    absent: dict[str, TableNotFound] = {}
     known, left = dict(schemas), dict(views)
-    while left:
-        before = len(left)
+    while left.keys() - absent.keys():
         for name, view in list(left.items()):
             try:
-                plan = engine.resolve(view.sql, known)
-            except NotIncremental as refusal:
-                plan = encode_refusal(refusal)
-            except TableNotFound:
+                found[name] = _resolved(engine, known, view)
+            except TableNotFound as error:
+                absent[name] = error
                 continue
             except WeirflowError:
                 if name in new:
                     raise
-                plan = view.plan
-            found[name] = replace(view, plan=plan)
+                found[name] = view
             del left[name]
             if left:
                 known |= columns_of({name: found[name]}, known, engine)
-        if len(left) == before:
-            break
+                absent.clear()
+    for name in left:
+        if name in new and not is_readable(views[name].sql):  # it cannot wait: nobody could tell what for
+            raise absent[name]
     return {**found, **{name: replace(view, plan=None) for name, view in left.items()}}
+
+
+def _resolved(engine: ResolvingEngine, schemas: Mapping[str, pa.Schema], view: View) -> View:
+    try:
+        plan = engine.resolve(view.sql, schemas)
+    except NotIncremental as refusal:
+        plan = encode_refusal(refusal)
+    return replace(view, plan=plan)
 
 
 def columns_of(
@@ -81,9 +91,12 @@ def columns_of(
     """The columns of views, each behind those that it reads, over relations of these; without those that have none."""
     found: dict[str, pa.Schema] = {}
     for name, view in views.items():
-        known = None if view.plan is None else outline(view.plan)
+        known = {**schemas, **found}
         try:
-            fields = _compiled(view, {**schemas, **found}, engine) if known is None else known.fields
+            if missing(view, known):
+                continue
+            fields = None if view.plan is None else outline(view.plan).fields
+            fields = _compiled(view, known, engine) if fields is None else fields
         except WeirflowError:
             continue
         found[name] = pa.schema([(field.name, field.type) for field in fields])

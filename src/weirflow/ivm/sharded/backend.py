@@ -178,23 +178,23 @@ class ShardedBackend(FlowHost):
                 self._coordinator.rescale(partitions, moved)
 
     def _rebuild(self, name: str, views: Mapping[str, View]) -> EvolutionPlan:
-        new, views = views, dict(self.views)
         with self._lock:
             self._require_idle()
-            rebuilt = with_readers(name, views)
-            if views[name] == new[name]:
-                rebuilt |= with_read(name, views)
+            known = self.views
+            rebuilt = with_readers(name, known)
+            if known[name] == views[name]:
+                rebuilt |= with_read(name, known)
             else:
                 require_unsunk(self._sinks.views & rebuilt)
             self._sinks.before_tick()
         self._outputs.await_room(dict.fromkeys(self._outputs.watched & rebuilt))
         with self._lock:
             self._require_open()
-            views.update(new)
-            order = [one for one in in_order(views) if one in rebuilt]
-            defined = [view_entry(one, view) for one, view in views.items() if one in rebuilt]
-            self._changes.make(lambda: self._coordinator.replace(name, defined, order))
-            return EvolutionPlan(kept=tuple(one for one in views if one not in rebuilt), rebuilt=tuple(order))
+            wanted = {**known, **views}
+            order = [one for one in in_order(wanted) if one in rebuilt]
+            defined = [view_entry(one, wanted[one]) for one in order]
+            self._changes.make(lambda: self._coordinator.replace(name, defined))
+            return EvolutionPlan(kept=tuple(one for one in known if one not in rebuilt), rebuilt=tuple(order))
 
     def _ready(self) -> None:
         self._require_open()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -167,22 +167,21 @@ class Coordinator:
         if stepped.changed and self.commit.epoch:
             self._commit_tick(stepped, self.commit.epoch + 1)
 
-    def replace(self, view: str, defined: Iterable[DefineView], rebuilt: Sequence[str]) -> None:
+    def replace(self, view: str, views: Sequence[DefineView]) -> None:
         """Have a view compute something else, or the same afresh, as one epoch.
 
         Args:
             view: its name.
-            defined: what is rebuilt, as it is now.
-            rebuilt: this view and those that read it; and those that it reads, if nothing is trusted. Each is behind
-                those that it reads. All others stay as they are.
+            views: what is rebuilt: this view and those that read it; and those that it reads, if nothing is trusted.
+                Each is behind those that it reads. All others stay as they are.
         """
         before, old = self.commit, self.blueprint
-        views = {one.name: one for one in defined}
+        rebuilt = [one.name for one in views]
         rest = self.definition
         for name in reversed(rebuilt):
             rest = rest.without(name)
         forced = [name for name in self.definition.recomputed if name != view]
-        group = chosen(rest, FillGroup((), tuple(views[name] for name in rebuilt)), self._executor, forced=forced)
+        group = chosen(rest, FillGroup((), tuple(views)), self._executor, forced=forced)
         blueprint = Blueprint(rest.with_group(group))
         left = _left(before, Blueprint(rest))
         filled = self._jobs.fill(blueprint, left, len(blueprint.definition.groups) - 1)

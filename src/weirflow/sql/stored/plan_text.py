@@ -7,6 +7,7 @@ nodes, so that it does not matter how deep a plan is. Equal plans have equal tex
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import get_args
@@ -39,10 +40,13 @@ def encode_plan(plan: Plan) -> str:
     return f'{{"version":{VERSION},"types":[{",".join(writer.types)}],"nodes":[{",".join(writer.nodes)}]}}'
 
 
-def encode_refusal(refusal: NotIncremental) -> str:
-    """In a plan's place: why the query has no delta rule. ``decode_plan`` raises it."""
+def encode_refusal(refusal: NotIncremental, reads: Iterable[str] | None = None) -> str:
+    """In a plan's place: why the query has no delta rule, and what it reads, if known. ``decode_plan`` raises it."""
     position = POSITION.write(refusal.position, TableWriter())
-    return dump({"version": VERSION, "refusal": [refusal.reason, refusal.message, refusal.hint, position]})
+    names = None if reads is None else sorted({name.casefold() for name in reads})
+    return dump(
+        {"version": VERSION, "refusal": [refusal.reason, refusal.message, refusal.hint, position], "reads": names}
+    )
 
 
 def decode_plan(text: str) -> Plan:
@@ -52,43 +56,27 @@ def decode_plan(text: str) -> Plan:
         NotIncremental: the text is that of ``encode_refusal``.
         StorageError: the text is damaged, or of another version.
     """
-    try:
-        found = json.loads(text)
-        version = found["version"]
-        if version != VERSION:
-            raise unreadable(f"its version is {version}, this Weirflow reads {VERSION}")
-        if "refusal" in found:
-            reason, message, hint, position = found["refusal"]
-            place = POSITION.read(position, TableReader([]))
-            hint = exactly((str, type(None)), hint)
-            refusal = NotIncremental(exactly(str, message), reason=Reason(reason), hint=hint, position=place)
-        else:
-            reader = TableReader([read_type(one) for one in found["types"]])
-            for row in found["nodes"]:
-                reader.add(row)
-            plan: Plan = reader.node(len(reader.nodes) - 1, get_args(Plan))
-            return plan
-    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError, pa.ArrowException) as error:
-        raise unreadable(f"it is damaged ({type(error).__name__}: {error})") from error
-    raise refusal
+    found = _read(text)
+    if isinstance(found, _Refused):
+        raise found.why
+    return found
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What a stored plan reads, by names in lower case, and the columns that it gives."""
+    """What a stored plan reads, by names in lower case, and the columns that it gives; None where it is silent."""
 
-    reads: frozenset[str]
-    fields: tuple[Field, ...]
+    reads: frozenset[str] | None
+    fields: tuple[Field, ...] | None
 
 
 @lru_cache(maxsize=16_384)
-def outline(text: str) -> Outline | None:
-    """The outline of the plan in a text; None if that is a refusal. Errors as ``decode_plan``'s."""
-    try:
-        plan = decode_plan(text)
-    except NotIncremental:
-        return None
-    return Outline(frozenset(scan.name.casefold() for scan in scans(plan)), plan.fields)
+def outline(text: str) -> Outline:
+    """The outline of the plan or refusal in a text; ``StorageError`` as ``decode_plan``."""
+    found = _read(text)
+    if isinstance(found, _Refused):
+        return Outline(found.reads, None)
+    return Outline(frozenset(scan.name.casefold() for scan in scans(found)), found.fields)
 
 
 def scans(plan: Plan) -> list[Scan]:
@@ -108,3 +96,31 @@ def scans(plan: Plan) -> list[Scan]:
         else:
             ahead += [(one, own) for one in inner(node)]
     return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Refused:
+    why: NotIncremental
+    reads: frozenset[str] | None
+
+
+def _read(text: str) -> Plan | _Refused:
+    try:
+        found = json.loads(text)
+        version = found["version"]
+        if version != VERSION:
+            raise unreadable(f"its version is {version}, this Weirflow reads {VERSION}")
+        reader = TableReader([read_type(one) for one in found.get("types", ())])
+        if "refusal" in found:
+            reason, message, hint, position = found["refusal"]
+            place = POSITION.read(position, reader)
+            hint = exactly((str, type(None)), hint)
+            why = NotIncremental(exactly(str, message), reason=Reason(reason), hint=hint, position=place)
+            names = found["reads"]
+            return _Refused(why, None if names is None else frozenset(exactly(str, name) for name in names))
+        for row in found["nodes"]:
+            reader.add(row)
+        plan: Plan = reader.node(len(reader.nodes) - 1, get_args(Plan))
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError, pa.ArrowException) as error:
+        raise unreadable(f"it is damaged ({type(error).__name__}: {error})") from error
+    return plan

@@ -10,10 +10,11 @@ from support.flow_engine import FlowEngine
 from support.reading_engine import ReadingEngine
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.errors import ColumnNotFound, ConfigError, QueryError, SqlTypeError, StorageError
+from weirflow.errors import ColumnNotFound, ConfigError, QueryError, SqlTypeError, StorageError, TableNotFound
 from weirflow.failpoints import watch_failpoints
 from weirflow.ivm.compiler.program import Mode, View
-from weirflow.ivm.durability.checkup import check_flow
+from weirflow.ivm.durability.checkup import IDENTITY, check_flow
+from weirflow.ivm.durability.log import Log
 from weirflow.ivm.durability.records import DefineView, decode_entry, encode_entry
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.flow.folder.entries import entry_view, view_entry
@@ -21,6 +22,7 @@ from weirflow.ivm.sharded.checkup import check_shards
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.stored import encode_refusal
 
 # What our parser cannot read at all, and what it stands for.
 TOTALS, TOP, LIST = "total per customer!", "the best of (totals", "everything >> of totals"
@@ -84,6 +86,25 @@ def test_a_view_computes_what_the_engine_has_read(opened, engine):
         assert "top: incremental" in flow.explain("top")
     assert engine.asked == [(TOTALS, ["orders"]), (TOP, ["orders", "totals"])]
     assert engine.runs == 0
+
+
+def test_a_view_that_was_bound_keeps_its_rows_where_the_plan_is_the_same(engine, tmp_path):
+    engine.texts |= {"SELECT customer FROM orders": "SELECT customer FROM orders"}
+    bound, other = "SELECT customer FROM orders", "SELECT customer, amount FROM orders"
+    engine.texts[other] = "SELECT customer, -amount AS amount FROM orders"
+    flow = IncrementalFlow("shop")
+    flow.register_source("orders", ORDERS)
+    flow.register_view("bound", bound)
+    flow.register_view("other", other)
+    flow.tick("orders", FIRST[:1])
+    flow.checkpoint(tmp_path)
+    again = IncrementalFlow("shop", engine=engine)
+    again.register_source("orders", ORDERS)
+    again.register_view("bound", bound)
+    again.register_view("other", other)
+    plan = again.restore(tmp_path)
+    assert (plan.kept, plan.rebuilt) == (("bound",), ("other",))
+    assert (rows(again, "bound"), rows(again, "other")) == (Counter([("ann",)]), Counter([("ann", -5)]))
 
 
 def test_a_view_that_is_declared_again_is_not_read_again(opened, engine):
@@ -264,6 +285,28 @@ def test_what_the_engine_refuses_is_recomputed_if_that_may_be(opened, engine):
         assert flow.explain("n").startswith("n: diff-based")
 
 
+def test_what_only_the_engine_can_read_is_recomputed_over_what_it_says(opened, engine):
+    refusal = NotIncremental("Not that.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE)
+    engine.plans["how many?"] = encode_refusal(refusal, ["ORDERS"])
+    engine.meanings["how many?"] = COUNT
+    with opened(engine) as flow:
+        flow.register_source("orders", ORDERS)
+        flow.register_source("others", ORDERS)
+        flow.register_view("n", "how many?")
+        flow.tick("orders", FIRST)
+        flow.tick("others", FIRST)
+        assert rows(flow, "n") == Counter([(3,)])
+        assert {one.name: one.reads for one in flow.describe().relations}["n"] == ("orders",)
+    with opened(engine) as flow:
+        flow.tick("orders", FIRST)
+        assert rows(flow, "n") == Counter([(6,)])
+
+
+def test_what_only_the_engine_can_read_does_not_wait(opened, engine):
+    with opened(engine) as flow, pytest.raises(TableNotFound, match="Orders"):
+        flow.register_view("totals", TOTALS)
+
+
 def test_a_refusal_without_an_engine_is_what_is_said(engine, tmp_path):
     with IncrementalFlow("shop", path=tmp_path, engine=engine) as flow:
         flow.register_source("orders", ORDERS)
@@ -309,6 +352,18 @@ def test_a_replace_that_dies_before_the_log_leaves_the_old_plan(engine, tmp_path
         require(flow)
     with IncrementalFlow("shop", path=tmp_path) as flow:
         require(flow)
+
+
+def test_a_plan_of_a_later_version_is_refused_by_name(engine, tmp_path):
+    with IncrementalFlow("shop", path=tmp_path, engine=engine) as flow:
+        flow.register_source("orders", ORDERS)
+    later = encode_entry(view_entry("totals", View(TOTALS, plan='{"version":7}')))
+    log = Log(tmp_path / "log", bytes.fromhex((tmp_path / IDENTITY).read_text()), sync_every=1)
+    log.append(later)
+    log.close()
+    with pytest.raises(StorageError, match="its version is 7, this Weirflow reads 1") as caught:
+        IncrementalFlow("shop", path=tmp_path)
+    assert "with the version of Weirflow that registered the view" in caught.value.hint
 
 
 # What is written

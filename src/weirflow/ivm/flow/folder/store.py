@@ -121,6 +121,7 @@ class FlowStore:
                 raise StorageError(
                     f"Record {one.number} of the log in {self._folder} cannot be applied again: {error.message}",
                     uri=str(self._folder),
+                    hint=error.hint,
                 ) from error
             failpoint("restore.in_replay")
         return state
