@@ -22,7 +22,7 @@ from support.generator.case import make_case
 from support.sql_catalogue import CONSTRUCTS
 from support.sql_catalogue import SOURCES as CATALOGUE_SOURCES
 
-from weirflow.errors import ColumnNotFound, SqlPosition, SqlTypeError, StorageError, TableNotFound
+from weirflow.errors import ColumnNotFound, SqlPosition, SqlTooComplex, SqlTypeError, StorageError, TableNotFound
 from weirflow.ivm.compiler.program import Mode, Program, View
 from weirflow.sql import expr, plan, types
 from weirflow.sql.bind.query import bind_query
@@ -220,6 +220,15 @@ def test_a_plan_that_doubles_at_each_level_is_as_long_as_it_is_deep():
     assert encode_plan(decode_plan(text)) == text
 
 
+def test_what_is_too_large_once_written_out_is_refused_before_it_is():
+    doubled = Scan("t", CATALOG["t"])
+    for _ in range(60):
+        doubled = Union((doubled, doubled), doubled.fields)
+    program = program_of({"t": pa.schema([("a", pa.int32()), ("b", pa.string())])})
+    with pytest.raises(SqlTooComplex, match="more than 250,000 operations"):
+        program.add_views({"v": View("", Mode.INCREMENTAL, plan=encode_plan(doubled))})
+
+
 def test_a_plan_may_be_deep():
     deep, sum_ = Scan("t", CATALOG["t"]), Column(0, "a", types.INT)
     for _ in range(20_000):
@@ -306,6 +315,7 @@ def damaged(**changes):
         (damaged(nodes=[[]]), "it is damaged"),
         (damaged(nodes=[["distinct", -1]]), "it is damaged"),
         (damaged(nodes=[["distinct", 0]]), "it is damaged"),
+        (damaged(nodes=[["scan", "t", [], None], ["distinct", -1]]), "it is damaged"),
         (damaged(nodes=[["column", 0, "a", 0], ["distinct", 0]]), "it is damaged"),
         (damaged(nodes=[["column", 0, "a", 0]]), "it is damaged"),
         (damaged(nodes=[["column", True, "a", 0]]), "it is damaged"),

@@ -7,10 +7,7 @@ from typing import Any
 from weirflow.errors import StorageError
 from weirflow.sql.refusal import NotIncremental, Reason
 
-_HINT = (
-    "open the flow with the version of Weirflow that registered the view; "
-    "if its files are damaged, restore them from a copy, or drop the view and register it again"
-)
+_HINT = "open the flow with the version of Weirflow that registered the view, or restore its files from a copy"
 
 
 def exactly(kind: type[Any] | tuple[type[Any], ...], data: Any) -> Any:

@@ -2,15 +2,25 @@
 
 import json
 from collections import Counter
+from contextlib import nullcontext
 
 import msgspec
+import pyarrow as pa
 import pytest
 from prometheus_client import CollectorRegistry
 from support.flow_engine import FlowEngine
 from support.reading_engine import ReadingEngine
 
 from weirflow.checkpoint import open_checkpoint_storage
-from weirflow.errors import ColumnNotFound, ConfigError, QueryError, SqlTypeError, StorageError, TableNotFound
+from weirflow.errors import (
+    ColumnNotFound,
+    ConfigError,
+    QueryError,
+    SinkConflict,
+    SqlTypeError,
+    StorageError,
+    TableNotFound,
+)
 from weirflow.failpoints import watch_failpoints
 from weirflow.ivm.compiler.program import Mode, View
 from weirflow.ivm.durability.checkup import IDENTITY, check_flow
@@ -37,6 +47,7 @@ BOOK = {
     "SELECT COUNT(*) AS n FROM orders": NotIncremental("Not this.", reason=Reason.FUNCTION_NOT_PROVEN),
 }
 ORDERS = "customer STRING, amount BIGINT"
+NAMES = "SELECT customer FROM orders"
 FIRST = [{"customer": "ann", "amount": 5}, {"customer": "bob", "amount": 7}, {"customer": "ann", "amount": 3}]
 
 
@@ -105,6 +116,35 @@ def test_a_view_that_was_bound_keeps_its_rows_where_the_plan_is_the_same(engine,
     plan = again.restore(tmp_path)
     assert (plan.kept, plan.rebuilt) == (("bound",), ("other",))
     assert (rows(again, "bound"), rows(again, "other")) == (Counter([("ann",)]), Counter([("ann", -5)]))
+
+
+def test_a_flow_without_an_engine_goes_on_with_the_plans_of_a_checkpoint(engine, tmp_path):
+    engine.texts[NAMES] = "SELECT DISTINCT customer FROM orders"
+    flow = IncrementalFlow("shop", engine=engine)
+    again = IncrementalFlow("shop")
+    for one in (flow, again):
+        one.register_source("orders", ORDERS)
+        one.register_view("names", NAMES)
+    flow.tick("orders", FIRST)
+    flow.checkpoint(tmp_path)
+    assert str(flow.plan(again)) == "keep     names"
+    assert again.restore(tmp_path).kept == ("names",)
+    again.tick("orders", FIRST)
+    assert rows(again, "names") == Counter([("ann",), ("bob",)])
+
+
+def test_a_sink_of_another_plan_is_not_continued(engine, tmp_path):
+    for read, raises in (
+        ("SELECT customer FROM orders", nullcontext()),
+        ("SELECT upper(customer) AS customer FROM orders", pytest.raises(SinkConflict, match="another definition")),
+    ):
+        engine.texts[NAMES] = read
+        with IncrementalFlow("shop", path=tmp_path / "flow", engine=engine) as flow:
+            flow.register_source("orders", ORDERS)
+            flow.register_view("names", NAMES)
+            flow.replace_view("names", NAMES)
+            with raises:
+                flow.sink("names", tmp_path / "out")
 
 
 def test_a_view_that_is_declared_again_is_not_read_again(opened, engine):
@@ -244,6 +284,21 @@ def test_views_that_wait_for_a_source_are_read_over_each_other(opened, engine):
         assert rows(flow, "twice") == Counter([(5, "ann")])
     with opened() as flow:
         assert rows(flow, "twice") == Counter([(5, "ann")])
+
+
+def test_a_view_whose_plan_scans_what_is_not_there_waits(opened, engine):
+    schema = pa.schema([("customer", pa.string()), ("amount", pa.int64())])
+    engine.plans["early!"] = engine.resolve("only names!", {"orders": schema})
+    with opened(engine) as flow:
+        flow.register_view("early", "early!")
+        flow.register_source("others", ORDERS)
+        flow.register_view("later", NAMES)
+        assert set(flow.waiting) == {"early", "later"}
+        assert all("early" not in tables for _, tables in engine.asked)
+        flow.register_source("orders", ORDERS)
+        flow.tick("orders", FIRST)
+        assert rows(flow, "early") == Counter([("ann",), ("bob",)])
+        assert rows(flow, "later") == Counter([("ann",), ("ann",), ("bob",)])
 
 
 def test_what_the_engine_leaves_to_the_binder_is_bound(opened, engine):
