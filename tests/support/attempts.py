@@ -29,6 +29,7 @@ class TwoAttempts(InThisProcess):
     """
 
     def __init__(self, chosen: random.Random) -> None:
+        super().__init__()
         context = multiprocessing.get_context("spawn")
         self._processes = [ProcessPoolExecutor(1, context) for _ in range(2)]
         self._chosen = chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,8 +23,8 @@ def seal(content: msgspec.Struct) -> bytes:
     return hashlib.sha256(body).hexdigest().encode() + _SEPARATOR + body
 
 
-def unseal(data: bytes, kind: type[_Content], where: str, hint: str) -> _Content:
-    """What is in a sealed file; ``hint`` is what to do if it cannot be used.
+def unseal(data: bytes, kind: type[_Content], where: str, hint: str, formats: Collection[int] = (FORMAT,)) -> _Content:
+    """What is in a sealed file of one of these formats; ``hint`` is what to do if it cannot be used.
 
     Raises:
         StorageError: the file is damaged, or of a later format.
@@ -34,8 +35,8 @@ def unseal(data: bytes, kind: type[_Content], where: str, hint: str) -> _Content
     try:
         found: Any = msgspec.json.decode(body)
         version = found.get("format") if isinstance(found, dict) else None
-        if version != FORMAT:
-            raise refused(where, f"its format is {version}, this Weirflow reads {FORMAT}", hint)
+        if version not in formats:
+            raise refused(where, f"its format is {version}, this Weirflow reads {max(formats)}", hint)
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
         raise refused(where, str(error), hint) from error

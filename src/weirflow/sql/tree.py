@@ -99,7 +99,7 @@ def _computed(top: Tree, name: str, compute: Callable[[Tree], Any]) -> Any:
     ahead = [top]
     while ahead:
         node = ahead[-1]
-        missing = [one for one in _inner(node) if name not in one.__dict__ and not one.is_leaf]
+        missing = [one for one in inner(node) if name not in one.__dict__ and not one.is_leaf]
         if missing:
             ahead += missing
         else:
@@ -115,7 +115,7 @@ def _hash_of(node: Tree) -> int:
 
 def _shape(node: Tree) -> tuple[int, int, bool, int]:
     size, height, outward, breadth = 1, 0, node.is_outward, node.own_breadth
-    for one in _inner(node):
+    for one in inner(node):
         shape = _shape_of(one)
         size += shape[0]
         height = max(height, shape[1])
@@ -124,7 +124,7 @@ def _shape(node: Tree) -> tuple[int, int, bool, int]:
     return size, height + 1, outward, breadth
 
 
-def _inner(node: Tree) -> Iterator[Tree]:
+def inner(node: Tree) -> Iterator[Tree]:
     """The nodes directly inside a node."""
     ahead = list(_compared(node))
     while ahead:

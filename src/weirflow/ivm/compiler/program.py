@@ -14,15 +14,16 @@ from weirflow.errors import ConfigError, EngineMissing
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Lowering
-from weirflow.ivm.compiler.reads import in_order, names_in, tables
+from weirflow.ivm.compiler.reads import in_order, missing, reads
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.limits import check_plan, check_type
-from weirflow.sql.passes.optimize import logical_plan
+from weirflow.sql.passes.optimize import logical_plan, optimized
 from weirflow.sql.plan import Field, Plan, Scan
 from weirflow.sql.refusal import NotIncremental
+from weirflow.sql.stored import decode_plan, fitted, not_there
 from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
@@ -60,12 +61,18 @@ class View:
         mode: how it is maintained.
         stored: whether its rows are kept, to be read at any time.
         forced: recomputed whatever its mode says; no part of how it was declared.
+        plan: what the SQL means, from ``encode_plan`` or ``encode_refusal``; None for what the binder reads in it.
     """
 
     sql: str
     mode: Mode = Mode.AUTO
     stored: bool = True
     forced: bool = field(default=False, compare=False)
+    plan: str | None = None
+
+    def is_declared_as(self, other: View) -> bool:
+        """Whether users declare the two alike, whatever was read in their SQL."""
+        return replace(self, plan=other.plan) == other
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ class Program:
         """
         first, names = len(self.circuit.nodes), set(self.relations)
         try:
-            for name in in_order({name: view.sql for name, view in views.items()}):
+            for name in in_order(views):
                 self._add(name, self._build(views[name]))
                 self.circuit.add_view(name, self.relations[name].node)
         except BaseException:
@@ -214,14 +221,16 @@ class Program:
         self._nodes.update({one: relation.node for one, relation in self.relations.items()})
         self._filled = len(self.circuit.nodes)
 
-    def plan(self, sql: str) -> Plan:
-        """The plan of a query over the relations."""
-        read, ctes = names_in(sql)
-        known = {name: relation.fields for name, relation in self.relations.items() if name.casefold() in read}
-        if read - ctes - {name.casefold() for name in known}:
-            # Something is not there: then all names count, to suggest one.
-            return logical_plan(sql, {name: relation.fields for name, relation in self.relations.items()})
-        return _plan(sql, tuple(known.items()))
+    def plan(self, view: View) -> Plan:
+        """The plan of a view over the relations."""
+        known = {name: relation.fields for name, relation in self.relations.items()}
+        lacking = missing(view, known)
+        if lacking and view.plan is not None:
+            raise not_there(min(lacking), known)
+        if not lacking:  # otherwise all names count, to suggest one
+            read = reads(view)
+            known = {name: fields for name, fields in known.items() if name.casefold() in read}
+        return _plan(view.sql, view.plan, tuple(known.items()))
 
     def rows(self, name: str) -> Batch:
         """All rows of a stored relation, each once with its weight."""
@@ -280,7 +289,7 @@ class Program:
             return self._recomputed(view, None)
         first = len(self.circuit.nodes)
         try:
-            plan = self._inlined(self.plan(view.sql))
+            plan = self._inlined(self.plan(view))
             check_plan(plan)
             node = self._lowering.node(plan)
         except NotIncremental as refusal:
@@ -296,8 +305,8 @@ class Program:
         engine = self._engine
         if engine is None:
             raise refusal or no_engine()
-        reads = read_whole(view.sql, self.relations)
-        schemas = {name: self.relations[name].schema for name in reads}
+        read = read_whole(view, self.relations)
+        schemas = {name: self.relations[name].schema for name in read}
         fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
         for column in fields:
             check_type(column.type)
@@ -306,14 +315,14 @@ class Program:
         def run(contents: Sequence[Batch]) -> Batch:
             tables = {
                 name: DeltaBatch.of_batch(schemas[name], self._in_order_of_fields(name, rows)).inserts()
-                for name, rows in zip(reads, contents, strict=True)
+                for name, rows in zip(read, contents, strict=True)
             }
             return Batch.of_arrow(engine.run(view.sql, tables))
 
-        inputs = [self.store(name) for name in reads]
+        inputs = [self.store(name) for name in read]
         # The last result lies in the store behind the operator, where columns are in the order of the fields.
         operator = Recompute(types, inputs, run, lambda: _all_rows(result))
-        node = self.circuit.add(operator, [self._store_node(name) for name in reads], "recompute", view.sql)
+        node = self.circuit.add(operator, [self._store_node(name) for name in read], "recompute", view.sql)
         store = self._lowering.arrange(node, (), fields)
         result = self._lowering.arrange_at(store)
         return Relation(fields, node, store, None, Mode.DIFF, refusal)
@@ -362,15 +371,15 @@ def _all_rows(store: Arrange) -> Batch:
     return Batch.concat(parts) if parts else Batch.empty(store.types)
 
 
-def read_whole(sql: str, relations: Mapping[str, Relation]) -> list[str]:
+def read_whole(view: View, relations: Mapping[str, Relation]) -> list[str]:
     """The relations that a view reads which is recomputed, in the order of their names.
 
     Raises:
         ConfigError: not all rows of one are kept.
     """
     known = {name.casefold(): name for name in relations}
-    reads = [known[table] for table in sorted(tables(sql)) if table in known]
-    for name in reads:
+    found = [known[table] for table in sorted(reads(view)) if table in known]
+    for name in found:
         if relations[name].store is None:
             raise ConfigError(
                 f"A view of mode 'diff' reads {name!r}, whose rows are not kept.",
@@ -381,7 +390,7 @@ def read_whole(sql: str, relations: Mapping[str, Relation]) -> list[str]:
                 f"A view of mode 'diff' reads {name!r}, which does not keep rows that are too old to change.",
                 hint="register that source with Lateness(..., keep=True)",
             )
-    return reads
+    return found
 
 
 def no_engine() -> EngineMissing:
@@ -393,6 +402,10 @@ def no_engine() -> EngineMissing:
 
 
 @lru_cache(maxsize=256)
-def _plan(sql: str, catalog: tuple[tuple[str, tuple[Field, ...]], ...]) -> Plan:
-    """A query's plan; each shard of a partitioned flow asks for the same ones."""
-    return logical_plan(sql, dict(catalog))
+def _plan(sql: str, stored: str | None, catalog: tuple[tuple[str, tuple[Field, ...]], ...]) -> Plan:
+    """The plan of a view, from its SQL or as it was stored; each shard of a partitioned flow asks for the same ones."""
+    if stored is None:
+        return logical_plan(sql, dict(catalog))
+    plan = decode_plan(stored)
+    check_plan(plan)
+    return optimized(fitted(plan, dict(catalog)))

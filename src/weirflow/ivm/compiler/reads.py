@@ -1,4 +1,4 @@
-"""What views read: the names in their SQL, and the order that follows from them."""
+"""What views read: the names in their plans or SQL, and the order that follows from them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, QueryError
 from weirflow.sql.parse import parse_query
+from weirflow.sql.stored import outline
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import View
 
 
-def in_order(views: Mapping[str, str]) -> Sequence[str]:
+def in_order(views: Mapping[str, View]) -> Sequence[str]:
     """The names of the views, each behind those it reads."""
     known = {name.casefold(): name for name in views}
-    reads = {name: [known[table] for table in _others(name, sql) if table in known] for name, sql in views.items()}
+    found = {name: [known[table] for table in _others(name, view) if table in known] for name, view in views.items()}
     try:
-        return list(TopologicalSorter(reads).static_order())
+        return list(TopologicalSorter(found).static_order())
     except CycleError as error:
         circle = " reads ".join(reversed(error.args[1]))
         raise ConfigError(f"Views read each other in a circle: {circle}.", hint="let one read something else") from None
@@ -29,7 +30,7 @@ def in_order(views: Mapping[str, str]) -> Sequence[str]:
 
 def readers_of(name: str, views: Mapping[str, View]) -> list[str]:
     """The views that read a source or view directly."""
-    return [one for one, view in views.items() if one != name and name.casefold() in tables(view.sql)]
+    return [one for one, view in views.items() if one != name and name.casefold() in reads(view)]
 
 
 def with_readers(name: str, views: Mapping[str, View]) -> set[str]:
@@ -40,7 +41,7 @@ def with_readers(name: str, views: Mapping[str, View]) -> set[str]:
 def with_read(name: str, views: Mapping[str, View]) -> set[str]:
     """A view and all views that it reads, directly or not."""
     known = {one.casefold(): one for one in views}
-    return _reached(name, lambda one: [known[table] for table in tables(views[one].sql) if table in known])
+    return _reached(name, lambda one: [known[table] for table in reads(views[one]) if table in known])
 
 
 def _reached(name: str, following: Callable[[str], Iterable[str]]) -> set[str]:
@@ -54,9 +55,9 @@ def _reached(name: str, following: Callable[[str], Iterable[str]]) -> set[str]:
     return found
 
 
-def _others(name: str, sql: str) -> frozenset[str]:
-    """``tables``, without the view's own name where that is the name of a CTE in it, as recursive views often have."""
-    found, ctes = names_in(sql)
+def _others(name: str, view: View) -> frozenset[str]:
+    """``reads``, without the view's own name where that is the name of a CTE in it, as recursive views often have."""
+    found, ctes = names_of(view)
     return found - ({name.casefold()} & ctes)
 
 
@@ -65,10 +66,30 @@ def tables(sql: str) -> frozenset[str]:
     return names_in(sql)[0]
 
 
-def missing(sql: str, known: Iterable[str]) -> frozenset[str]:
-    """The names that the query reads, in lower case, and that are neither known nor names of its own CTEs."""
-    found, ctes = names_in(sql)
+def reads(view: View) -> frozenset[str]:
+    """All names that a view may read, in lower case; names of its own CTEs do no harm."""
+    return names_of(view)[0]
+
+
+def missing(view: View, known: Iterable[str]) -> frozenset[str]:
+    """The names that a view reads, in lower case, and that are neither known nor names of its own CTEs."""
+    found, ctes = names_of(view)
     return found - ctes - {name.casefold() for name in known}
+
+
+def names_of(view: View) -> tuple[frozenset[str], frozenset[str]]:
+    """As ``names_in``, for a view: one with a plan reads what that scans, whatever is in its text."""
+    known = None if view.plan is None else outline(view.plan).reads
+    return names_in(view.sql) if known is None else (known, frozenset())
+
+
+def is_readable(sql: str) -> bool:
+    """Whether one can tell what the query reads."""
+    try:
+        names_in(sql)
+    except QueryError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=16_384)

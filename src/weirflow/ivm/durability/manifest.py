@@ -8,6 +8,9 @@ import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 
+PLANNED = 2
+"""The format of a file about views with plans, which versions before plans must not take for views without."""
+FORMATS = (FORMAT, PLANNED)
 _EARLIER = "restore an earlier one: pass epoch="
 MANIFESTS = "manifests/"
 _NAME = re.compile(r"manifests/(\d{20})-(\d{20})\.json")
@@ -41,13 +44,18 @@ class SourceState(msgspec.Struct, frozen=True):
 
 
 class ViewState(msgspec.Struct, frozen=True):
-    """A view as it was declared, which state holds its rows, and whether it is recomputed whatever its mode says."""
+    """A view as it was declared, which state holds its rows, and whether it is recomputed whatever its mode says.
+
+    Attributes:
+        plan: what its SQL means; left out for a view without a plan.
+    """
 
     sql: str
     mode: str
     stored: bool
     store: str | None
     forced: bool = False
+    plan: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -107,7 +115,7 @@ def decode_manifest(data: bytes, name: str, uri: str) -> Manifest:
         StorageError: the file is damaged, of a later format, or lies under another manifest's name.
     """
     where = f"{uri}/{name}"
-    manifest = unseal(data, Manifest, where, _EARLIER)
+    manifest = unseal(data, Manifest, where, _EARLIER, FORMATS)
     if manifest.name != name:
         raise refused(where, f"it is that of {manifest.name}", _EARLIER)
     return manifest

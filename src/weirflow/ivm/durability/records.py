@@ -60,6 +60,19 @@ class ReplaceView(msgspec.Struct, frozen=True, tag="replace", array_like=True):
     stored: bool
 
 
+class DefinePlannedView(DefineView, frozen=True, tag="planned view", array_like=True):
+    """A view was registered with a plan, which versions before plans must not take for one without."""
+
+    plan: str
+
+
+class ReplacePlannedView(ReplaceView, frozen=True, tag="planned replace", array_like=True):
+    """As ``ReplaceView``, with plans: the view's own, and those of other views that were read anew over it."""
+
+    plan: str | None
+    others: dict[str, str | None]
+
+
 class ForceDiff(msgspec.Struct, frozen=True, tag="force", array_like=True):
     """A view, or every one with those to come (None), is recomputed from then on."""
 
@@ -73,7 +86,9 @@ class DropRelation(msgspec.Struct, frozen=True, tag="drop", array_like=True):
     name: str
 
 
-Entry = Tick | DefineSource | DefineView | ReplaceView | ForceDiff | DropRelation
+Entry = (
+    Tick | DefineSource | DefineView | DefinePlannedView | ReplaceView | ReplacePlannedView | ForceDiff | DropRelation
+)
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Entry)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.compiler.reads import in_order, tables
+from weirflow.ivm.compiler.reads import in_order, reads
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import View
@@ -44,10 +44,9 @@ def relation_infos(
     """
     known = {name.casefold(): name for name in (*sources, *views)}
     found = [RelationInfo(name, kind(name), rows(name)) for name in sources]
-    for name in in_order({one: view.sql for one, view in views.items()}):
-        read = tables(views[name].sql)
-        reads = sorted(known[one] for one in read if one in known and known[one] != name)
-        found.append(RelationInfo(name, kind(name), rows(name), tuple(reads)))
+    for name in in_order(views):
+        read = sorted(known[one] for one in reads(views[name]) if one in known and known[one] != name)
+        found.append(RelationInfo(name, kind(name), rows(name), tuple(read)))
     return tuple(found)
 
 

@@ -15,6 +15,8 @@ from typing_extensions import override
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.failpoints import failpoint
+from weirflow.ivm.compiler.reads import in_order, with_readers
+from weirflow.ivm.compiler.resolve import can_resolve, columns_of, resolved
 from weirflow.ivm.flow.backend import FlowBackend
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
 from weirflow.ivm.flow.outputs.publisher import Publisher
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.checkpoint.storage.contract import CheckpointStorage
-    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.compiler.program import RecomputeEngine, View
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
@@ -149,6 +151,7 @@ class FlowHost(FlowBackend, ABC):
             known = self.sources
             if known.get(source.name) != source:
                 require_free_name(source.name, (*known, *self.views))
+                self._resolve_waiting({source.name: source.schema})
                 self._add_source(source, spread)
             elif spread is not None:
                 self._require_spread(source.name, spread)
@@ -158,16 +161,20 @@ class FlowHost(FlowBackend, ABC):
         with self._ticks, self._lock:
             self._require_open()
             known = self.views
-            if known.get(name) != view:
+            if name not in known or not known[name].is_declared_as(view):
                 require_free_name(name, (*self.sources, *known))
-                self._add_view(name, view)
+                self._add_view(name, self._resolved(name, view))
 
     @override
     def replace_view(self, name: str, view: View) -> EvolutionPlan:
         with self._ticks:
-            if self._view(name) == view:
+            known = self._view(name)
+            if not can_resolve(self._engine) and known.is_declared_as(view):
+                view = known
+            views = self._resolved_anew(name, view)
+            if known == views[name]:
                 return EvolutionPlan(kept=tuple(self.views))
-            return self._rebuild(name, view)
+            return self._rebuild(name, views)
 
     @override
     def refresh_view(self, name: str) -> EvolutionPlan:
@@ -175,7 +182,7 @@ class FlowHost(FlowBackend, ABC):
             view = self._view(name)
             if not view.stored:
                 raise not_refreshed(name)
-            return self._rebuild(name, view)
+            return self._rebuild(name, {name: view})
 
     # Ticks
 
@@ -396,8 +403,20 @@ class FlowHost(FlowBackend, ABC):
         """Take on a view whose name is free."""
 
     @abstractmethod
-    def _rebuild(self, name: str, view: View) -> EvolutionPlan:
-        """Have a view be another one; if it is the same, compute it afresh. Takes the lock itself."""
+    def _rebuild(self, name: str, views: Mapping[str, View]) -> EvolutionPlan:
+        """Have a view be another one; if it is the same, compute it afresh. Takes the lock itself.
+
+        Others of ``views`` have another plan than before.
+        """
+
+    @property
+    @abstractmethod
+    def _engine(self) -> RecomputeEngine | None:
+        """What recomputes views, and may read their SQL."""
+
+    @abstractmethod
+    def _schemas(self) -> dict[str, pa.Schema]:
+        """The columns of all sources, and of all views that do not wait."""
 
     @abstractmethod
     def _relation(self, name: str) -> str:
@@ -425,6 +444,37 @@ class FlowHost(FlowBackend, ABC):
         """``FlowError`` in a process that was forked from the one that owns the flow."""
 
     # Inner workings
+
+    def _resolved(self, name: str, view: View) -> View:
+        """A new view with the plan that the engine reads in its SQL; views that wait for it are declared anew first."""
+        if not can_resolve(self._engine):
+            return view
+        schemas = self._schemas()
+        view = resolved(self._engine, schemas, {name: view}, {name})[name]
+        if self.views.keys() - schemas.keys():
+            self._resolve_waiting(columns_of({name: view}, schemas, self._engine))
+        return view
+
+    def _resolve_waiting(self, new: Mapping[str, pa.Schema]) -> None:
+        """Read the SQL of views that wait over what there is and what will be: they are declared with their plans."""
+        if not can_resolve(self._engine):
+            return
+        schemas = self._schemas()
+        waiting = {name: view for name, view in self.views.items() if name not in schemas}
+        for name, view in resolved(self._engine, {**schemas, **new}, waiting, ()).items():
+            if view.plan not in (None, waiting[name].plan):
+                self._add_view(name, view)
+
+    def _resolved_anew(self, name: str, view: View) -> dict[str, View]:
+        """A view that takes the place of another one, and those that read it and have another plan then."""
+        with self._lock:
+            self._require_open()
+            schemas, known = self._schemas(), self.views
+            rebuilt = with_readers(name, known) & schemas.keys()
+            over = {one: schema for one, schema in schemas.items() if one not in rebuilt}
+            read_anew = {one: known[one] for one in in_order(known) if one in rebuilt} | {name: view}
+            found = resolved(self._engine, over, read_anew, rebuilt)
+            return {one: new for one, new in found.items() if one == name or new != known[one]}
 
     def _settle_at_last(self) -> None:
         try:

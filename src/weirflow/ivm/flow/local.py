@@ -23,7 +23,15 @@ from weirflow.ivm.flow.evolution.force import force_diff, is_forced
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan, plan_evolution, restore
 from weirflow.ivm.flow.evolution.rebuild import Rebuilt, rebuild
 from weirflow.ivm.flow.explain import explain_view
-from weirflow.ivm.flow.folder.entries import manifest_of, replace_entry, source_entry, tick_entry, view_entry
+from weirflow.ivm.flow.folder.entries import (
+    declared_views,
+    manifest_of,
+    replace_entry,
+    source_entry,
+    tick_entry,
+    view_entry,
+    with_plans,
+)
 from weirflow.ivm.flow.folder.store import FlowStore
 from weirflow.ivm.flow.gauges import measure
 from weirflow.ivm.flow.host import FlowHost
@@ -79,7 +87,7 @@ class LocalBackend(FlowHost):
         registry: CollectorRegistry | None,
     ) -> None:
         super().__init__(name, history=history, registry=registry)
-        self._engine = engine
+        self._recompute = engine
         self._pending: Pending | None = None
         self._saved_to: dict[str, Checkpoints] = {}
         self._checkpoint_every = checkpoint_every
@@ -120,7 +128,7 @@ class LocalBackend(FlowHost):
     @override
     def views(self) -> Mapping[str, View]:
         self._settle_if_needed()
-        return {**self._state.views, **self._state.waiting}
+        return self._state.declared
 
     @property
     @override
@@ -155,14 +163,16 @@ class LocalBackend(FlowHost):
             self._define(lambda: self._state.drop(name), DropRelation(name))
             self._outputs.close(lambda view: view.removesuffix(LATE) == name)
 
-    def _rebuild(self, name: str, view: View) -> EvolutionPlan:
+    def _rebuild(self, name: str, views: Mapping[str, View]) -> EvolutionPlan:
+        view, others = views[name], {one: other for one, other in views.items() if one != name}
+
         def build() -> Rebuilt:
-            rebuilt = rebuild(self._state, name, view)
+            rebuilt = rebuild(self._state, name, view, others)
             if view != self._state.views[name]:
                 require_unsunk(self._sinks.views & set(rebuilt.plan.rebuilt))
             return rebuilt
 
-        return self._take_over(build, lambda epoch: replace_entry(epoch, name, view))
+        return self._take_over(build, lambda epoch: replace_entry(epoch, name, view, others))
 
     def _define(self, define: Callable[[], None], entry: Entry) -> None:
         """Change what the flow is made of, and log it."""
@@ -356,6 +366,13 @@ class LocalBackend(FlowHost):
     def _schema(self, name: str) -> pa.Schema:
         return self._state.schema(name)
 
+    @property
+    def _engine(self) -> RecomputeEngine | None:
+        return self._recompute
+
+    def _schemas(self) -> dict[str, pa.Schema]:
+        return {name: self._schema(name) for name in self._state.program.relations}
+
     def _kept(self, name: str) -> Iterable[Batch]:
         return [self._state.rows(name)]
 
@@ -389,7 +406,7 @@ class LocalBackend(FlowHost):
                 raise FlowError("A flow with sinks cannot be restored.", hint="close its sinks first")
             checkpoints = self._checkpoints(uri)
             manifest = checkpoints.find(epoch)
-            wanted = (self.sources, self.views)
+            wanted = (self.sources, with_plans(self.views, declared_views(manifest)))
             restored = restore(manifest, checkpoints.load(manifest), wanted if any(wanted) else None, self._engine)
             if any(wanted):
                 restored.state.forced = self._state.forced
@@ -413,7 +430,8 @@ class LocalBackend(FlowHost):
         with self._lock:
             self._ready()
             held = set(self._state.program.states())
-            return plan_evolution((self.sources, self.views), (sources, views), held, self._engine)
+            wanted = (sources, with_plans(views, self.views))
+            return plan_evolution((self.sources, self.views), wanted, held, self._engine)
 
     @override
     def sync(self) -> None:

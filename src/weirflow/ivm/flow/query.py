@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weirflow.ivm.compiler.program import Mode, Program, RecomputeEngine, View
+from weirflow.ivm.compiler.resolve import resolved
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -50,7 +51,7 @@ def explain_query(
     program = Program(engine)
     for name, schema in tables.items():
         program.add_source(name, schema)
-    program.add_views({_QUERY: View(query, mode)})
+    program.add_views(resolved(engine, tables, {_QUERY: View(query, mode)}, {_QUERY}))
     return explain_view(program, _QUERY)
 
 

@@ -65,6 +65,11 @@ class FlowState:
         """The sources by name."""
         return {name: one.source for name, one in self.inputs.items()}
 
+    @property
+    def declared(self) -> dict[str, View]:
+        """All views, also those that wait."""
+        return {**self.views, **self.waiting}
+
     def add_source(self, source: Source) -> None:
         """Declare an input."""
         self._add_input(source)
@@ -73,7 +78,7 @@ class FlowState:
     def add_view(self, name: str, view: View) -> None:
         """Declare a view; it is filled at once if there have been ticks. It waits if what it reads is not there."""
         view = self.effective(name, view)
-        in_order({one: other.sql for one, other in (*self.waiting.items(), (name, view))})
+        in_order({**self.waiting, name: view})
         self.waiting[name] = view
         self._build_waiting(name)
 
@@ -234,11 +239,11 @@ class FlowState:
                 return None
             return sum(int(run.values[:, 0].sum()) for run in self.program.store(name).arrangement.runs)
 
-        return relation_infos(self.inputs, {**self.views, **self.waiting}, kind, rows)
+        return relation_infos(self.inputs, self.declared, kind, rows)
 
     def readers(self, name: str) -> list[str]:
         """The views that read a source or view directly."""
-        return readers_of(name, {**self.views, **self.waiting})
+        return readers_of(name, self.declared)
 
     # Inner workings
 
@@ -250,7 +255,7 @@ class FlowState:
         """
         if self.epoch:
             self.fill()
-        for name in in_order({name: view.sql for name, view in self.waiting.items()}):
+        for name in in_order(self.waiting):
             restore = self.keep()
             try:
                 self.program.add_views({name: self.waiting[name]})

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
+    from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.ledger import ChangeNotice
     from weirflow.ivm.zset.batch import Batch
@@ -176,23 +177,24 @@ class ShardedBackend(FlowHost):
                 self._declared.require_all_rows()
                 self._coordinator.rescale(partitions, moved)
 
-    def _rebuild(self, name: str, view: View) -> EvolutionPlan:
+    def _rebuild(self, name: str, views: Mapping[str, View]) -> EvolutionPlan:
         with self._lock:
             self._require_idle()
-            views = dict(self.views)
-            rebuilt = with_readers(name, views)
-            if views[name] == view:
-                rebuilt |= with_read(name, views)
+            known = self.views
+            rebuilt = with_readers(name, known)
+            if known[name] == views[name]:
+                rebuilt |= with_read(name, known)
             else:
                 require_unsunk(self._sinks.views & rebuilt)
             self._sinks.before_tick()
         self._outputs.await_room(dict.fromkeys(self._outputs.watched & rebuilt))
         with self._lock:
             self._require_open()
-            views[name] = view
-            order = [one for one in in_order({key: value.sql for key, value in views.items()}) if one in rebuilt]
-            self._changes.make(lambda: self._coordinator.replace(view_entry(name, view), order))
-            return EvolutionPlan(kept=tuple(one for one in views if one not in rebuilt), rebuilt=tuple(order))
+            wanted = {**known, **views}
+            order = [one for one in in_order(wanted) if one in rebuilt]
+            defined = [view_entry(one, wanted[one]) for one in order]
+            self._changes.make(lambda: self._coordinator.replace(name, defined))
+            return EvolutionPlan(kept=tuple(one for one in known if one not in rebuilt), rebuilt=tuple(order))
 
     def _ready(self) -> None:
         self._require_open()
@@ -342,13 +344,20 @@ class ShardedBackend(FlowHost):
     def explain_query(self, sql: str, mode: Mode) -> str:
         with self._lock:
             self._ready()
-            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._executor.engine)
+            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._engine)
 
     def _relation(self, name: str) -> str:
         return self._declared.relation(name)
 
     def _schema(self, name: str) -> pa.Schema:
         return self._coordinator.blueprint.schema(self._relation(name))
+
+    @property
+    def _engine(self) -> RecomputeEngine | None:
+        return self._executor.engine
+
+    def _schemas(self) -> dict[str, pa.Schema]:
+        return self._declared.schemas()
 
     def _kept(self, name: str) -> Iterable[Batch]:
         self._require_stored(name)

@@ -15,7 +15,7 @@ import msgspec
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.errors import LeaseLost, ObjectExists, ObjectNotFound
 from weirflow.failpoints import failpoint
-from weirflow.ivm.durability.manifest import Pack, RunRef
+from weirflow.ivm.durability.manifest import FORMATS, Pack, RunRef
 from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.sharded.worker.reports import RowsRef  # noqa: TC001 - msgspec reads the annotations
 
@@ -111,7 +111,7 @@ class CommitFiles:
     def read(self, name: str) -> Commit:
         """A commit by its name."""
         where = f"{self.storage.uri}/{name}"
-        commit = unseal(self.storage.get(name), Commit, where, _HINT)
+        commit = unseal(self.storage.get(name), Commit, where, _HINT, FORMATS)
         if commit_name(commit.number) != name:
             raise refused(where, f"it is commit {commit.number}", _HINT)
         return commit

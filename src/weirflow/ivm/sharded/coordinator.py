@@ -167,21 +167,21 @@ class Coordinator:
         if stepped.changed and self.commit.epoch:
             self._commit_tick(stepped, self.commit.epoch + 1)
 
-    def replace(self, view: DefineView, rebuilt: Sequence[str]) -> None:
+    def replace(self, view: str, views: Sequence[DefineView]) -> None:
         """Have a view compute something else, or the same afresh, as one epoch.
 
         Args:
-            view: what it computes now.
-            rebuilt: this view and those that read it; and those that it reads, if nothing is trusted. Each is behind
-                those that it reads. All others stay as they are.
+            view: its name.
+            views: what is rebuilt: this view and those that read it; and those that it reads, if nothing is trusted.
+                Each is behind those that it reads. All others stay as they are.
         """
         before, old = self.commit, self.blueprint
-        views = {**self.definition.views, view.name: view}
+        rebuilt = [one.name for one in views]
         rest = self.definition
         for name in reversed(rebuilt):
             rest = rest.without(name)
-        forced = [name for name in self.definition.recomputed if name != view.name]
-        group = chosen(rest, FillGroup((), tuple(views[name] for name in rebuilt)), self._executor, forced=forced)
+        forced = [name for name in self.definition.recomputed if name != view]
+        group = chosen(rest, FillGroup((), tuple(views)), self._executor, forced=forced)
         blueprint = Blueprint(rest.with_group(group))
         left = _left(before, Blueprint(rest))
         filled = self._jobs.fill(blueprint, left, len(blueprint.definition.groups) - 1)
@@ -324,7 +324,9 @@ class Coordinator:
         definition = blueprint.definition
         self.commits.put_definition(definition.digest, definition.encoded)
         outputs = {} if untold is None else untold.outputs
-        commit = msgspec.structs.replace(filled, kind=kind, definition=definition.digest, outputs=outputs)
+        commit = msgspec.structs.replace(
+            filled, kind=kind, definition=definition.digest, outputs=outputs, format=definition.commit_format
+        )
         self._ledger.publish(commit, blueprint, untold=untold, pending=self.pending)
 
     def _commit_tick(self, stepped: PendingCommit, epoch: int, **remembered: Any) -> ChangeNotice:

@@ -9,6 +9,7 @@ import msgspec
 
 from weirflow.errors import ConfigError, WeirflowError
 from weirflow.ivm.compiler.reads import in_order, missing, readers_of
+from weirflow.ivm.compiler.resolve import columns_of
 from weirflow.ivm.flow.folder.entries import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, waits
 from weirflow.ivm.sharded.definition import FillGroup
@@ -16,6 +17,8 @@ from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from weirflow.ivm.compiler.program import View
     from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.flow.source import Source
@@ -48,6 +51,14 @@ class Declarations:
         known = self._coordinator.definition.views
         return {**{name: entry_view(one) for name, one in known.items()}, **self._views}
 
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns of all sources, and of all views that do not wait."""
+        definition, blueprint = self._coordinator.definition, self._coordinator.blueprint
+        found = {name: source.schema for name, source in self.sources.items()}
+        found |= {name: blueprint.schema(name) for name in definition.views}
+        declared = {name: self._views[name] for name in in_order(self._views)}
+        return found | columns_of(declared, found, self._executor.engine)
+
     @property
     def waiting(self) -> dict[str, WeirflowError]:
         """The views that are not defined yet, and why not."""
@@ -75,7 +86,7 @@ class Declarations:
 
     def add_view(self, name: str, view: View) -> None:
         """Declare a view whose name is free; raises what is wrong with it. It is filled at once if there are rows."""
-        in_order({one: other.sql for one, other in (*self.views.items(), (name, view))})
+        in_order({**self.views, name: view})
         if self._coordinator.commit.epoch:
             self.define(also={name: view})
         else:
@@ -132,7 +143,7 @@ class Declarations:
         if name in self._reasons:
             return self._reasons[name]
         known = (*self.sources, *self._coordinator.definition.views)
-        return no_relation(min(missing(self._views[name].sql, known)), known)
+        return no_relation(min(missing(self._views[name], known)), known)
 
     def _wrong(self, group: FillGroup, new: Container[str]) -> dict[str, WeirflowError]:
         """The views that cannot be compiled, and why; what is wrong with one that is ``new`` is raised."""
@@ -163,8 +174,8 @@ class Declarations:
         definition = self._coordinator.definition
         known = [*definition.sources, *definition.views, *self._sources]
         ready: dict[str, View] = {}
-        for name in in_order({one: view.sql for one, view in views.items()}):
-            if not missing(views[name].sql, known):
+        for name in in_order(views):
+            if not missing(views[name], known):
                 ready[name] = views[name]
                 known.append(name)
         return FillGroup(

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from weirflow.checkpoint.sealed import FORMAT
 from weirflow.ivm.compiler.program import Program
-from weirflow.ivm.durability.records import DefineSource, DefineView  # noqa: TC001 - msgspec reads the annotations
+from weirflow.ivm.durability.manifest import PLANNED
+from weirflow.ivm.durability.records import (
+    DefinePlannedView,
+    DefineSource,
+    DefineView,
+)
 from weirflow.ivm.flow.folder.entries import entry_source, entry_view
 from weirflow.ivm.sharded.plan.source_columns import source_columns
 from weirflow.ivm.sharded.plan.spread import Spread
@@ -30,7 +36,7 @@ class FillGroup(msgspec.Struct, frozen=True):
     """
 
     sources: tuple[DefineSource, ...]
-    views: tuple[DefineView, ...]
+    views: tuple[DefineView | DefinePlannedView, ...]
     recomputed: tuple[DefineSource, ...] = ()
     spread: dict[str, SourceSpread] = {}
 
@@ -95,6 +101,11 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
     def views(self) -> dict[str, DefineView]:
         """The views by name."""
         return {entry.name: entry for group in self.groups for entry in group.views}
+
+    @property
+    def commit_format(self) -> int:
+        """The format of commits that are made of it."""
+        return PLANNED if any(isinstance(view, DefinePlannedView) for view in self.views.values()) else FORMAT
 
     def with_group(self, group: FillGroup) -> Definition:
         """The definition with a new group at the end; it is decided by which columns new sources are partitioned."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.failpoints import failpoint
-from weirflow.ivm.compiler.reads import tables
+from weirflow.ivm.compiler.reads import reads
+from weirflow.ivm.flow.folder.entries import entry_view
 from weirflow.ivm.sharded.plan.recomputing import AddRows, CompareRows, SubtractRows
 from weirflow.ivm.sharded.worker.distribution import MoveRows, ReadRows, SplitRows, decode_moved
 from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport, StageTask
@@ -79,8 +80,8 @@ class FlowJobs:
             stepped.reports = self._run(blueprint, commit, epoch=epoch, deltas=deltas)
             stepped.add(blueprint, stepped.reports)
         for name in blueprint.definition.recomputed:
-            reads = tables(blueprint.definition.views[name].sql)
-            if name in again or any(one.casefold() in reads for one in (*deltas, *stepped.changed)):
+            read = reads(entry_view(blueprint.definition.views[name]))
+            if name in again or any(one.casefold() in read for one in (*deltas, *stepped.changed)):
                 self._recompute(blueprint, stepped, name, epoch)
         self._add_up(stepped, epoch)
         return stepped
@@ -128,11 +129,11 @@ class FlowJobs:
     def _recompute(self, blueprint: Blueprint, stepped: PendingCommit, name: str, epoch: int) -> None:
         """Run a view's query over the flow as it would be, and let in what differs from the view's rows."""
         definition, commit = blueprint.definition, stepped.commit
-        sql, encoded = definition.views[name].sql, definition.encoded
+        view, encoded = entry_view(definition.views[name]), definition.encoded
         known = {one.casefold(): one for one in (*definition.sources, *definition.views)}
-        read = [known[one] for one in sorted(tables(sql)) if one in known and known[one] != name]
+        read = [known[one] for one in sorted(reads(view)) if one in known and known[one] != name]
         works = {one: ReadRows(self._uri, encoded, _part(blueprint, commit, one), one) for one in read}
-        frame = self._executor.query(sql, works, commit.shards)
+        frame = self._executor.query(view.sql, works, commit.shards)
         split = SplitRows(self._uri, encoded, name, commit.shards, epoch)
         rows = _of_moved(self._executor.over(frame, split)).get(name, {})
         compare = CompareRows(self._uri, encoded, _part(blueprint, commit, name), name, rows)

@@ -1,4 +1,4 @@
-"""From SQL text to the plan that is compiled: the passes, in order."""
+"""From SQL text, or a plan that was stored, to the plan that is compiled: the passes, in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ PASSES = (decorrelate, push_filters, prune_columns)
 
 def logical_plan(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
     """The optimized plan of the one query in ``sql``, free of subqueries; errors as ``bind_query``'s."""
-    plan = bind_query(sql, catalog, time_zone=time_zone)
+    return optimized(bind_query(sql, catalog, time_zone=time_zone))
+
+
+def optimized(plan: Plan) -> Plan:
+    """A plan as the binder gives it, after all passes; ``SqlTooComplex`` if it becomes too large."""
     try:
         for run in PASSES:
             plan = run(plan)

@@ -26,7 +26,7 @@ def is_forced(state: FlowState, name: str | None) -> bool:
         return state.forced
     if name not in state.waiting and state.relation(name) in state.inputs:
         raise ConfigError(f"{name!r} is a source, not a view.")
-    return {**state.views, **state.waiting}[name].forced
+    return state.declared[name].forced
 
 
 def force_diff(state: FlowState, name: str | None) -> Rebuilt:
@@ -42,10 +42,7 @@ def force_diff(state: FlowState, name: str | None) -> Rebuilt:
     if state.engine is None:
         raise no_engine()
     state.fill()
-    views = {
-        one: replace(view, forced=view.forced or name in (None, one))
-        for one, view in {**state.views, **state.waiting}.items()
-    }
+    views = {one: replace(view, forced=view.forced or name in (None, one)) for one, view in state.declared.items()}
     manifest = manifest_of(state, flow="", identity="", record=0, fence=0)
     restored = restore(manifest, state.program.states(), (state.sources, views), state.engine)
     restored.state.forced = state.forced or name is None

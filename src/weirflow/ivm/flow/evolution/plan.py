@@ -96,7 +96,8 @@ def plan_evolution(
     kept = [
         name
         for name in common
-        if views[name] == old_views[name] and (name in wanted.waiting or wanted.program.needs(name) <= kept_state)
+        if _is_same(views[name], old_views[name])
+        and (name in wanted.waiting or wanted.program.needs(name) <= kept_state)
     ]
     return EvolutionPlan(
         kept=tuple(kept),
@@ -176,6 +177,11 @@ def _differences(
         if len(change):
             differences[name] = change
     return differences, tuple(reshaped)
+
+
+def _is_same(new: View, old: View) -> bool:
+    """Whether a view is as it was, if the state that it needs is there: stored rows are those of one plan alone."""
+    return new == old or (new.stored and new.is_declared_as(old))
 
 
 def _require_same_source(old: Source, new: Source) -> None:

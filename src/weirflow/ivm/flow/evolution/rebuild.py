@@ -36,16 +36,17 @@ class Rebuilt:
         return {name: rows for name, rows in self.changed.items() if rows is not None}
 
 
-def rebuild(state: FlowState, name: str, view: View) -> Rebuilt:
+def rebuild(state: FlowState, name: str, view: View, others: Mapping[str, View] | None = None) -> Rebuilt:
     """The state with ``view`` under the name of one that it has. If that is the same, nothing of it is trusted.
 
+    ``others`` are views that it has, with other plans than before.
     ``state`` is left as it is. Raises what declaring the view raises, and so for views that read it.
     """
     state.fill()
     view = state.effective(name, view)
     stale = with_readers(name, state.views) if state.views[name] == view else set[str]()
     manifest = manifest_of(state, flow="", identity="", record=0, fence=0)
-    wanted = (state.sources, {**state.views, **state.waiting, name: view})
+    wanted = (state.sources, {**state.declared, **(others or {}), name: view})
     restored = restore(manifest, state.program.states(), wanted, state.engine, stale=stale)
     for one, reason in restored.state.reasons.items():
         if one not in state.waiting:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from weirflow.checkpoint.sealed import FORMAT
 from weirflow.ivm.compiler.program import Mode, View
-from weirflow.ivm.durability.manifest import Manifest, SourceState, ViewState
+from weirflow.ivm.durability.manifest import PLANNED, Manifest, SourceState, ViewState
 from weirflow.ivm.durability.records import (
+    DefinePlannedView,
     DefineSource,
     DefineView,
+    ReplacePlannedView,
     ReplaceView,
     SourceChange,
     Tick,
@@ -33,7 +39,7 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
         for name, relation in state.program.relations.items()
         if relation.store is not None
     }
-    views = {**state.views, **state.waiting}
+    views = state.declared
     return Manifest(
         flow=flow,
         identity=identity,
@@ -53,7 +59,14 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
             for name, one in state.inputs.items()
         },
         views={
-            name: ViewState(view.sql, view.mode, view.stored, stores.get(name), view.forced)
+            name: ViewState(
+                view.sql,
+                view.mode,
+                view.stored,
+                stores.get(name),
+                view.forced,
+                UNSET if view.plan is None else view.plan,
+            )
             for name, view in views.items()
         },
         tokens=dict(state.tokens),
@@ -61,6 +74,7 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
         states={},
         packs={},
         forced=state.forced,
+        format=FORMAT if all(view.plan is None for view in views.values()) else PLANNED,
     )
 
 
@@ -81,9 +95,21 @@ def declared_sources(manifest: Manifest) -> dict[str, Source]:
 def declared_views(manifest: Manifest) -> dict[str, View]:
     """The views as a checkpoint has them."""
     return {
-        name: View(one.sql, Mode(one.mode), stored=one.stored, forced=one.forced)
+        name: View(
+            one.sql, Mode(one.mode), stored=one.stored, forced=one.forced, plan=None if one.plan is UNSET else one.plan
+        )
         for name, one in manifest.views.items()
     }
+
+
+def with_plans(views: Mapping[str, View], known: Mapping[str, View]) -> dict[str, View]:
+    """The views, those without a plan with that of the known one that is declared alike."""
+
+    def plan(name: str, view: View) -> str | None:
+        alike = view.plan is None and name in known and known[name].is_declared_as(view)
+        return known[name].plan if alike else view.plan
+
+    return {name: replace(view, plan=plan(name, view)) for name, view in views.items()}
 
 
 def source_entry(source: Source) -> DefineSource:
@@ -100,17 +126,29 @@ def entry_source(entry: DefineSource) -> Source:
 
 def view_entry(name: str, view: View) -> DefineView:
     """The log's entry for a new view."""
-    return DefineView(name, view.sql, view.mode, view.stored)
+    if view.plan is None:
+        return DefineView(name, view.sql, view.mode, view.stored)
+    return DefinePlannedView(name, view.sql, view.mode, view.stored, view.plan)
 
 
-def replace_entry(epoch: int, name: str, view: View) -> ReplaceView:
-    """The log's entry for a view that was rebuilt."""
-    return ReplaceView(epoch, name, view.sql, view.mode, view.stored)
+def replace_entry(epoch: int, name: str, view: View, others: Mapping[str, View]) -> ReplaceView:
+    """The log's entry for a view that was rebuilt, with others that were read anew."""
+    if view.plan is None and not others:
+        return ReplaceView(epoch, name, view.sql, view.mode, view.stored)
+    plans = {one: other.plan for one, other in others.items()}
+    return ReplacePlannedView(epoch, name, view.sql, view.mode, view.stored, view.plan, plans)
 
 
 def entry_view(entry: DefineView | ReplaceView) -> View:
     """The view of a log's entry."""
-    return View(entry.sql, Mode(entry.mode), stored=entry.stored)
+    plan = entry.plan if isinstance(entry, DefinePlannedView | ReplacePlannedView) else None
+    return View(entry.sql, Mode(entry.mode), stored=entry.stored, plan=plan)
+
+
+def entry_others(entry: ReplaceView, views: Mapping[str, View]) -> dict[str, View]:
+    """Those of these views that were read anew, as the log's entry has it."""
+    plans = entry.others if isinstance(entry, ReplacePlannedView) else {}
+    return {name: replace(views[name], plan=plan) for name, plan in plans.items()}
 
 
 def declared_positions(manifest: Manifest) -> dict[str, tuple[Position, int]]:

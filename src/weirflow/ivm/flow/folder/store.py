@@ -31,7 +31,14 @@ from weirflow.ivm.durability.remedy import remedy
 from weirflow.ivm.flow.evolution.force import force_diff
 from weirflow.ivm.flow.evolution.plan import restore
 from weirflow.ivm.flow.evolution.rebuild import rebuild
-from weirflow.ivm.flow.folder.entries import entry_changes, entry_position, entry_source, entry_view, manifest_of
+from weirflow.ivm.flow.folder.entries import (
+    entry_changes,
+    entry_others,
+    entry_position,
+    entry_source,
+    entry_view,
+    manifest_of,
+)
 from weirflow.ivm.flow.folder.lock import FolderLock
 from weirflow.ivm.flow.state import FlowState
 
@@ -114,6 +121,7 @@ class FlowStore:
                 raise StorageError(
                     f"Record {one.number} of the log in {self._folder} cannot be applied again: {error.message}",
                     uri=str(self._folder),
+                    hint=error.hint,
                 ) from error
             failpoint("restore.in_replay")
         return state
@@ -259,7 +267,7 @@ class FlowStore:
             case DefineView():
                 state.add_view(entry.name, entry_view(entry))
             case ReplaceView():
-                rebuilt = rebuild(state, entry.name, entry_view(entry))
+                rebuilt = rebuild(state, entry.name, entry_view(entry), entry_others(entry, state.declared))
                 state.become(rebuilt.state)
                 _require_epoch(state, entry.epoch)
                 on_tick(state.epoch, rebuilt.changed)

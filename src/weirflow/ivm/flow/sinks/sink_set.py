@@ -238,7 +238,7 @@ def _not_kept(name: str, position: int) -> SinkConflict:
 
 
 def _definition(view: str, views: Mapping[str, View]) -> str:
-    """The view's name, with a digest of its SQL and that of the views it reads."""
-    found = {name: views[name].sql for name in with_read(view, views)}
+    """The view's name, with a digest of its SQL and plan and those of the views it reads."""
+    found = {name: views[name].sql + (views[name].plan or "") for name in with_read(view, views)}
     digest = hashlib.blake2b(repr(sorted(found.items())).encode(), digest_size=8)
     return f"{view}/{digest.hexdigest()}"

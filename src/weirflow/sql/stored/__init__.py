@@ -1,0 +1,6 @@
+"""Plans as text, as they are stored with the views that they are of."""
+
+from weirflow.sql.stored.fit import fitted, not_there
+from weirflow.sql.stored.plan_text import VERSION, Outline, decode_plan, encode_plan, encode_refusal, outline
+
+__all__ = ["VERSION", "Outline", "decode_plan", "encode_plan", "encode_refusal", "fitted", "not_there", "outline"]
