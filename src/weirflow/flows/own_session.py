@@ -13,6 +13,23 @@ def own_session(main: Any) -> Any:
     return own
 
 
+_MEANING = (
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
+    "spark.sql.timestampType",
+)
+
+
+def with_settings_of(main: Any, own: Any) -> Any:
+    """A session in which SQL means what it means in ``main`` now."""
+    for name in _MEANING:
+        value = main.conf.get(name)
+        if own.conf.get(name) != value:
+            own.conf.set(name, value)
+    return own
+
+
 def provider(native: Any, table: str) -> str:
     """What keeps a table: ``delta``, ``iceberg``, ``parquet``, ...; ``other`` for what Spark does not say."""
     described = native.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from weirflow.flows.view_reader import ViewReader
 from weirflow.rows.types import spark_schema
 from weirflow.sql.types import nullable
 
@@ -23,6 +24,12 @@ class SparkRecompute:
         self._open_session = open_session
         self._run = run
         self._native: Any = None
+        self._reader = ViewReader(open_session)
+
+    def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
+        """See ``ResolvingEngine``."""
+        found: str | None = self._run("read a view", lambda: self._reader.read(sql, tables))
+        return found
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
         """The columns of the query's result; runs nothing."""
@@ -37,12 +44,12 @@ class SparkRecompute:
         return result.cast(view_schema(result.schema))
 
     def _frame(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
-        from weirflow.spark.frames.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.arrow import relation_frame  # noqa: PLC0415 - imports pyspark
 
         if self._native is None:
             self._native = self._open_session()
         for name, table in tables.items():
-            arrow_frame(self._native, table).createOrReplaceTempView(f"`{name}`")
+            relation_frame(self._native, table).createOrReplaceTempView(f"`{name}`")
         return self._native.sql(sql)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from weirflow.flows.own_session import with_settings_of
 from weirflow.flows.recompute import SparkRecompute, view_schema
 from weirflow.ivm.sharded.executor import StageExecutor
 from weirflow.ivm.sharded.worker.reports import (
@@ -38,7 +39,9 @@ class SparkStages(StageExecutor):
         self._session = session
         self._own: list[Any] = []
         self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run_for_tick)
-        self._recompute = SparkRecompute(self._open, session.operations.run_for_tick)
+        self._recompute = SparkRecompute(
+            lambda: with_settings_of(session.spark, self._open()), session.operations.run_for_tick
+        )
 
     @property
     def runs(self) -> str:

@@ -63,6 +63,11 @@ def arrow_frame(session: Any, data: Any) -> Any:
     return session.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=ntz))
 
 
+def relation_frame(session: Any, rows: pa.Table) -> Any:
+    """A native frame of a flow's rows, of whose timestamps those without a zone have none in Spark either."""
+    return session.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+
+
 def _spark_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return to_spark_type(column)

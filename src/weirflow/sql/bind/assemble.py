@@ -49,7 +49,7 @@ def assemble(block: Block, position: SqlPosition | None) -> Plan:
     plan = block.plan
     items, order, windows, generator = block.items, block.order, tuple(block.placeholders.windows), block.generator
     if block.grouping is not None:
-        grouped = _GroupedInput(block.grouping, tuple(block.placeholders.aggregates), position)
+        grouped = GroupedInput(block.grouping, tuple(block.placeholders.aggregates), position)
         plan = grouped.over(plan)
         if block.having is not None:
             plan = Filter(plan, grouped.change(block.having))
@@ -131,7 +131,7 @@ def _placed(expr: Expr, kind: PlaceholderKind, width: int) -> Expr:
 
 
 @dataclass(frozen=True)
-class _GroupedInput:
+class GroupedInput:
     """Expressions over a query's input, told over its groups."""
 
     grouping: Grouping
@@ -139,6 +139,7 @@ class _GroupedInput:
     position: SqlPosition | None
 
     def over(self, plan: Plan) -> Aggregate:
+        """The groups of a plan's rows."""
         keys = self.grouping.keys
         names = tuple(key.name if isinstance(key, Column) else f"_key{index}" for index, key in enumerate(keys))
         fields = [Field(name, key.type) for name, key in zip(names, keys, strict=True)]
@@ -148,6 +149,7 @@ class _GroupedInput:
         return Aggregate(plan, keys, self.calls, tuple(fields), self.grouping.sets)
 
     def change(self, expr: Expr) -> Expr:
+        """An expression over the input, with placeholders for aggregates, over the groups."""
         return rewrite_deep(expr, self._change)
 
     def _change(self, part: Expr) -> Expr | None:

@@ -126,13 +126,13 @@ def _quarter(days: Days) -> Days:
     return month_starts(months_of(days) // 3 * 3)
 
 
-_DATE_UNITS: dict[str, Callable[[Days], Days]] = {
+DATE_UNITS: dict[str, Callable[[Days], Days]] = {
     "WEEK": _week,
     **dict.fromkeys(("MONTH", "MON", "MM"), _month),
     "QUARTER": _quarter,
     **dict.fromkeys(("YEAR", "YYYY", "YY"), _year_starts),
 }
-_TIME_UNITS = {
+TIME_UNITS = {
     "MICROSECOND": 1,
     "MILLISECOND": 1_000,
     "SECOND": 1_000_000,
@@ -149,9 +149,9 @@ def trunc(signature: CallSignature) -> Kernel | None:
     if unit is None or signature.types[0] != _DATE:
         return None
     position = signature.position
-    cut = _DATE_UNITS.get((unit.as_py() or "").upper())
+    cut = DATE_UNITS.get((unit.as_py() or "").upper())
     if cut is None:
-        return lambda dates, _: _nulls(dates, _DATE)
+        return lambda dates, _: nulls_like(dates, _DATE)
     return on_arrays(lambda dates, _: _dates(cut(_wide(dates)), position, dates))
 
 
@@ -161,12 +161,12 @@ def date_trunc(signature: CallSignature) -> Kernel | None:
     if unit is None or not pa.types.is_timestamp(kind):
         return None
     name, position = (unit.as_py() or "").upper(), signature.position
-    if name in _TIME_UNITS:
-        width = _TIME_UNITS[name]
+    if name in TIME_UNITS:
+        width = TIME_UNITS[name]
         return on_arrays(lambda _, times: like_nulls(numbers(times) // width * width, kind, times))
-    if name not in _DATE_UNITS:
-        return lambda _, times: _nulls(times, kind)
-    cut = _DATE_UNITS[name]
+    if name not in DATE_UNITS:
+        return lambda _, times: nulls_like(times, kind)
+    cut = DATE_UNITS[name]
 
     def run(_: pa.Array, times: pa.Array) -> pa.Array:
         return _moments(cut(numbers(times) // DAY), 0, kind, position, times)
@@ -174,7 +174,8 @@ def date_trunc(signature: CallSignature) -> Kernel | None:
     return on_arrays(run)
 
 
-def _nulls(value: pa.Array | pa.Scalar, kind: pa.DataType) -> pa.Array | pa.Scalar:
+def nulls_like(value: pa.Array | pa.Scalar, kind: pa.DataType) -> pa.Array | pa.Scalar:
+    """As many NULLs as there are values."""
     return pa.scalar(None, kind) if isinstance(value, pa.Scalar) else pa.nulls(len(value), kind)
 
 
@@ -232,7 +233,7 @@ def add_interval(signature: CallSignature) -> Kernel | None:
     if interval != pa.month_day_nano_interval() or constant is None:
         return None
     if not constant.is_valid:
-        return lambda times, _: _nulls(times, kind)
+        return lambda times, _: nulls_like(times, kind)
     months, days, nanos = constant.as_py()
     if days or nanos:
         return None

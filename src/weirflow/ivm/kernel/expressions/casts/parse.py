@@ -124,10 +124,10 @@ def to_date(cast: Cast) -> Kernel:
     return _on_numbers(cast, pa.int32(), parse_date)
 
 
-def to_timestamp(cast: Cast) -> Kernel:
-    """A date, or a date and a time with up to six digits of fraction and a zone; without one, in UTC."""
+def to_timestamp(cast: Cast, moment: Callable[[int], int] | None = None) -> Kernel:
+    """A date, or a date and a time with six digits of fraction and a zone; without one, in UTC or by ``moment``."""
     position = cast.position
-    return _on_numbers(cast, pa.int64(), lambda text: parse_timestamp(text, position, zoned=True))
+    return _on_numbers(cast, pa.int64(), lambda text: parse_timestamp(text, position, zoned=True, moment=moment))
 
 
 def to_timestamp_ntz(cast: Cast) -> Kernel:

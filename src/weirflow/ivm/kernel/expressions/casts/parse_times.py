@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.kernel.expressions.calendar import days_from_civil
@@ -45,8 +46,13 @@ def parse_date(text: str) -> int:
     return days
 
 
-def parse_timestamp(text: str, position: SqlPosition | None, *, zoned: bool) -> int:
-    """Microseconds since 1970; ``ValueError`` for what is not one, ``DataError`` for what needs more than UTC."""
+def parse_timestamp(
+    text: str, position: SqlPosition | None, *, zoned: bool, moment: Callable[[int], int] | None = None
+) -> int:
+    """Microseconds since 1970; ``ValueError`` for what is not one, ``DataError`` for what needs more than UTC.
+
+    For a text without a zone of its own, ``moment`` makes the moment that is meant of what a clock shows.
+    """
     trimmed = text.strip(BLANKS)
     found = _TIMESTAMP.fullmatch(trimmed)
     if not found:
@@ -63,6 +69,8 @@ def parse_timestamp(text: str, position: SqlPosition | None, *, zoned: bool) -> 
     if zone:
         offset = _offset(zone.strip(), text, position)
         micros -= offset * 1_000_000 if zoned else 0
+    elif moment is not None:
+        micros = moment(micros)
     if not -_MAX_MICROS <= micros < _MAX_MICROS:
         raise ValueError(text)
     return micros

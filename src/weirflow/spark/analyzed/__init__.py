@@ -1,0 +1,1 @@
+"""The plan that Spark's analyzer made of a query, as data."""

@@ -1,0 +1,121 @@
+"""``AnalyzedQuery``: how Spark reads a query, on a classic session: its JSON for the structure, objects for the rest.
+
+Spark writes a tree as a list of nodes, each followed by its children; a field that is itself a tree is such a list
+again. Enumerations and some products come as null: those that are known are read from the object, any other null is
+``OMITTED``, and whoever meets it does not know what the node means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from weirflow.spark.analyzed.omitted import OMISSIONS, literal_value, local_rows
+from weirflow.spark.analyzed.remote import Remote
+from weirflow.sql.resolved.node import OMITTED, Node
+from weirflow.stack import grows
+
+_PACKAGE = "org.apache.spark.sql."
+
+
+class AnalyzedQuery:
+    """What Spark's analyzer made of a query's text. Nothing is run, also if the text is no query.
+
+    Args:
+        native: a classic session of PySpark's.
+
+    Raises whatever Spark raises for a text that is wrong.
+    """
+
+    def __init__(self, native: Any, sql: str) -> None:
+        jvm, session = native._jvm, native._jsparkSession  # noqa: SLF001 - no public way
+        state = session.sessionState()
+        skipped = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
+        execution = state.executePlan(state.sqlParser().parsePlan(sql), skipped)
+        execution.assertAnalyzed()
+        self._plan = execution.analyzed()
+        self._nodes: list[dict[str, Any]] = json.loads(self._plan.toJSON())
+        self._command = jvm.java.lang.Class.forName(_PACKAGE + "catalyst.plans.logical.Command")
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it is a query and nothing that changes something."""
+        kinds = {node["class"] for node in self._nodes}
+        loader = self._plan.getClass().getClassLoader()
+        return not any(self._command.isAssignableFrom(loader.loadClass(kind)) for kind in kinds)
+
+    @property
+    def schema(self) -> Any:
+        """Its columns, as PySpark's."""
+        return StructType.fromJson(json.loads(self._plan.schema().json()))
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of the temporary views that it reads."""
+        return frozenset(_views(self._nodes))
+
+    @property
+    def plan(self) -> Node:
+        """The tree of its nodes."""
+        return _tree(json.loads(self._plan.toJSON()), Remote(lambda: self._plan))
+
+
+def _views(written: Any) -> Iterator[str]:
+    for node in written if isinstance(written, list) else written.values():
+        if isinstance(node, dict) and node.get("class", "").endswith(".View") and node["isTempView"]:
+            yield node["desc"]["identifier"]["table"]
+        if isinstance(node, dict | list):
+            yield from _views(node)
+
+
+def _tree(nodes: list[dict[str, Any]], top: Remote) -> Node:
+    return _node(iter(nodes), top)
+
+
+@grows
+def _node(nodes: Iterator[dict[str, Any]], remote: Remote) -> Node:
+    written = next(nodes)
+    kind = written.pop("class").removeprefix(_PACKAGE)
+    count = written.pop("num-children")
+    children = tuple(_node(nodes, remote.child(index)) for index in range(count))
+    fields = {name: _field(value, remote.field(name)) for name, value in written.items()}
+    for name, read in OMISSIONS.get(kind.rpartition(".")[2], {}).items():
+        if fields.get(name) is OMITTED:
+            fields[name] = read(remote)
+    if kind.endswith(".Literal"):
+        fields["value"] = literal_value(written["value"], written["dataType"], remote)
+    if kind.endswith(".LocalRelation"):
+        fields["data"] = local_rows(written["output"], remote)
+    return Node(kind, fields, children, partial(_shown, kind, remote))
+
+
+def _shown(kind: str, remote: Remote) -> str:
+    node = remote.get()
+    return f"{node.prettyName()}()" if ".expressions." in kind else str(node.nodeName())
+
+
+def _field(value: Any, remote: Remote) -> Any:
+    if value is None:
+        return OMITTED
+    if isinstance(value, list):
+        if value and isinstance(value[0], dict) and "class" in value[0]:
+            return _tree(value, remote)
+        return tuple(_field(one, remote.at(index)) for index, one in enumerate(value))
+    if isinstance(value, dict):
+        return _product(value, remote)
+    return value
+
+
+def _product(value: dict[str, Any], remote: Remote) -> Any:
+    """A case class: an id as its number, an object as its name, a pair as a tuple, others as a dict."""
+    if "object" in value:
+        return value["object"].rpartition(".")[2].removesuffix("$")
+    kind = value.pop("product-class", "").rpartition(".")[2]
+    if kind == "ExprId":
+        return value["id"]
+    fields = {name: _field(one, remote.field(name)) for name, one in value.items()}
+    return tuple(fields.values()) if kind.startswith("Tuple") else fields

@@ -1,0 +1,112 @@
+"""Which of our functions is which class of Spark's expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+UTC: Final = "UTC"
+"""What all names of it are read as."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of ours that is a class of Spark's.
+
+    Attributes:
+        name: ours, canonical.
+        arguments: the fields that are its arguments, in our order; those that Spark left out are left out.
+        rest: the field with all further arguments.
+        settings: fields that must have these values for the two to be the same.
+        ignored: fields that make no difference.
+    """
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    rest: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+
+_ARITHMETIC = """
+Add add, Subtract subtract, Multiply multiply, Divide divide, IntegralDivide integral_divide, Remainder remainder,
+Pmod pmod
+"""
+_BINARY = """
+EqualTo equal, EqualNullSafe equal_null_safe, LessThan less, LessThanOrEqual less_equal, GreaterThan greater,
+GreaterThanOrEqual greater_equal, And and, Or or, RLike rlike, Atan2 atan2, Hypot hypot, Pow power, Contains contains,
+StartsWith startswith, EndsWith endswith, ShiftLeft shiftleft, ShiftRight shiftright, BitwiseAnd bitwise_and,
+BitwiseOr bitwise_or, BitwiseXor bitwise_xor, ArrayContains array_contains, ArrayPosition array_position,
+Logarithm log
+"""
+_UNARY = """
+Not not, IsNull is_null, IsNotNull is_not_null, Upper upper, Lower lower, Length length, IsNaN is_nan, Acos acos,
+Acosh acosh, Asin asin, Asinh asinh, Atan atan, Atanh atanh, Cbrt cbrt, Cos cos, Cosh cosh, Cot cot, Csc csc,
+ToDegrees degrees, ToRadians radians, Exp exp, Expm1 expm1, Factorial factorial, Log ln, Log10 log10, Log1p log1p,
+Log2 log2, Rint rint, Sec sec, Signum sign, Sin sin, Sinh sinh, Sqrt sqrt, Tan tan, Tanh tanh, UnaryPositive positive,
+BitwiseNot bitwise_not, Ascii ascii, Chr chr, BitLength bit_length, OctetLength octet_length, InitCap initcap,
+Md5 md5, Reverse reverse, StringSpace space, ArrayDistinct array_distinct, ArrayMax array_max, ArrayMin array_min,
+ArraySize array_size, Flatten flatten, MapKeys map_keys, MapValues map_values, Year year, Quarter quarter, Month month,
+DayOfMonth day, DayOfWeek dayofweek, DayOfYear dayofyear, WeekDay weekday, WeekOfYear weekofyear, UnixDate unix_date,
+UnixMicros unix_micros, UnixMillis unix_millis, UnixSeconds unix_seconds, DateFromUnixDate date_from_unix_date,
+MicrosToTimestamp timestamp_micros, MillisToTimestamp timestamp_millis, Ceil ceil, Floor floor
+"""
+_ANSI = {"evalContext": ("ANSI", True)}
+_STRICT = {"failOnError": True}
+
+
+def _table(written: str, *arguments: str, **settings: Any) -> dict[str, Function]:
+    pairs = (one.split() for one in written.split(","))
+    return {kind: Function(name, arguments, settings=settings) for kind, name in pairs}
+
+
+FUNCTIONS: dict[str, Function] = {
+    **_table(_ARITHMETIC, "left", "right", **_ANSI),
+    **_table(_BINARY, "left", "right"),
+    **_table(_UNARY, "child"),
+    **_table("UnaryMinus negate, Abs abs", "child", **_STRICT),
+    **_table("Round round, BRound bround", "child", "scale", ansiEnabled=True),
+    **_table("StringLPad lpad, StringRPad rpad", "str", "len", "pad"),
+    **_table("Left left, Right right", "str", "len"),
+    **_table("DateAdd date_add, DateSub date_sub", "startDate", "days"),
+    **_table("Like like, ILike ilike", "left", "right", escapeChar="\\"),
+    "In": Function("in", ("value",), rest="list"),
+    "Coalesce": Function("coalesce", rest="children"),
+    "Concat": Function("concat", rest="children"),
+    "ConcatWs": Function("concat_ws", rest="children"),
+    "Greatest": Function("greatest", rest="children"),
+    "Least": Function("least", rest="children"),
+    "Substring": Function("substring", ("str", "pos", "len")),
+    "StringInstr": Function("instr", ("str", "substr")),
+    "StringLocate": Function("locate", ("substr", "str", "start")),
+    "StringRepeat": Function("repeat", ("str", "times")),
+    "StringReplace": Function("replace", ("srcExpr", "searchExpr", "replaceExpr")),
+    "StringSplit": Function("split", ("str", "regex", "limit")),
+    "SplitPart": Function("split_part", ("str", "delimiter", "partNum")),
+    "StringTranslate": Function("translate", ("srcExpr", "matchingExpr", "replaceExpr")),
+    "SubstringIndex": Function("substring_index", ("strExpr", "delimExpr", "countExpr")),
+    "RegExpReplace": Function("regexp_replace", ("subject", "regexp", "rep", "pos")),
+    "RegExpExtract": Function("regexp_extract", ("subject", "regexp", "idx")),
+    "AddMonths": Function("add_months", ("startDate", "numMonths")),
+    "DateDiff": Function("date_diff", ("endDate", "startDate")),
+    "LastDay": Function("last_day", ("startDate",)),
+    "MakeDate": Function("make_date", ("year", "month", "day"), settings=_STRICT),
+    "TruncDate": Function("trunc", ("date", "format")),
+    "CreateArray": Function("array", rest="children", ignored=("useStringTypeWhenEmpty",)),
+    "CreateMap": Function("map", rest="children", ignored=("useStringTypeWhenEmpty",)),
+    "CreateNamedStruct": Function("named_struct", rest="children"),
+    "ArrayJoin": Function("array_join", ("array", "delimiter", "nullReplacement")),
+    "ElementAt": Function("element_at", ("left", "right"), settings=_STRICT),
+    "Size": Function("size", ("child",), settings={"legacySizeOfNull": False}),
+    "Slice": Function("slice", ("x", "start", "length")),
+    "SortArray": Function("sort_array", ("base", "ascendingOrder")),
+}
+"""By Spark's class. Arguments have the types that Spark cast them to."""
+
+CHILD_ONLY: dict[str, tuple[str, ...]] = {
+    "KnownNullable": ("child",),
+    "KnownNotNull": ("child",),
+    "TypedNullLiteral": ("child",),
+}
+"""Classes that mean their only child, and the fields that add nothing to it."""

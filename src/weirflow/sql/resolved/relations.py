@@ -1,0 +1,397 @@
+"""Spark's resolved plans as ours: from ids of columns to their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from weirflow.sql.bind.assemble import GroupedInput
+from weirflow.sql.bind.expressions.placeholders import SelectCalls
+from weirflow.sql.bind.grouping import Grouping
+from weirflow.sql.bind.join import equi_join
+from weirflow.sql.expr import Call, Column, Expr, SortKey
+from weirflow.sql.plan import (
+    Distinct,
+    Field,
+    Filter,
+    Generate,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+    SetKind,
+    SetOperation,
+    TopK,
+    Union,
+    Values,
+    Window,
+)
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.resolved.aggregates import read_aggregate
+from weirflow.sql.resolved.functions import UTC
+from weirflow.sql.resolved.node import LeftToBinder
+from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order
+from weirflow.sql.resolved.types import literal, type_of
+from weirflow.sql.resolved.windows import read_window
+from weirflow.sql.types import BIGINT
+from weirflow.stack import grows
+
+if TYPE_CHECKING:
+    from weirflow.sql.resolved.node import Node
+
+_JOINS = {
+    "Inner": JoinKind.INNER,
+    "Cross": JoinKind.INNER,
+    "LeftOuter": JoinKind.LEFT,
+    "RightOuter": JoinKind.RIGHT,
+    "FullOuter": JoinKind.FULL,
+    "LeftSemi": JoinKind.SEMI,
+    "LeftAnti": JoinKind.ANTI,
+}
+_MOST_CONSTANT_ROWS = 10_000
+_GENERATORS = {"Explode": "explode", "PosExplode": "posexplode", "Inline": "inline"}
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A plan, and for each of its columns Spark's id.
+
+    Attributes:
+        order: how its rows are ordered, for a limit above; a view has no order.
+        below: of the columns that were made of ordered rows: those rows, and what makes the columns.
+        is_lost: whether its rows are ordered by something that is not among its columns.
+    """
+
+    plan: Plan
+    ids: tuple[int, ...]
+    order: tuple[SortKey, ...] = ()
+    below: tuple[Relation, Callable[[Relation], Relation]] | None = None
+    is_lost: bool = False
+
+    def columns(self) -> dict[int, Column]:
+        """Its columns by id; the first where one is there twice."""
+        found: dict[int, Column] = {}
+        for index, (number, column) in enumerate(zip(self.ids, self.plan.fields, strict=True)):
+            found.setdefault(number, Column(index, column.name, column.type))
+        return found
+
+
+def read_plan(root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC) -> Plan:
+    """The plan of a query over these sources, in a session of this time zone.
+
+    Raises:
+        NotIncremental: it cannot be read without a doubt.
+    """
+    return PlanReader(sources, zone).relation(root, None).plan
+
+
+class PlanReader:
+    """Reads one plan, its subqueries and common table expressions included."""
+
+    def __init__(self, sources: Mapping[str, tuple[Field, ...]], zone: str) -> None:
+        self._zone = zone
+        self._sources = {name.casefold(): (name, fields) for name, fields in sources.items()}
+        self._ctes: dict[int, Relation] = {}
+
+    @grows
+    def relation(self, node: Node, around: Scope | None) -> Relation:
+        """A plan inside the query of a scope."""
+        read = _READERS.get(node.kind)
+        if read is None:
+            raise self._refused(node)
+        found = read(self, node, around)
+        node.finish()
+        return found
+
+    def _scope(self, columns: Mapping[int, Column], around: Scope | None) -> Scope:
+        return Scope(columns, self.relation, self._zone, around)
+
+    def _over(self, node: Node, around: Scope | None) -> tuple[Relation, Scope]:
+        below = self.relation(node.child("child"), around)
+        return below, self._scope(below.columns(), around)
+
+    # Leaves
+
+    def _view(self, node: Node, _: Scope | None) -> Relation:
+        name = node.value("desc")["identifier"]["table"]
+        if not node.value("isTempView") or name.casefold() not in self._sources:
+            raise self._refused(node)
+        node.ignore("options")
+        own, fields = self._sources[name.casefold()]
+        ids = _ids(node.child("child").value("output"))
+        return Relation(Scan(own, fields), ids)
+
+    def _one_row_relation(self, _: Node, __: Scope | None) -> Relation:
+        return Relation(Values(((),), ()), ())
+
+    def _local_relation(self, node: Node, _: Scope | None) -> Relation:
+        output = node.value("output")
+        fields = _fields(output)
+        rows = tuple(
+            tuple(literal(value, one.type) for value, one in zip(row, fields, strict=True))
+            for row in node.value("data")
+        )
+        if node.value("isStreaming"):
+            raise self._refused(node)
+        node.ignore("stream")
+        return Relation(Values(rows, fields), _ids(output))
+
+    def _range(self, node: Node, _: Scope | None) -> Relation:
+        output = node.value("output")
+        numbers = range(node.value("start"), node.value("end"), node.value("step"))
+        node.ignore("numSlices", "isStreaming")
+        if len(numbers) > _MOST_CONSTANT_ROWS:
+            raise self._refused(node)
+        return Relation(Values(tuple((literal(one, BIGINT),) for one in numbers), _fields(output)), _ids(output))
+
+    # One input
+
+    def _subquery_alias(self, node: Node, around: Scope | None) -> Relation:
+        node.ignore("identifier")
+        return self.relation(node.child("child"), around)
+
+    def _pipe_operator(self, node: Node, around: Scope | None) -> Relation:
+        return self.relation(node.child("child"), around)
+
+    def _project(self, node: Node, around: Scope | None) -> Relation:
+        below, scope = self._over(node, around)
+        named = [_Named.of(one) for one in node.value("projectList")]
+        expressions = read_all([one.node for one in named], scope)
+        return _over_ordered(below, lambda rows: _projected(rows, expressions, named))
+
+    def _filter(self, node: Node, around: Scope | None) -> Relation:
+        below, scope = self._over(node, around)
+        plan = Filter(below.plan, read_expression(node.value("condition"), scope))
+        return Relation(plan, below.ids, below.order, is_lost=below.is_lost or below.below is not None)
+
+    def _same_rows(self, node: Node, around: Scope | None) -> Relation:
+        """What says only how Spark is to run it."""
+        node.ignore("hints", "numPartitions", "shuffle", "partitionExpressions", "optNumPartitions")
+        node.ignore("optAdvisoryPartitionSize", "defaultPartitioning")
+        found = self.relation(node.child("child"), around)
+        return found if node.kind == "ResolvedHint" else Relation(found.plan, found.ids)
+
+    def _distinct(self, node: Node, around: Scope | None) -> Relation:
+        below, _ = self._over(node, around)
+        return Relation(Distinct(below.plan), below.ids)
+
+    def _sort(self, node: Node, around: Scope | None) -> Relation:
+        below, scope = self._over(node, around)
+        order = read_order(node.value("order"), scope)
+        node.ignore("hint")
+        if not node.value("global"):
+            raise self._refused(node)
+        return Relation(below.plan, below.ids, order)
+
+    def _global_limit(self, node: Node, around: Scope | None) -> Relation:
+        local = node.child("child")
+        limit = _count(node, "limitExpr")
+        if local.kind != "LocalLimit" or _count(local, "limitExpr") != limit:
+            raise self._refused(node)
+        return _limited(self.relation(local.child("child"), around), limit, 0)
+
+    def _offset(self, node: Node, around: Scope | None) -> Relation:
+        below, _ = self._over(node, around)
+        return _limited(below, None, _count(node, "offsetExpr"))
+
+    def _aggregate(self, node: Node, around: Scope | None) -> Relation:
+        below, scope = self._over(node, around)
+        node.ignore("hint")
+        keys = read_all(node.value("groupingExpressions"), scope)
+        named = [_Named.of(one) for one in node.value("aggregateExpressions")]
+        calls = SelectCalls()
+        inside = replace(scope, aggregate=lambda one: calls.aggregate(read_aggregate(one, scope)))
+        items = read_all([one.node for one in named], inside)
+        groups = GroupedInput(Grouping(keys, None, is_grouped=True), tuple(calls.aggregates), None)
+        grouped = Relation(groups.over(below.plan), ())
+        return _projected(grouped, tuple(groups.change(item) for item in items), named)
+
+    def _window(self, node: Node, around: Scope | None) -> Relation:
+        below, scope = self._over(node, around)
+        named = [_Named.of(one) for one in node.value("windowExpressions")]
+        calls = tuple(read_window(one.node, scope) for one in named)
+        node.ignore("partitionSpec", "orderSpec", "hint")  # each call has its own
+        fields = below.plan.fields + tuple(Field(one.name, call.type) for one, call in zip(named, calls, strict=True))
+        return Relation(Window(below.plan, calls, fields), below.ids + tuple(one.number for one in named))
+
+    def _generate(self, node: Node, around: Scope | None) -> Relation:
+        below, scope = self._over(node, around)
+        generator = node.value("generator")
+        name = _GENERATORS.get(generator.kind)
+        output = node.value("generatorOutput")
+        if name is None or node.value("unrequiredChildIndex", ()):
+            raise self._refused(node)
+        node.ignore("qualifier")
+        argument = read_expression(generator.child("child"), scope)
+        generator.finish()
+        made = _fields(output)
+        call = Call(name, (argument,), pa.struct([pa.field(one.name, one.type) for one in made]))
+        fields = below.plan.fields + made
+        return Relation(Generate(below.plan, call, node.value("outer"), fields), below.ids + _ids(output))
+
+    def _expand(self, node: Node, around: Scope | None) -> Relation:
+        below, scope = self._over(node, around)
+        output = node.value("output")
+        fields = _fields(output)
+        inputs = tuple(
+            Project(below.plan, read_all(projection, scope), fields) for projection in node.value("projections")
+        )
+        return Relation(Union(inputs, fields), _ids(output))
+
+    # Two inputs and more
+
+    def _join(self, node: Node, around: Scope | None) -> Relation:
+        left, right = (self.relation(node.child(name), around) for name in ("left", "right"))
+        kind = _JOINS.get(str(node.value("joinType")))
+        node.ignore("hint")
+        if kind is None:
+            raise self._refused(node)
+        both = {
+            **{
+                number: Column(column.index + len(left.ids), column.name, column.type)
+                for number, column in right.columns().items()
+            },
+            **left.columns(),
+        }
+        ids = left.ids if kind in (JoinKind.SEMI, JoinKind.ANTI) else left.ids + right.ids
+        if not node.has("condition"):
+            return Relation(Join(left.plan, right.plan, kind, (), ()), ids)
+        predicate = read_expression(node.value("condition"), self._scope(both, around))
+        return Relation(equi_join(left.plan, right.plan, kind, predicate), ids)
+
+    def _union(self, node: Node, around: Scope | None) -> Relation:
+        inputs = [self.relation(one, around) for one in node.children_of("children")]
+        if node.value("byName") or node.value("allowMissingCol"):
+            raise self._refused(node)
+        return Relation(Union(tuple(one.plan for one in inputs), inputs[0].plan.fields), inputs[0].ids)
+
+    def _intersect(self, node: Node, around: Scope | None) -> Relation:
+        return self._set(node, SetKind.INTERSECT, around)
+
+    def _except(self, node: Node, around: Scope | None) -> Relation:
+        return self._set(node, SetKind.EXCEPT, around)
+
+    def _set(self, node: Node, kind: SetKind, around: Scope | None) -> Relation:
+        left, right = (self.relation(node.child(name), around) for name in ("left", "right"))
+        return Relation(SetOperation(kind, node.value("isAll"), left.plan, right.plan, left.plan.fields), left.ids)
+
+    # Common table expressions
+
+    def _recursion(self, node: Node, _: Scope | None) -> Relation:
+        raise LeftToBinder(f"{node.shown} is read from the text.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE)
+
+    def _with_ctes(self, node: Node, around: Scope | None) -> Relation:
+        for one in node.children_of("cteDefs"):
+            self._ctes[one.value("id")] = self.relation(one.child("child"), around)
+            one.ignore("underSubquery", "originalPlanWithPredicates", "maxRows", "maxDepth")
+            one.finish()
+        return self.relation(node.child("plan"), around)
+
+    def _cte(self, node: Node, _: Scope | None) -> Relation:
+        found = self._ctes.get(node.value("cteId"))
+        if found is None or node.value("recursive", False):  # noqa: FBT003 - what Spark means if it says nothing
+            raise self._refused(node)
+        node.ignore("_resolved", "isStreaming", "statsOpt", "maxRows", "isUnlimitedRecursion")
+        return Relation(found.plan, _ids(node.value("output")))
+
+    @staticmethod
+    def _refused(node: Node) -> NotIncremental:
+        return NotIncremental(
+            f"Spark's {node.shown} has no incremental form here.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE
+        )
+
+
+@dataclass(frozen=True)
+class _Named:
+    """An expression with the name and the id of its column."""
+
+    node: Node
+    name: str
+    number: int
+
+    @classmethod
+    def of(cls, node: Node) -> _Named:
+        return cls(node, node.value("name"), node.value("exprId"))
+
+
+def _projected(below: Relation, expressions: tuple[Expr, ...], named: Sequence[_Named]) -> Relation:
+    fields = tuple(Field(one.name, expr.type) for one, expr in zip(named, expressions, strict=True))
+    return Relation(Project(below.plan, expressions, fields), tuple(one.number for one in named))
+
+
+def _over_ordered(below: Relation, make: Callable[[Relation], Relation]) -> Relation:
+    """What is made of each row; a limit above is one of the rows below, which may be ordered by what is left out."""
+    made = replace(make(below), is_lost=below.is_lost)
+    if below.below is not None:
+        rows, first = below.below
+        return replace(made, below=(rows, lambda some: make(first(some))))
+    return replace(made, below=(below, make)) if below.order else made
+
+
+def _limited(below: Relation, limit: int | None, offset: int) -> Relation:
+    """The first rows in the order that there is."""
+    if below.below is not None:
+        rows, make = below.below
+        return _over_ordered(_limited(rows, limit, offset), make)
+    if below.is_lost:
+        raise NotIncremental(
+            "A limit of rows whose order is not among their columns is recomputed.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+        )
+    plan = below.plan
+    if isinstance(plan, TopK) and plan.limit is None and limit is not None:  # OFFSET below LIMIT
+        return Relation(TopK(plan.input, plan.order, limit, plan.offset), below.ids, below.order)
+    return Relation(TopK(plan, below.order, limit, offset), below.ids, below.order)
+
+
+def _ids(attributes: Sequence[Node]) -> tuple[int, ...]:
+    return tuple(one.value("exprId") for one in attributes)
+
+
+def _fields(attributes: Sequence[Node]) -> tuple[Field, ...]:
+    return tuple(Field(one.value("name"), type_of(one.value("dataType"))) for one in attributes)
+
+
+def _count(node: Node, name: str) -> int:
+    """A limit, which Spark lets be any constant; here it is a number."""
+    written = node.value(name)
+    value: Any = written.value("value") if written.kind == "Literal" else None
+    if not isinstance(value, int):
+        raise NotIncremental(
+            "A limit that is not a number is recomputed.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE
+        )
+    return value
+
+
+_READERS: dict[str, Callable[[PlanReader, Node, Scope | None], Relation]] = {
+    "View": PlanReader._view,  # noqa: SLF001 - its own
+    "OneRowRelation": PlanReader._one_row_relation,  # noqa: SLF001 - its own
+    "LocalRelation": PlanReader._local_relation,  # noqa: SLF001 - its own
+    "Range": PlanReader._range,  # noqa: SLF001 - its own
+    "SubqueryAlias": PlanReader._subquery_alias,  # noqa: SLF001 - its own
+    "PipeOperator": PlanReader._pipe_operator,  # noqa: SLF001 - its own
+    "Project": PlanReader._project,  # noqa: SLF001 - its own
+    "Filter": PlanReader._filter,  # noqa: SLF001 - its own
+    "Distinct": PlanReader._distinct,  # noqa: SLF001 - its own
+    "ResolvedHint": PlanReader._same_rows,  # noqa: SLF001 - its own
+    "Repartition": PlanReader._same_rows,  # noqa: SLF001 - its own
+    "RepartitionByExpression": PlanReader._same_rows,  # noqa: SLF001 - its own
+    "Sort": PlanReader._sort,  # noqa: SLF001 - its own
+    "GlobalLimit": PlanReader._global_limit,  # noqa: SLF001 - its own
+    "Offset": PlanReader._offset,  # noqa: SLF001 - its own
+    "Aggregate": PlanReader._aggregate,  # noqa: SLF001 - its own
+    "Window": PlanReader._window,  # noqa: SLF001 - its own
+    "Generate": PlanReader._generate,  # noqa: SLF001 - its own
+    "Expand": PlanReader._expand,  # noqa: SLF001 - its own
+    "Join": PlanReader._join,  # noqa: SLF001 - its own
+    "Union": PlanReader._union,  # noqa: SLF001 - its own
+    "Intersect": PlanReader._intersect,  # noqa: SLF001 - its own
+    "Except": PlanReader._except,  # noqa: SLF001 - its own
+    "UnionLoop": PlanReader._recursion,  # noqa: SLF001 - its own
+    "WithCTE": PlanReader._with_ctes,  # noqa: SLF001 - its own
+    "CTERelationRef": PlanReader._cte,  # noqa: SLF001 - its own
+}
