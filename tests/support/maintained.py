@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from support.compiled_views import compile_views
 
-from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import datetime as dt
 import random
 from dataclasses import dataclass
 
+from support.compiled_views import compile_views
 from support.view_corpus import SOURCES as TABLES
 from support.view_corpus import RandomTables
 
-from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.kernel.expressions.registry import FUNCTIONS
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.session_window import SessionWindow

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from support.compiled_views import compile_views
 from support.maintained import Maintained
 
 from weirflow.errors import ConfigError, DataError
-from weirflow.ivm.compiler.compile import compile_views
 from weirflow.sql.refusal import NotIncremental, Reason
 
 T = {"t": pa.schema([("k", pa.int64()), ("v", pa.int64())]), "u": pa.schema([("k", pa.int64()), ("w", pa.int64())])}

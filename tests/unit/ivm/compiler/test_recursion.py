@@ -4,12 +4,12 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from support.compiled_views import compile_views
 from support.maintained import Maintained, batch_rows
 
 from weirflow.errors import DataError
 from weirflow.ivm.circuit import recursion
 from weirflow.ivm.circuit.recursion import Recursion, RecursionLimits
-from weirflow.ivm.compiler.compile import compile_views
 from weirflow.ivm.compiler.program import Program, View
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql.refusal import NotIncremental, Reason

@@ -5,10 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from support.compiled_views import compile_views
 from support.maintained import Maintained
 
 from weirflow.errors import DataError
-from weirflow.ivm.compiler.compile import compile_views
 from weirflow.sql.refusal import NotIncremental, Reason
 
 KEYS = {

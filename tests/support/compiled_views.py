@@ -1,4 +1,4 @@
-"""SQL views over sources to one circuit, for benchmarks and tests that drive it without a flow."""
+"""SQL views over sources to one circuit, for tests that drive it without a flow."""
 
 from __future__ import annotations
 
