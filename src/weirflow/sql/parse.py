@@ -16,6 +16,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlSyntaxError
+from weirflow.sql.operators import SparkOperators
 from weirflow.sql.limits import check_text, check_tokens, check_tree, out_of_room
 from weirflow.sql.positions import TextPositions
 from weirflow.sql.statements.composed import position_at
@@ -33,7 +34,7 @@ def _typed_literal(parser: SparkParser, text: exp.Expr, kind: exp.DataType) -> e
     return literal
 
 
-class _PlainCalls(SparkParser):
+class _PlainCalls(SparkOperators):
     """Spark's grammar; a call stays ``exp.Anonymous`` unless it has a syntax of its own (CAST, EXTRACT, ...)."""
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
@@ -70,14 +71,6 @@ class _PlainCalls(SparkParser):
     @grows
     def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         return super()._parse_types(*args, **kwargs)
-
-    def _negate_range(self, this: exp.Expr | None = None) -> exp.Expr | None:
-        """NOT LIKE is NOT around LIKE, as any other NOT; only LIKE ANY and ALL negate each pattern."""
-        like = this.this if isinstance(this, exp.Escape) else this
-        if isinstance(like, exp.Like | exp.ILike) and isinstance(like.expression, exp.Any | exp.All):
-            like.args["negate"] = True
-            return this
-        return None if this is None else self.expression(exp.Not(this=this))
 
     def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:  # noqa: FBT001 - sqlglot's signature
         """Marks the casts that stand for a literal's suffix, as in ``1L`` or ``1.5BD``."""
