@@ -7,6 +7,8 @@ sqlglot's own order is that of several databases at once: ``||`` below ``+``, al
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from sqlglot import exp
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
@@ -51,6 +53,12 @@ class SparkOperators(SparkParser):
         """What AND and OR connect: NOT of it, or a value with at most one predicate."""
         if self._match(TokenType.NOT):
             return self.expression(exp.Not(this=self._required(self._negated())))
+        if self._curr.token_type is TokenType.EXISTS:
+            start = self._index
+            found = self._parse_unary()
+            if isinstance(found, exp.Exists):
+                return found
+            self._retreat(start)
         value = self._parse_operators(_COMPARISON)
         return value if value is None else self._parse_predicate(value)
 
@@ -77,15 +85,11 @@ class SparkOperators(SparkParser):
             right = self._required(self._parse_operators(level + 1))
             if node is None:
                 called = exp.Anonymous(this=_SHIFTS[kind, signs], expressions=[this, right])
-                called.meta["sign"] = self._shift_text(kind, signs)
+                called.meta["sign"] = ("<" if kind is TokenType.LT else ">") * signs
                 this = self.expression(called)
             else:
                 this = self.expression(node(this=this, expression=right))
         return this
-
-    @staticmethod
-    def _shift_text(kind: TokenType, signs: int) -> str:
-        return ("<" if kind is TokenType.LT else ">") * signs
 
     def _shift_signs(self) -> int:
         """How many signs make the shift here; 0 if there is none."""
@@ -94,7 +98,7 @@ class SparkOperators(SparkParser):
         for signs in (3, 2):
             ahead = self._tokens[self._index : self._index + signs]
             kinds = {token.token_type for token in ahead}
-            close = all(one.end + 1 == other.start for one, other in zip(ahead, ahead[1:], strict=False))
+            close = all(one.end + 1 == other.start for one, other in pairwise(ahead))
             if len(ahead) == signs and len(kinds) == 1 and close and (next(iter(kinds)), signs) in _SHIFTS:
                 return signs
         return 0
@@ -143,7 +147,9 @@ class SparkOperators(SparkParser):
         low = self._required(self._parse_operators(_COMPARISON))
         if not self._match(TokenType.AND):
             self.raise_error("Expecting AND")
-        return self.expression(exp.Between(this=value, low=low, high=self._required(self._parse_operators(_COMPARISON))))
+        return self.expression(
+            exp.Between(this=value, low=low, high=self._required(self._parse_operators(_COMPARISON)))
+        )
 
     def _parse_pattern(self, value: exp.Expr, node: type[exp.Expr], *, negated: bool) -> exp.Expr:
         """NOT LIKE is NOT around LIKE, as any other NOT; only LIKE ANY and ALL negate each pattern."""
@@ -167,11 +173,16 @@ class SparkOperators(SparkParser):
         self._advance()
         is_null = kind is TokenType.NULL or unknown
         wanted: exp.Expr = exp.Null() if is_null else exp.Boolean(this=kind is TokenType.TRUE)
+        wanted.meta["unknown"] = unknown
         predicate = self.expression(exp.Is(this=value, expression=wanted))
-        return self.expression(exp.Not(this=predicate)) if negated else predicate
+        if not negated:
+            return predicate
+        opposite = self.expression(exp.Not(this=predicate))
+        opposite.meta["is_not"] = True
+        return opposite
 
     def _required(self, operand: exp.Expr | None) -> exp.Expr:
         if operand is None:
-            self.raise_error("An operand is missing")
+            self.raise_error("Something is missing")
         assert operand is not None, "raise_error raises"
         return operand
