@@ -23,6 +23,8 @@ from weirflow.sql.statements.composed import position_at
 from weirflow.stack import grows
 
 NUMBER_SUFFIXES = frozenset({"Y", "S", "L", "F", "D", "BD"})
+_NOT_TYPES = frozenset({"INT1", "INT2", "INT4", "INT8", "INT16", "INT32", "INT64", "INT128", "INT256"})
+"""Words that other databases take for types, each for another one."""
 _KEYWORD_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 _CALLABLE_KEYWORDS = (TokenType.WINDOW, TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
 _NOT_KEYWORDS = (TokenType.ASOF, TokenType.POSITIONAL)
@@ -40,6 +42,21 @@ _BEFORE_ALL = frozenset(
     }
 )
 _AFTER_NAME = frozenset({TokenType.COMMA, TokenType.DOT, TokenType.R_PAREN, TokenType.SEMICOLON})
+_BEFORE_NAME = frozenset(
+    {
+        TokenType.SELECT,
+        TokenType.DOT,
+        TokenType.WHERE,
+        TokenType.GROUP_BY,
+        TokenType.HAVING,
+        TokenType.ORDER_BY,
+        TokenType.AND,
+        TokenType.OR,
+        TokenType.NOT,
+        TokenType.ON,
+        TokenType.ALIAS,
+    }
+)
 _DATETIMES = frozenset(
     {exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ}
 )
@@ -103,7 +120,7 @@ class _PlainCalls(SparkOperators):
 
     @grows
     def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        return super()._parse_types(*args, **kwargs)
+        return None if self._curr.text.upper() in _NOT_TYPES else super()._parse_types(*args, **kwargs)
 
     def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
         items = [item for item in (parse_method(),) if item is not None]
@@ -366,6 +383,9 @@ def _is_name(tokens: list[Token], at: int) -> bool:
     if kind is TokenType.ALL:
         before = tokens[at - 1].token_type if at else None
         return before not in _BEFORE_ALL or after is None or after in _AFTER_NAME
+    if kind is TokenType.VALUES:
+        before = tokens[at - 1].token_type if at else None
+        return before in _BEFORE_NAME or after in _AFTER_NAME or after in (TokenType.FROM, TokenType.ALIAS)
     return kind in _NOT_KEYWORDS
 
 

@@ -222,7 +222,7 @@ def _double_text(digits: str) -> str:
     """A double as Java prints it, where it prints no exponent."""
     value = float(digits)
     if value and not 1e-3 <= abs(value) < 1e7:  # noqa: PLR2004 - Java's bounds
-        mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
+        mantissa, _, exponent = f"{Decimal(repr(value)).normalize():e}".partition("e")
         return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
     return repr(value)
 
@@ -346,6 +346,7 @@ def _padded(amount: str, *, pad_first: bool) -> str:
     if found is None:
         raise _Unnamed
     rest = re.sub(r"([ :]+)(\d+)", lambda part: f"{part[1][:1]}{part[2].zfill(2)}", found[3])
+    rest = rest.rstrip("0").rstrip(".") if "." in rest else rest
     sign = "-" if found[1] == "-" else ""
     return f"{sign}{found[2].zfill(2) if pad_first else int(found[2])}{rest}"
 
@@ -373,11 +374,21 @@ def _tuple(node: exp.Tuple) -> str:
     return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
 
 
+def clock_name(node: exp.Expr) -> str:
+    """The name of CURRENT_DATE and the like, as a function or a column."""
+    assert isinstance(node, exp.Func), "they are functions without parentheses"
+    return str(node.sql_names()[0]).lower()
+
+
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.Column: lambda node: node.meta_get("shown") or node.name,
     exp.Identifier: lambda node: node.name,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: _bracket,
+    exp.CurrentDate: clock_name,
+    exp.CurrentTimestamp: clock_name,
+    exp.CurrentUser: clock_name,
+    exp.SessionUser: clock_name,
     exp.HexString: lambda node: f"X'{'0' * (len(node.name) % 2)}{node.name.upper()}'",
     exp.Literal: _literal,
     exp.Interval: _interval,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
-from weirflow.sql.bind.expressions.naming import field_names
+from weirflow.errors import SqlSyntaxError, SqlTypeError
+from weirflow.sql.bind.expressions.naming import clock_name, field_names
 from weirflow.sql.bind.expressions.subquery import bind_exists, bind_in_subquery, bind_scalar_subquery
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.collections import item, named_struct, struct_field
@@ -19,12 +20,28 @@ from weirflow.sql.functions.dates import extract
 from weirflow.sql.functions.lookup import SCALARS, unknown
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import FunctionSignature
-from weirflow.sql.types import BINARY, BOOLEAN, DATE, INT, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, arrow_type, is_integral
+from weirflow.sql.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    arrow_type,
+    is_integral,
+    type_name,
+)
 from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import explicit_cast
 
 if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
+
+
+_YEAR = re.compile(r"\s*[+-]?\d{4}")
 
 
 def bind_syntax(binder: ExpressionBinder, node: exp.Expr) -> Expr:
@@ -89,7 +106,9 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
     kind = arrow_type(node.to)
     operand = binder.bind(node.this)
     if isinstance(operand, Literal) and isinstance(operand.value, str):
-        constant = _constant(binder, operand.value, kind)
+        constant = _constant(binder, operand.value, kind, position)
+        if constant is None and node.meta_get("typed_literal") and not _YEAR.match(operand.value):
+            raise SqlSyntaxError(f"{operand.value!r} is not a {type_name(kind)}.", position=position)
         if constant is not None:
             node.meta["shown"] = literals.datetime_text(constant.value, binder.context.zone)
             return constant
@@ -99,7 +118,9 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
     return converted
 
 
-def _constant(binder: ExpressionBinder, text: str, kind: pa.DataType) -> Literal | None:
+def _constant(binder: ExpressionBinder, text: str, kind: pa.DataType, position: SqlPosition | None) -> Literal | None:
+    if kind in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        literals.check_moment(text, position)
     if kind == DATE:
         return literals.date_literal(text)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
@@ -233,7 +254,11 @@ def _located(binder: ExpressionBinder, node: exp.StrPosition) -> Expr:
 
 
 def _clock(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    raise unknown(node.sql_names()[0].lower() if isinstance(node, exp.Func) else node.key, binder.position(node))
+    """CURRENT_DATE and the like, unless a column has that name."""
+    name = clock_name(node)
+    if binder.clause not in ("ORDER BY", "HAVING") and binder.sees(name):  # where Spark takes it for the function
+        return binder.name((name,), binder.position(node))
+    raise unknown(name, binder.position(node))
 
 
 def interval_units(node: exp.Interval) -> tuple[str, str | None] | None:
