@@ -158,7 +158,7 @@ class SparkOperators(SparkParser):
             patterns = self.expression(exp.Tuple(expressions=self._parse_wrapped_csv(self._parse_disjunction)))
             return self.expression(node(this=value, expression=quantifier(this=patterns), negate=negated or None))
         found = self.expression(node(this=value, expression=self._required(self._parse_operators(_COMPARISON))))
-        predicate = found if node is exp.RegexpLike else self._parse_escape(found)
+        predicate = found if node is exp.RegexpLike else self._required(self._parse_escape(found))
         return self.expression(exp.Not(this=predicate)) if negated else predicate
 
     def _parse_is_predicate(self, value: exp.Expr) -> exp.Expr:

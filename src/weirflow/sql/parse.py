@@ -206,7 +206,7 @@ class _PlainCalls(SparkOperators):
             self.raise_error("Unexpected {")
         return super()._parse_function(*args, **kwargs)
 
-    def _parse_position(self, haystack_first: bool = False) -> exp.Expr:  # type: ignore[override] # noqa: FBT001, FBT002
+    def _parse_position(self, *_: Any) -> exp.Expr:  # type: ignore[override] # a plain call with commas
         """``position(a IN b)``; with commas it is a call as any other."""
         arguments = self._parse_csv(self._parse_bitwise)
         if len(arguments) == 1 and self._match(TokenType.IN):

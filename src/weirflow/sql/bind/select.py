@@ -112,7 +112,7 @@ def condition(binder: ExpressionBinder, node: exp.Expr, clause: str) -> Expr:
 
 def _named_windows(query: exp.Select, context: BindContext) -> dict[str, exp.Window]:
     """The windows of the WINDOW clause; one that is another by name is that other."""
-    listed = query.args.get("windows") or ()
+    listed: list[exp.Window] = query.args.get("windows") or []
     named = {window.name: window for window in listed}
     if len(named) < len(listed):
         raise QueryError("Two windows have the same name.", position=context.position(listed[-1]))
@@ -145,8 +145,8 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
         if is_star(inner):
             if names:
                 raise SqlTypeError("* cannot have an alias.", position=binder.position(node))
-            for name in expand_star(binder, inner):
-                items.add(name.name, name.expr, binder.position(inner))
+            for one in expand_star(binder, inner):
+                items.add(one.name, one.expr, binder.position(inner))
         elif is_generator(inner):
             _add_generator(local, items, inner, names)
         else:

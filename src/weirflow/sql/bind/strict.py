@@ -74,28 +74,16 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Concat: "expressions",
     exp.Null: "",
 }
-for _kind in (exp.Union, exp.Intersect, exp.Except):
-    _READ[_kind] = f"{_QUERY} {_PAIR} distinct"
-for _kind in (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple):
-    _READ[_kind] = "expressions"
-for _kind in (
-    exp.Paren,
-    exp.Not,
-    exp.Neg,
-    exp.BitwiseNot,
-    exp.Any,
-    exp.All,
-    exp.Exists,
-    exp.IgnoreNulls,
-    exp.RespectNulls,
-):
-    _READ[_kind] = "this"
-_PAIRS = """
-Add Sub Mul Div Mod IntDiv DPipe EQ NEQ LT LTE GT GTE NullSafeEQ NullSafeNEQ And Or BitwiseAnd BitwiseOr BitwiseXor
-RegexpLike Is Escape Dot Extract IntervalSpan Filter WithinGroup
-"""
-for _name in _PAIRS.split():
-    _READ[getattr(exp, _name)] = _PAIR
+_ALIKE = {
+    f"{_QUERY} {_PAIR} distinct": "Union Intersect Except",
+    "expressions": "Rollup Cube GroupingSets Tuple",
+    "this": "Paren Not Neg BitwiseNot Any All Exists IgnoreNulls RespectNulls",
+    _PAIR: """
+    Add Sub Mul Div Mod IntDiv DPipe EQ NEQ LT LTE GT GTE NullSafeEQ NullSafeNEQ And Or BitwiseAnd BitwiseOr BitwiseXor
+    RegexpLike Is Escape Dot Extract IntervalSpan Filter WithinGroup
+    """,
+}
+_READ.update({getattr(exp, name): parts for parts, names in _ALIKE.items() for name in names.split()})
 _CLAUSES = {
     "joins": "JOIN",
     "laterals": "LATERAL VIEW",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from itertools import pairwise
 
@@ -121,10 +121,13 @@ def timestamp_literal(text: str, kind: pa.DataType, zone: tzinfo) -> Literal | N
     found = _TIMESTAMP_TEXT.fullmatch(text.strip())
     if found is None:
         return None
-    day, clock = (int(part or 1) for part in found.groups()[:3]), (int(part or 0) for part in found.groups()[3:6])
-    offset = found[8]
+    day = date_literal("-".join(part for part in found.groups()[:3] if part))
+    hour, minute, second = (int(part or 0) for part in found.groups()[3:6])
+    micros, offset = int((found[7] or "").ljust(6, "0")[:6]), found[8]
+    if day is None:
+        return None
     try:
-        moment = datetime(*day, *clock, int((found[7] or "").ljust(6, "0")[:6]))  # noqa: DTZ001 - given its zone below
+        moment = datetime.combine(day.value, time(hour, minute, second, micros))
         if offset and kind != TIMESTAMP_NTZ:
             zone = UTC if offset in ("Z", "UTC", "GMT") else datetime.strptime(offset, "%z").tzinfo or zone
     except ValueError:

@@ -56,6 +56,17 @@ ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot
 sinh cosh tanh asinh acosh atanh degrees radians rint hypot rank dense_rank percent_rank rlike
 """
 _UPPER = frozenset(_UPPER_NAMES.split())
+_TEMPLATES = {
+    ("like", 2): "{0} LIKE {1}",
+    ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
+    ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
+    ("log", 1): "LOG(E(), {0})",
+    ("positive", 1): "(+ {0})",
+    ("if", 3): "(IF({0}, {1}, {2}))",
+    ("isnull", 1): "({0} IS NULL)",
+    ("isnotnull", 1): "({0} IS NOT NULL)",
+}
+"""Of calls that Spark does not print as such, by their number of arguments."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 _RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
 _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal string binary date timestamp"
@@ -151,7 +162,7 @@ def text(node: exp.Expr) -> str:
     raise _Unnamed
 
 
-def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one return for each odd one
+def _call(node: exp.Anonymous) -> str:
     name = node.name.casefold()
     arguments = node.expressions
     distinct = ""
@@ -165,24 +176,13 @@ def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one return for each od
     printed += _DEFAULTS.get(name, {}).get(len(printed), ())
     if node.meta_get("sign"):
         return f"({printed[0]} {node.meta['sign']} {printed[1]})"
-    if name in _CONVERSIONS and len(printed) == 1:
-        return printed[0]
-    if name == "like" and len(printed) == 2:  # noqa: PLR2004 - text and pattern
-        return f"{printed[0]} LIKE {printed[1]}"
-    if name in ("ltrim", "rtrim") and len(printed) == 2:  # noqa: PLR2004 - characters and text
-        return f"TRIM({'LEADING' if name == 'ltrim' else 'TRAILING'} {printed[0]} FROM {printed[1]})"
+    template = _TEMPLATES.get((name, len(printed))) or ("{0}" if name in _CONVERSIONS and len(printed) == 1 else None)
+    if template is not None:
+        return template.format(*printed)
     if name in ("window", "session_window"):
         return name
     if name in ("first", "last", "any_value", "first_value", "last_value"):
         return f"{name}({printed[0]})"
-    if name == "log" and len(printed) == 1:
-        return f"LOG(E(), {printed[0]})"
-    if name == "positive":
-        return f"(+ {printed[0]})"
-    if name == "if":
-        return f"(IF({', '.join(printed)}))"
-    if name in ("isnull", "isnotnull"):
-        return f"({printed[0]} IS {'' if name == 'isnull' else 'NOT '}NULL)"
     shown = _RENAMED.get(name, name.upper() if name in _UPPER else name)
     return f"{shown}({distinct}{', '.join(printed)})"
 
