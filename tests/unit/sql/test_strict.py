@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
 from sqlglot import exp
 from support import binder_catalogue as catalogue
 
 from weirflow.errors import QueryError
+from weirflow.sql.bind import strict
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.bind.strict import check_syntax
 from weirflow.sql.parse import parse_query
@@ -25,22 +27,30 @@ a in (1, 2), a between 1 and 2, trim(both 'x' from c), substring(c, 1, 2), posit
 from t join u using (a) lateral view explode(m) v as z where exists (select 1) group by grouping sets ((a), ())
 having true window w as (order by a) order by a desc nulls last limit 1 offset 1
 """
-OWN_WORDS = {
-    "GroupingSets", "CurrentDate", "CurrentUser", "SessionUser", "CurrentTimestamp", "TryCast", "MD5", "DateAdd",
-    "JSONBExtract",
-}  # fmt: skip
+OWN_WORDS = {"TableSample", "PreWhere", "match_condition"}
+"""Which are words of SQL, here or in other databases."""
 
 
 def names_of(sql: str) -> list[str]:
     return [field.name for field in bind_query(sql, CATALOG).fields]
 
 
+KINDS = [
+    kind
+    for kind in vars(exp).values()
+    if isinstance(kind, type) and issubclass(kind, exp.Expression) and kind is not exp.Expression
+]
+
+
 def node_names() -> set[str]:
     """Names of the parser's classes and arguments that are no words of SQL or English."""
-    kinds = [kind for kind in vars(exp).values() if isinstance(kind, type) and issubclass(kind, exp.Expr)]
-    classes = {kind.__name__ for kind in kinds if re.search(r"[a-z][A-Z]", kind.__name__)} - OWN_WORDS
-    parts = {part for kind in kinds for part in kind.arg_types if "_" in part}
-    return {name.casefold() for name in classes | parts}
+    classes = {kind.__name__ for kind in KINDS if re.search(r"[a-z][A-Z]", kind.__name__)}
+    parts = {part for kind in KINDS for part in kind.arg_types if "_" in part}
+    return {name.casefold() for name in (classes | parts) - OWN_WORDS}
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z_]+", text.casefold()))
 
 
 def refusal(sql: str) -> QueryError | None:
@@ -69,9 +79,25 @@ def test_no_message_has_the_names_of_the_parser() -> None:
     refused = [(sql, error) for _, sql in catalogue.texts() if (error := refusal(sql)) is not None]
     assert len(refused) > 500
     for sql, error in refused:
-        words = set(re.findall(r"[a-z_]+", error.message.casefold())) - set(re.findall(r"[a-z_]+", sql.casefold()))
-        assert not words & foreign, (sql, str(error))
+        assert not (words(error.message) - words(sql)) & foreign, (sql, str(error))
         assert not re.search(r"<class|<Token|sqlglot|TokenType", error.message), (sql, str(error))
+
+
+def test_no_kind_of_node_is_called_by_its_name() -> None:
+    foreign = node_names()
+    refused = []
+    for kind in KINDS:
+        refused.append(strict.refusal(kind(), None))
+        for part in kind.arg_types:
+            tree = kind(**{part: exp.true()})
+            with suppress(QueryError):
+                check_syntax(tree, TextPositions("", tree))
+                continue
+            with pytest.raises(QueryError) as raised:
+                check_syntax(tree, TextPositions("", tree))
+            refused.append(raised.value)
+    assert len(refused) > len(KINDS) + 300
+    assert not [error.message for error in refused if words(error.message) & foreign]
 
 
 @pytest.mark.parametrize(
