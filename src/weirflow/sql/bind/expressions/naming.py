@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
+from weirflow.sql.bind.ordinal import ordinal
 from weirflow.sql.types import arrow_type, type_name
 from weirflow.stack import grows
 
@@ -281,8 +282,10 @@ def _frame(node: exp.Window) -> str:
         name = call.name.casefold()
         if name in ("lag", "lead"):
             given = call.expressions
-            places = text(given[1]) if len(given) > 1 else "1"
-            row = f"{'-' if name == 'lag' else ''}{places} FOLLOWING"
+            places = ordinal(given[1]) if len(given) > 1 else 1
+            if places is None:
+                raise _Unnamed
+            row = f"{-places if name == 'lag' else places} FOLLOWING"
             return f"ROWS BETWEEN {row} AND {row}"
         ranking = name in ("row_number", "rank", "dense_rank", "ntile", "percent_rank")
         if node.args.get("order") is None:
