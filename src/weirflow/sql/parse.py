@@ -27,7 +27,7 @@ _NOT_TYPES = frozenset({"INT1", "INT2", "INT4", "INT8", "INT16", "INT32", "INT64
 """Words that other databases take for types, each for another one."""
 _KEYWORD_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 _CALLABLE_KEYWORDS = (TokenType.WINDOW, TokenType.CURRENT_DATE, TokenType.CURRENT_TIMESTAMP)
-_NOT_KEYWORDS = (TokenType.ASOF, TokenType.POSITIONAL)
+_NOT_KEYWORDS = (TokenType.ASOF, TokenType.POSITIONAL, TokenType.ISNULL, TokenType.NOTNULL)
 """Names in Spark, whatever they are elsewhere."""
 _BEFORE_ALL = frozenset(
     {
@@ -58,7 +58,14 @@ _BEFORE_NAME = frozenset(
     }
 )
 _DATETIMES = frozenset(
-    {exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ}
+    {
+        exp.DType.DATE,
+        exp.DType.TIME,
+        exp.DType.TIMESTAMP,
+        exp.DType.TIMESTAMPTZ,
+        exp.DType.TIMESTAMPLTZ,
+        exp.DType.TIMESTAMPNTZ,
+    }
 )
 
 
