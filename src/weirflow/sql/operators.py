@@ -173,7 +173,6 @@ class SparkOperators(SparkParser):
         self._advance()
         is_null = kind is TokenType.NULL or unknown
         wanted: exp.Expr = exp.Null() if is_null else exp.Boolean(this=kind is TokenType.TRUE)
-        wanted.meta["unknown"] = unknown
         predicate = self.expression(exp.Is(this=value, expression=wanted))
         if not negated:
             return predicate

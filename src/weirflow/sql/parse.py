@@ -35,7 +35,6 @@ _BEFORE_ALL = frozenset(
         TokenType.UNION,
         TokenType.EXCEPT,
         TokenType.INTERSECT,
-        TokenType.LIMIT,
         TokenType.LIKE,
         TokenType.ILIKE,
         TokenType.L_PAREN,
@@ -389,6 +388,8 @@ def _is_name(tokens: list[Token], at: int) -> bool:
         return after is TokenType.L_PAREN
     if kind is TokenType.ALL:
         before = tokens[at - 1].token_type if at else None
+        if before is TokenType.LIMIT:
+            return False
         return before not in _BEFORE_ALL or after is None or after in _AFTER_NAME
     if kind is TokenType.VALUES:
         before = tokens[at - 1].token_type if at else None

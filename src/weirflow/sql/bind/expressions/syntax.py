@@ -19,7 +19,6 @@ from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.dates import extract
 from weirflow.sql.functions.lookup import SCALARS, unknown
 from weirflow.sql.functions.operators import OPERATORS
-from weirflow.sql.functions.rules import FunctionSignature
 from weirflow.sql.types import (
     BINARY,
     BOOLEAN,
@@ -172,8 +171,6 @@ def _contained(binder: ExpressionBinder, node: exp.In) -> Expr:
 
 def _is(binder: ExpressionBinder, node: exp.Is) -> Expr:
     value, position = binder.bind(node.this), binder.position(node)
-    if node.expression.meta_get("unknown"):
-        value = FunctionSignature("IS UNKNOWN", (BOOLEAN,), BOOLEAN).arguments((value,), position)[0]
     if isinstance(node.expression, exp.Null):
         return OPERATORS["is_null"]((value,), position)
     if isinstance(node.expression, exp.Boolean):
