@@ -144,7 +144,7 @@ def arrow_type(tree: exp.Expr) -> pa.DataType:  # noqa: PLR0911 - one return for
         return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
     if kind == exp.DType.STRUCT:
         return pa.struct([_field(part) for part in parts])
-    if kind in _PARSED:
+    if kind in _PARSED and (not parts or kind in (exp.DType.CHAR, exp.DType.VARCHAR)):
         return _PARSED[kind]
     raise SqlSyntaxError(f"{tree.sql('spark')} is not a Spark type.")
 

@@ -92,7 +92,7 @@ def test_a_recursion_is_a_base_and_a_step(sql: str) -> None:
 def test_a_cte_inside_a_recursive_one_is_not_overlooked() -> None:
     sql = "with recursive r as (with e as (select 1 as a) select a from e union all select a from r) select a from r"
 
-    with pytest.raises(NotIncremental, match="WITH of UNION"):
+    with pytest.raises(NotIncremental, match="WITH inside a recursive CTE"):
         bind_query(sql, CATALOG)
 
 

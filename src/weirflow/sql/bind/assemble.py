@@ -154,7 +154,7 @@ class GroupedInput:
 
     def _change(self, part: Expr) -> Expr | None:
         keys = self.grouping.keys
-        index = self.grouping.places.get(part)
+        index = self.grouping.place(part)
         if index is not None:
             name = part.name if isinstance(part, Column | OuterColumn) else f"_key{index}"
             return Column(index, name, part.type)
@@ -178,12 +178,15 @@ class GroupedInput:
             raise SqlTypeError(f"{call.function}() needs GROUPING SETS, ROLLUP or CUBE.", position=call.position)
         identity = Column(len(keys) + len(self.calls), _GROUPING_ID_NAME, BIGINT)
         if call.function == GROUPING_ID:
-            if call.arguments and call.arguments != keys:
+            if call.arguments and tuple(self.grouping.place(part) for part in call.arguments) != tuple(
+                range(len(keys))
+            ):
                 raise SqlTypeError("grouping_id() takes exactly the GROUP BY keys, or nothing.", position=call.position)
             return identity
-        if call.arguments[0] not in keys:
+        place = self.grouping.place(call.arguments[0])
+        if place is None:
             raise SqlTypeError("grouping() takes a GROUP BY key.", position=call.position)
-        weight = 1 << (len(keys) - 1 - keys.index(call.arguments[0]))
+        weight = 1 << (len(keys) - 1 - place)
         shifted = Call("integral_divide", (identity, Literal(weight, BIGINT)), BIGINT, call.position)
         bit = Call("remainder", (shifted, Literal(2, BIGINT)), BIGINT, call.position)
         return Call("cast", (bit,), call.type, call.position)

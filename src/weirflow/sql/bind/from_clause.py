@@ -12,7 +12,7 @@ from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import bind_generator
 from weirflow.sql.bind.join import bind_join
 from weirflow.sql.bind.scope import Name, Scope, scope_of
-from weirflow.sql.bind.strict import check_parts
+from weirflow.sql.bind.strict import refusal
 from weirflow.sql.expr import Column, Expr
 from weirflow.sql.plan import Field, Generate, Plan, Scan, Values
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -22,11 +22,6 @@ from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
-
-_PARTS = frozenset(
-    {"alias", "db", "catalog", "joins", "laterals", "with_", "order", "limit", "offset", "view", "outer", "hints"}
-)
-_JOIN_PARTS = frozenset({"side", "kind", "on", "using", "method", "hint"})
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,6 @@ def bind_from(query: exp.Select, context: BindContext, around: Scope | None) -> 
 
 
 def _join(left: FromItem, join: exp.Join, context: BindContext, around: Scope | None) -> FromItem:
-    check_parts(join, _JOIN_PARTS, context)
     right = _relation(join.this, context, around)
     binder = ExpressionBinder(context, left.scope, clause="a join condition")
     return FromItem(*bind_join(binder, join, left.plan, right.plan, right.scope))
@@ -60,24 +54,40 @@ def _join(left: FromItem, join: exp.Join, context: BindContext, around: Scope | 
 
 @grows
 def _relation(node: exp.Expr, context: BindContext, around: Scope | None) -> FromItem:
-    check_parts(node, _PARTS, context)
     if isinstance(node, exp.Table):
         relation = _table(node, context, around)
     elif isinstance(node, exp.Values):
         relation = _renamed(bind_values(node, context, around), node, context, around)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-        relation = _relation(node.this, context, around)
+        relation = _parenthesized(node, context, around)
     elif isinstance(node, exp.Subquery):
         relation = _renamed(context.bind_query(node, context, around), node, context, around)
     elif isinstance(node, exp.Lateral):
         raise _refused("LATERAL subqueries have no incremental form.", node, context)
     else:
-        raise _refused(f"{node.key.upper()} in FROM has no incremental form.", node, context)
+        raise refusal(node, context.position(node))
     for join in node.args.get("joins") or ():
         relation = _join(relation, join, context, around)
     for view in node.args.get("laterals") or ():
         relation = _lateral_view(relation, view, context)
     return relation
+
+
+def _parenthesized(node: exp.Subquery, context: BindContext, around: Scope | None) -> FromItem:
+    """``(t)`` and ``(t JOIN u ...)``, under their own names or all under the alias of the parentheses."""
+    inner = _relation(node.this, context, around)
+    if any(node.args.get(part) for part in ("with_", "order", "limit", "offset")):
+        raise refusal(node, context.position(node))
+    if not node.alias:
+        return inner
+    seen = tuple(name for name in inner.scope.names if name.in_star)
+    columns = node.alias_column_names or [name.name for name in seen]
+    if len(columns) != len(seen):
+        raise SqlTypeError(
+            f"There are {len(columns)} column aliases for {len(seen)} columns.", position=context.position(node)
+        )
+    renamed = (Name(name, one.expr, node.alias) for name, one in zip(columns, seen, strict=True))
+    return FromItem(inner.plan, Scope(tuple(renamed), around))
 
 
 def _table(node: exp.Table, context: BindContext, around: Scope | None) -> FromItem:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.errors import SqlPosition, SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, has_placeholder
-from weirflow.sql.expr import Expr
+from weirflow.sql.bind.ordinal import ordinal
+from weirflow.sql.bind.same_value import canonical
+from weirflow.sql.bind.star import is_all
+from weirflow.sql.expr import Call, Expr
 from weirflow.sql.limits import check_grouping_sets
 
 if TYPE_CHECKING:
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from weirflow.sql.plan import Field
 
 Sets = list[tuple[Expr, ...]]
+_SPECIAL = (exp.Rollup, exp.Cube, exp.GroupingSets)
+_SUFFIXES = ("rollup", "cube", "grouping_sets")
 
 
 @dataclass(frozen=True)
@@ -33,37 +38,62 @@ class Grouping:
     """Whether there is a GROUP BY at all."""
 
     @cached_property
-    def places(self) -> dict[Expr, int]:
-        """Where each key is; of equal ones the first."""
-        return {key: place for place, key in reversed(list(enumerate(self.keys)))}
+    def _places(self) -> dict[Expr, int]:
+        return {canonical(key): place for place, key in reversed(list(enumerate(self.keys)))}
+
+    def place(self, expr: Expr) -> int | None:
+        """Which key ``expr`` is, if it is one to Spark; of equal ones the first."""
+        if not isinstance(expr, Call):
+            return self._places.get(expr)
+        return self._places.get(canonical(expr)) if self._has_calls else None
+
+    @cached_property
+    def _has_calls(self) -> bool:
+        return any(isinstance(key, Call) for key in self.keys)
 
 
 def bind_group(binder: ExpressionBinder, group: exp.Group | None, fields: list[Field], items: list[Expr]) -> Grouping:
     """The grouping of a query whose SELECT list is bound already, for its ordinals and aliases."""
     if group is None:
         return Grouping()
-    if group.args.get("all"):
+    keyed = _KeyBinder(binder, fields, items)
+    if is_all(group.expressions) and not keyed.sees("all"):
         keys = tuple(dict.fromkeys(item for item in items if not has_placeholder(item, PlaceholderKind.AGGREGATE)))
         return Grouping(keys, None, is_grouped=True)
-    keyed = _KeyBinder(binder, fields, items)
     factors = [_sets(keyed, node) for node in group.expressions]
-    for part in ("rollup", "cube", "grouping_sets"):
-        for node in group.args.get(part) or ():
-            if node.expressions:
-                factors.append(_sets(keyed, node))
-            else:  # GROUP BY a, b WITH ROLLUP applies to all keys before it
-                listed = [single[0][0] for single in factors]
-                factors = [
-                    _rollup([(key,) for key in listed]) if part == "rollup" else _cube([(key,) for key in listed])
-                ]
+    suffix = next((node for part in _SUFFIXES for node in group.args.get(part) or ()), None)
+    listed = [factor[0] for factor in factors]
+    if suffix is not None:
+        if any(isinstance(node, _SPECIAL) for node in (*group.expressions, *suffix.expressions)):
+            raise SqlSyntaxError(
+                "What follows the keys of GROUP BY applies to all of them, so they must be plain.",
+                position=binder.position(group),
+            )
+        factors = [_suffixed(keyed, suffix, listed)]
     check_grouping_sets(prod(len(factor) for factor in factors))
-    combined = [tuple(dict.fromkeys(key for part in choice for key in part)) for choice in product(*factors)]
-    keys = tuple(dict.fromkeys(key for factor in factors for one in factor for key in one))
-    if all(len(factor) == 1 for factor in factors) and not _has_sets(group):
+    every = [key for one in listed for key in one] if suffix is not None else []
+    keys = _distinct([*every, *(key for factor in factors for one in factor for key in one)])
+    if suffix is None and not any(isinstance(node, _SPECIAL) for node in group.expressions):
         return Grouping(keys, None, is_grouped=True)
-    place = {key: at for at, key in enumerate(keys)}
-    sets = tuple(tuple(sorted(place[key] for key in one)) for one in combined)
+    grouping = Grouping(keys)
+    combined = ({grouping.place(key) for part in choice for key in part} for choice in product(*factors))
+    sets = tuple(tuple(sorted(place for place in one if place is not None)) for one in combined)
     return Grouping(keys, sets, is_grouped=True)
+
+
+def _distinct(keys: list[Expr]) -> tuple[Expr, ...]:
+    """The keys without those that are the same to Spark as one before them."""
+    first: dict[Expr, Expr] = {}
+    for key in keys:
+        first.setdefault(canonical(key), key)
+    return tuple(first.values())
+
+
+def _suffixed(keyed: _KeyBinder, suffix: exp.Expr, listed: list[tuple[Expr, ...]]) -> Sets:
+    """``GROUP BY a, b`` followed by WITH ROLLUP, WITH CUBE or GROUPING SETS (...)."""
+    if isinstance(suffix, exp.Rollup):
+        return _rollup(listed)
+    return _cube(listed) if isinstance(suffix, exp.Cube) else _sets(keyed, suffix)
 
 
 @dataclass(frozen=True)
@@ -74,14 +104,20 @@ class _KeyBinder:
 
     def key(self, node: exp.Expr) -> Expr:
         position = self.binder.position(node)
-        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-            place = int(node.name)
+        place = ordinal(node)
+        if place is not None:
             if not 1 <= place <= len(self.items):
                 raise SqlTypeError(f"GROUP BY {place}: there are {len(self.items)} output columns.", position=position)
             return self._checked(self.items[place - 1], position)
+        return self._checked(self._seeing.bind(node), position)
+
+    def sees(self, name: str) -> bool:
+        return self._seeing.sees(name)
+
+    @property
+    def _seeing(self) -> ExpressionBinder:
         scope = self.binder.scope
-        lookups = (scope.find_here, self._alias, scope.find)
-        return self._checked(replace(self.binder, lookups=lookups).bind(node), position)
+        return replace(self.binder, lookups=(scope.find_here, self._alias, scope.find))
 
     def _alias(self, path: tuple[str, ...], _: SqlPosition | None) -> Expr | None:
         if len(path) > 1:
@@ -101,13 +137,6 @@ class _KeyBinder:
         return key
 
 
-def _has_sets(group: exp.Group) -> bool:
-    special = (exp.Rollup, exp.Cube, exp.GroupingSets)
-    return any(group.args.get(part) for part in ("rollup", "cube", "grouping_sets")) or any(
-        isinstance(node, special) for node in group.expressions
-    )
-
-
 def _sets(keyed: _KeyBinder, node: exp.Expr) -> Sets:
     """The grouping sets one item of a GROUP BY stands for; a plain key is one set of itself."""
     if isinstance(node, exp.Rollup):
@@ -115,14 +144,13 @@ def _sets(keyed: _KeyBinder, node: exp.Expr) -> Sets:
     if isinstance(node, exp.Cube):
         return _cube([_group(keyed, part) for part in node.expressions])
     if isinstance(node, exp.GroupingSets):
-        nested = (exp.Rollup, exp.Cube, exp.GroupingSets)
         return [
             one
             for part in node.expressions
-            for one in (_sets(keyed, part) if isinstance(part, nested) else [_group(keyed, part)])
+            for one in (_sets(keyed, part) if isinstance(part, _SPECIAL) else [_group(keyed, part)])
         ]
-    if isinstance(node, exp.Tuple):
-        return [_group(keyed, node)]
+    if isinstance(node, exp.Tuple) and not node.expressions:
+        raise SqlSyntaxError("GROUP BY () has no key.", position=keyed.binder.position(node))
     return [(keyed.key(node),)]
 
 

@@ -83,8 +83,8 @@ def _shared_names(binder: ExpressionBinder, join: exp.Join, right: Scope) -> lis
         return [part.name for part in using]
     if str(join.args.get("method") or "").upper() != "NATURAL":
         return []
-    if join.args.get("on"):
-        raise SqlSyntaxError("A NATURAL join has no ON.", position=binder.position(join))
+    if join.args.get("on") or join.kind.upper() == "CROSS":
+        raise SqlSyntaxError("A NATURAL join has no ON and is no CROSS JOIN.", position=binder.position(join))
     there = {name.name.casefold() for name in right.names if name.in_star}
     return [name.name for name in binder.scope.names if name.in_star and name.name.casefold() in there]
 
@@ -105,23 +105,27 @@ def _join_using(  # noqa: PLR0917 - both sides of a join and their names
     ]
     typed = [comparable(one, other, "USING", position) for one, other in pairs]
     plan = Join(left, right, kind, tuple(one for one, _ in typed), tuple(shift(other, -width) for _, other in typed))
+    left_keys, left_rest = _split(binder.scope, shared)
     if kind in _LEFT_ONLY:
-        return plan, binder.scope
-    both = beside(binder.scope, right_scope, width)
-    folded = {name.casefold() for name in shared}
-    merged = tuple(Name(name, _merged(kind, *pair, position)) for name, pair in zip(shared, pairs, strict=True))
-    rest = tuple(
-        replace(name, in_star=False, bare=False) if name.in_star and name.name.casefold() in folded else name
-        for name in both.names
-    )
-    return plan, Scope(merged + rest, both.around)
-
-
-def _merged(kind: JoinKind, left: Expr, right: Expr, position: SqlPosition | None) -> Expr:
-    """What a shared column is after the join: the side that has it for sure, or whichever is not NULL."""
+        return plan, Scope(left_keys + left_rest, binder.scope.around)
+    right_keys, right_rest = _split(beside(Scope(), right_scope, width), shared)
+    shown, hidden = left_keys, right_keys
     if kind is JoinKind.RIGHT:
-        return right
-    return alike("coalesce")((left, right), position) if kind is JoinKind.FULL else left
+        shown, hidden = right_keys, left_keys
+    elif kind is JoinKind.FULL:
+        merged = (alike("coalesce")(pair, position) for pair in pairs)
+        shown = tuple(Name(key.name, expr) for key, expr in zip(left_keys, merged, strict=True))
+        hidden = left_keys + right_keys
+    qualified = tuple(replace(name, in_star=False, bare=False) for name in hidden)
+    return plan, Scope(shown + qualified + left_rest + right_rest, binder.scope.around)
+
+
+def _split(scope: Scope, shared: list[str]) -> tuple[tuple[Name, ...], tuple[Name, ...]]:
+    """The names of the shared columns, in their order, and the others."""
+    keys = [
+        next(name for name in scope.names if name.bare and name.name.casefold() == one.casefold()) for one in shared
+    ]
+    return tuple(keys), tuple(name for name in scope.names if not any(name is key for key in keys))
 
 
 def _one_side(scope: Scope, name: str, side: str, position: SqlPosition | None) -> Expr:

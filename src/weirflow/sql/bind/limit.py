@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
+from weirflow.sql.bind.ordinal import ordinal
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
@@ -32,9 +33,11 @@ def bind_limit(query: exp.Query, context: BindContext) -> Limit | None:
 
 
 def _count(node: exp.Expr, clause: str, context: BindContext) -> int | None:
-    inner = node.unnest()
-    if inner.name.upper() == "ALL" and not isinstance(inner, exp.Literal):
+    if clause == "LIMIT" and isinstance(node, exp.Var) and node.name.upper() == "ALL":
         return None
-    if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdigit():
+    count = ordinal(node)
+    if count is None:
         raise SqlTypeError(f"{clause} takes a whole number, not an expression.", position=context.position(node))
-    return int(inner.name)
+    if count < 0:
+        raise SqlTypeError(f"{clause} takes no negative number.", position=context.position(node))
+    return count

@@ -10,16 +10,17 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
+from weirflow.errors import QueryError
 from weirflow.sql.bind.context import BindContext, Catalog
 from weirflow.sql.bind.from_clause import bind_values
 from weirflow.sql.bind.recursive import bind_recursive, is_recursive
 from weirflow.sql.bind.select import bind_select
 from weirflow.sql.bind.set_operation import bind_set
+from weirflow.sql.bind.strict import check_syntax, refusal
 from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.parse import parse_query
 from weirflow.sql.passes.rename import rename
 from weirflow.sql.positions import TextPositions
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
     """
     tree = parse_query(sql)
     try:
-        plan = _bind(tree, BindContext(TextPositions(sql, tree), catalog, ZoneInfo(time_zone), _bind), None)
+        positions = TextPositions(sql, tree)
+        check_syntax(tree, positions)
+        plan = _bind(tree, BindContext(positions, catalog, ZoneInfo(time_zone), _bind), None)
     except (RecursionError, MemoryError):
         raise out_of_room() from None
     check_plan(plan)
@@ -67,15 +70,14 @@ def _bind(node: exp.Expr, context: BindContext, around: Scope | None) -> Plan:
         return _bind(node.this, context, around)
     if isinstance(node, exp.Values):
         return bind_values(node, context, around)
-    raise NotIncremental(
-        f"{node.key.upper()} is not supported in an incremental view.",
-        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
-        position=context.position(node),
-    )
+    raise refusal(node, context.position(node))
 
 
 def _with_ctes(with_clause: exp.With, context: BindContext, around: Scope | None) -> BindContext:
     """Each CTE sees those before it; a recursive one also itself."""
+    names = [cte.alias.casefold() for cte in with_clause.expressions]
+    if len(set(names)) < len(names):
+        raise QueryError("Two CTEs of one WITH have the same name.", position=context.position(with_clause))
     for cte in with_clause.expressions:
         if with_clause.args.get("recursive") and is_recursive(cte):
             plan = bind_recursive(cte, context, around)

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from weirflow.errors import QueryError, SqlTypeError
 from weirflow.sql.bind.recursive_reference import check_places
-from weirflow.sql.bind.strict import check_parts
 from weirflow.sql.passes.rename import rename, retype
 from weirflow.sql.plan import Plan, Recursive, Scan
+from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import type_name
 from weirflow.sql.typing.coercion import common_type
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from weirflow.sql.bind.scope import Scope
 
 
-_PARTS = frozenset({"distinct"})
 _NOT_OF_A_RECURSION = ("order", "limit", "offset")
 
 
@@ -43,7 +42,13 @@ def bind_recursive(cte: exp.CTE, context: BindContext, around: Scope | None) -> 
             position=position,
             condition="INVALID_RECURSIVE_CTE",
         )
-    check_parts(query, _PARTS, context)
+    if query.args.get("with_"):
+        raise NotIncremental(
+            "WITH inside a recursive CTE is not supported in an incremental view.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            hint="define its CTEs before it",
+            position=position,
+        )
     base = rename(context.bind_query(query.this, context, around), cte.alias_column_names, position)
     inside = _unique(name, context)
     step = context.bind_query(query.expression, context.with_cte(name, Scan(inside, base.fields, position)), around)

@@ -67,12 +67,12 @@ class Scope:
         return _fields_of(_only(bare, path[0], position), path[1:], position)
 
     def star(self, relation: str | None = None) -> tuple[Name, ...] | None:
-        """What ``*`` or ``relation.*`` lists; None if there is no such relation."""
+        """What ``*`` or ``relation.*`` lists, first what ``*`` does not; None if there is no such relation."""
         if relation is None:
             return tuple(name for name in self.names if name.in_star)
         folded = relation.casefold()
-        of_relation = tuple(name for name in self.names if name.relation and name.relation.casefold() == folded)
-        return of_relation or None
+        of_relation = [name for name in self.names if name.relation and name.relation.casefold() == folded]
+        return tuple(sorted(of_relation, key=lambda name: name.in_star)) or None
 
     def not_found(
         self, path: tuple[str, ...], position: SqlPosition | None, extra: Iterable[str] = ()

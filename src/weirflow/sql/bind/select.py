@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import SqlPosition, SqlSyntaxError, SqlTypeError
+from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.assemble import Block, assemble
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import Generator, bind_generator, is_generator
 from weirflow.sql.bind.expressions.naming import output_name, spelled_out
 from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, SelectCalls, has_placeholder
 from weirflow.sql.bind.expressions.time_window import find_time_window
+from weirflow.sql.bind.expressions.window import has_own_clauses
 from weirflow.sql.bind.from_clause import bind_from
 from weirflow.sql.bind.grouping import Grouping, bind_group
 from weirflow.sql.bind.limit import bind_limit
+from weirflow.sql.bind.ordinal import ordinal
 from weirflow.sql.bind.scope import AmbiguousColumn, Name, Scope
-from weirflow.sql.bind.star import expand_star, is_star
-from weirflow.sql.bind.strict import check_parts
-from weirflow.sql.expr import Expr, Literal, SortKey
+from weirflow.sql.bind.star import expand_star, is_all, is_star
+from weirflow.sql.expr import Expr, SortKey
 from weirflow.sql.functions.rules import FunctionSignature
 from weirflow.sql.plan import Field, Filter, Plan
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
-
-_REFUSED = {
-    "qualify": "QUALIFY is not in Spark SQL; filter on the window function's column in a query around this one.",
-    "sort": "SORT BY orders rows inside partitions, which a view does not have.",
-    "cluster": "CLUSTER BY distributes rows, which a view does not do.",
-    "distribute": "DISTRIBUTE BY distributes rows, which a view does not do.",
-    "match": "MATCH_RECOGNIZE has no incremental form.",
-    "connect": "CONNECT BY is not in Spark SQL; use WITH RECURSIVE.",
-    "pivots": "PIVOT has no incremental form.",
-    "kind": "SELECT AS STRUCT or VALUE is not in Spark SQL.",
-    "into": "SELECT INTO is not a query.",
-}
-
-
-_PART_NAMES = """
-from_ joins laterals where group having windows order limit offset distinct with_ hint operation_modifiers
-"""
-_PARTS = frozenset(_PART_NAMES.split())
 
 
 @dataclass
@@ -62,6 +45,18 @@ class _Items:
         self.expressions.append(expr)
         self.positions.append(position)
 
+    def shown(self, scope: Scope) -> Callable[[tuple[str, ...]], str | None]:
+        """How Spark writes a dotted name inside the name of an expression."""
+
+        def text(path: tuple[str, ...]) -> str | None:
+            if scope.find_here(path) is None:
+                found = self.alias(path, None)
+                generated = found is not None and has_placeholder(found, PlaceholderKind.GENERATED)
+                return None if found is None or generated else f"lateralAliasReference({'.'.join(path)})"
+            return ".".join(path[1:] if len(path) > 1 and scope.star(path[0]) is not None else path)
+
+        return text
+
     def alias(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr | None:
         """An output column by its name; ``AmbiguousColumn`` if several have it."""
         names = zip(self.fields, self.expressions, strict=True)
@@ -73,14 +68,13 @@ class _Items:
 
 def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -> Plan:
     """The plan of one SELECT, its ORDER BY and LIMIT included."""
-    _refuse_clauses(query, context)
     relation = bind_from(query, context, around)
     plan, scope = relation.plan, relation.scope
     where = query.args.get("where")
     if where is not None:
         binder = ExpressionBinder(context, scope, clause="WHERE")
         plan = Filter(plan, condition(binder, where.this, "WHERE"))
-    named_windows = {window.name.casefold(): window for window in query.args.get("windows") or ()}
+    named_windows = _named_windows(query, context)
     placeholders = SelectCalls()
     binder = ExpressionBinder(context, scope, placeholders=placeholders, clause="SELECT", windows=named_windows)
     time_window = find_time_window(binder, query, plan)
@@ -103,7 +97,7 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
         having=having,
         placeholders=placeholders,
         generator=items.generator,
-        distinct=_is_distinct(query, context),
+        distinct=query.args.get("distinct") is not None,
         order=order if limit is not None else (),
         limit=limit,
     )
@@ -116,20 +110,27 @@ def condition(binder: ExpressionBinder, node: exp.Expr, clause: str) -> Expr:
     return FunctionSignature(clause, (BOOLEAN,), BOOLEAN).arguments((bound,), binder.position(node))[0]
 
 
-def _refuse_clauses(query: exp.Select, context: BindContext) -> None:
-    for part, message in _REFUSED.items():
-        if query.args.get(part):
-            found = query.args[part]
-            node = found if isinstance(found, exp.Expr) else query
-            raise NotIncremental(message, reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE, position=context.position(node))
-    check_parts(query, _PARTS, context)
+def _named_windows(query: exp.Select, context: BindContext) -> dict[str, exp.Window]:
+    """The windows of the WINDOW clause; one that is another by name is that other."""
+    listed: list[exp.Window] = query.args.get("windows") or []
+    named = {window.name: window for window in listed}
+    if len(named) < len(listed):
+        raise QueryError("Two windows have the same name.", position=context.position(listed[-1]))
 
+    def resolved(window: exp.Window) -> exp.Window:
+        alias = window.args.get("alias")
+        if alias is None:
+            return window
+        target = named.get(alias.name)
+        if target is None or target.args.get("alias") is not None or has_own_clauses(window):
+            raise QueryError(
+                f"The window {window.name!r} is not one that is spelled out.",
+                hint="write its PARTITION BY and ORDER BY in parentheses",
+                position=context.position(window),
+            )
+        return target
 
-def _is_distinct(query: exp.Select, context: BindContext) -> bool:
-    distinct = query.args.get("distinct")
-    if distinct is not None and distinct.args.get("on"):
-        raise SqlSyntaxError("DISTINCT ON is not in Spark SQL.", position=context.position(distinct))
-    return distinct is not None
+    return {name: resolved(window) for name, window in named.items()}
 
 
 def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
@@ -139,17 +140,23 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
     local = replace(binder, lookups=(binder.scope.find_here, items.alias, binder.scope.find))
     for node in query.expressions:
         inner, names = _unaliased(node)
+        if isinstance(node, exp.Aliases) and not is_generator(inner):
+            raise SqlTypeError("Only what makes rows can have names in parentheses.", position=binder.position(node))
         if is_star(inner):
-            for name in expand_star(binder, inner):
-                items.add(name.name, name.expr, binder.position(inner))
+            if names:
+                raise SqlTypeError("* cannot have an alias.", position=binder.position(node))
+            for one in expand_star(binder, inner):
+                items.add(one.name, one.expr, binder.position(inner))
         elif is_generator(inner):
             _add_generator(local, items, inner, names)
         else:
-            items.add(
-                names[0] if names else output_name(spelled_out(inner, binder.windows)),
-                local.bind(inner),
-                binder.position(inner),
+            bound, position = local.bind(inner), binder.position(inner)
+            name = (
+                names[0]
+                if names
+                else output_name(spelled_out(inner, binder.windows, items.shown(binder.scope)), position)
             )
+            items.add(name, bound, position)
     return items
 
 
@@ -197,22 +204,18 @@ def _bind_order(binder: ExpressionBinder, query: exp.Select, items: _Items) -> t
     order = query.args.get("order")
     if order is None:
         return ()
-    if len(order.expressions) == 1 and _is_all(order.expressions[0]):
+    local = replace(binder, lookups=(items.alias, binder.scope.find), clause="ORDER BY")
+    if is_all(order.expressions) and not local.sees("all"):
         node = order.expressions[0]
         descending, nulls_first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
         return tuple(SortKey(expr, descending, nulls_first) for expr in items.expressions)
-    local = replace(binder, lookups=(items.alias, binder.scope.find), clause="ORDER BY")
     return tuple(_order_key(local, node, items) for node in order.expressions)
-
-
-def _is_all(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Ordered) and isinstance(node.this, exp.Var) and node.this.name.upper() == "ALL"
 
 
 def _order_key(binder: ExpressionBinder, node: exp.Expr, items: _Items) -> SortKey:
     key = binder.sort_key(node)
-    if isinstance(key.expr, Literal) and isinstance(key.expr.value, int) and not isinstance(key.expr.value, bool):
-        place = key.expr.value
+    place = ordinal(node.this)
+    if place is not None:
         if not 1 <= place <= len(items.expressions):
             raise SqlTypeError(
                 f"ORDER BY {place}: there are {len(items.expressions)} output columns.", position=binder.position(node)

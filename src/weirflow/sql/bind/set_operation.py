@@ -10,9 +10,10 @@ from sqlglot import exp
 from weirflow.errors import SqlTypeError
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.limit import bind_limit
+from weirflow.sql.bind.ordinal import ordinal
 from weirflow.sql.bind.scope import Scope, scope_of
-from weirflow.sql.bind.strict import check_parts
-from weirflow.sql.expr import Column, Literal, SortKey
+from weirflow.sql.bind.star import is_all
+from weirflow.sql.expr import Column, SortKey
 from weirflow.sql.passes.rename import retype
 from weirflow.sql.plan import Distinct, Field, Plan, SetKind, SetOperation, TopK, Union
 from weirflow.sql.types import type_name
@@ -21,14 +22,11 @@ from weirflow.sql.typing.coercion import common_type
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
 
-_PARTS = frozenset({"distinct", "order", "limit", "offset", "with_"})
-
 
 def bind_set(node: exp.SetOperation, context: BindContext, around: Scope | None) -> Plan:
     """A set operation of two queries; columns meet by position, types in their common type."""
     left = context.bind_query(node.this, context, around)
     right = context.bind_query(node.expression, context, around)
-    check_parts(node, _PARTS, context)
     plan = combine(node, left, right, context)
     limit = bind_limit(node, context)
     order = _order(node, plan, context, around)
@@ -79,10 +77,16 @@ def _order(node: exp.SetOperation, plan: Plan, context: BindContext, around: Sco
         return ()
     binder = ExpressionBinder(context, scope_of(plan.fields, None, around), clause="ORDER BY")
     keys = []
+    if is_all(order.expressions) and binder.scope.find(("all",)) is None:
+        every = order.expressions[0]
+        columns = (Column(at, field.name, field.type) for at, field in enumerate(plan.fields))
+        return tuple(
+            SortKey(column, bool(every.args.get("desc")), bool(every.args.get("nulls_first"))) for column in columns
+        )
     for tree in order.expressions:
         key = binder.sort_key(tree)
-        if isinstance(key.expr, Literal) and isinstance(key.expr.value, int):
-            place = key.expr.value
+        place = ordinal(tree.this)
+        if place is not None:
             if not 1 <= place <= len(plan.fields):
                 raise SqlTypeError(
                     f"ORDER BY {place}: there are {len(plan.fields)} columns.", position=binder.position(tree)

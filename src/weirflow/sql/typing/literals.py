@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from itertools import pairwise
 
@@ -39,9 +40,13 @@ _MICROS = {
     "MILLISECOND": 1_000,
     "MICROSECOND": 1,
 }
+_EPOCH = "1970-01-01"
 _AMOUNT = re.compile(r"([+-]?)\s*(\d+)(?:\.(\d{1,9}))?")
-_DATE_TEXT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
-_TIMESTAMP_TEXT = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?)?(Z|[+-]\d{2}:\d{2})?")
+_DATE_TEXT = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_TIMESTAMP_TEXT = re.compile(
+    r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
+    r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?(Z|UTC|GMT|[+-]\d{2}:\d{2})?)?)?)?"
+)
 _DURATION_PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s+([a-z]+)", re.IGNORECASE)
 
 
@@ -52,10 +57,11 @@ def number(text: str, suffix: str = "", position: SqlPosition | None = None) -> 
         if not _fits(int(text), kind):
             raise SqlSyntaxError(f"{text}{suffix} is out of range.", position=position)
         return Literal(int(text), kind)
-    if suffix in ("F", "D"):
-        return Literal(_float32(text) if suffix == "F" else float(text), FLOAT if suffix == "F" else DOUBLE)
-    if suffix == "" and "e" in text.casefold():
-        return Literal(float(text), DOUBLE)
+    if suffix in ("F", "D") or (suffix == "" and "e" in text.casefold()):
+        value = _float32(text) if suffix == "F" else float(text)
+        if math.isinf(value):
+            raise SqlSyntaxError(f"{text}{suffix} is out of range.", position=position)
+        return Literal(value, FLOAT if suffix == "F" else DOUBLE)
     if suffix == "" and text.lstrip("-").isdigit():
         whole = int(text)
         if _fits(whole, INT):
@@ -85,31 +91,63 @@ def _float32(text: str) -> float:
     return float(pa.scalar(float(text), DOUBLE).cast(FLOAT).as_py())
 
 
+def check_moment(text: str, position: SqlPosition | None) -> None:
+    """``NotIncremental`` for text that stands for a moment which depends on when it is read."""
+    word = text.strip().casefold().split(" ")[0]
+    if word in ("now", "today", "tomorrow", "yesterday") or re.match(r"T?\d{1,2}:", text.strip()):
+        raise NotIncremental(
+            f"{text!r} stands for another moment tomorrow, so a view cannot be kept equal to it.",
+            reason=Reason.EXPRESSION_NOT_DETERMINISTIC,
+            hint="write the date or timestamp itself",
+            position=position,
+        )
+
+
 def date_literal(text: str) -> Literal | None:
-    """The date that ``yyyy-M-d`` text stands for, or None when casting rules must decide."""
-    if not _DATE_TEXT.fullmatch(text):
+    """The date that ``yyyy[-M[-d]]`` text stands for, or None when casting rules must decide."""
+    found = _DATE_TEXT.fullmatch(_EPOCH if text.strip().casefold() == "epoch" else text.strip())
+    if found is None:
         return None
-    year, month, day = (int(part) for part in text.split("-"))
     try:
-        return Literal(date(year, month, day), DATE)
+        return Literal(date(*(int(part or 1) for part in found.groups())), DATE)
     except ValueError:
         return None
 
 
 def timestamp_literal(text: str, kind: pa.DataType, zone: tzinfo) -> Literal | None:
     """The timestamp that ISO text stands for, read in ``zone`` unless it names one; None when casting must decide."""
-    found = _TIMESTAMP_TEXT.fullmatch(text)
-    if found is None or (kind == TIMESTAMP_NTZ and found[4]):
+    if text.strip().casefold() == "epoch":
+        text, zone = _EPOCH, UTC
+    found = _TIMESTAMP_TEXT.fullmatch(text.strip())
+    if found is None:
         return None
-    fraction = (found[3] or "").ljust(6, "0")
+    day = date_literal("-".join(part for part in found.groups()[:3] if part))
+    hour, minute, second = (int(part or 0) for part in found.groups()[3:6])
+    micros, offset = int((found[7] or "").ljust(6, "0")[:6]), found[8]
+    if day is None:
+        return None
     try:
-        moment = datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00:00'}.{fraction}{found[4] or ''}")
+        moment = datetime.combine(day.value, time(hour, minute, second, micros))
+        if offset and kind != TIMESTAMP_NTZ:
+            zone = UTC if offset in ("Z", "UTC", "GMT") else datetime.strptime(offset, "%z").tzinfo or zone
     except ValueError:
         return None
     if kind == TIMESTAMP_NTZ:
         return Literal(moment, TIMESTAMP_NTZ)
-    placed = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-    return Literal(placed.astimezone(UTC), TIMESTAMP)
+    return Literal(moment.replace(tzinfo=zone).astimezone(UTC), TIMESTAMP)
+
+
+def datetime_text(value: date | datetime, zone: tzinfo) -> str:
+    """A date or timestamp as Spark shows it in a session of that zone.
+
+    >>> datetime_text(datetime(2024, 2, 29, 12, 30, 0, 500_000), UTC)
+    '2024-02-29 12:30:00.5'
+    """
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    local = value.astimezone(zone) if value.tzinfo else value
+    fraction = f".{local.microsecond:06}".rstrip("0") if local.microsecond else ""
+    return local.strftime("%Y-%m-%d %H:%M:%S").zfill(19) + fraction
 
 
 def interval(text: str, first: str, last: str | None, position: SqlPosition | None = None) -> Literal:

@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from weirflow.sql.bind.expressions.call import CALLS, bind_call
 from weirflow.sql.bind.expressions.syntax import bind_syntax
+from weirflow.sql.bind.strict import refusal
 from weirflow.sql.expr import Expr, SortKey
 from weirflow.sql.limits import check_node, check_type
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class ExpressionBinder:
                 return found
         raise self.scope.not_found(path, position)
 
+    def sees(self, name: str) -> bool:
+        """Whether a name stands for anything."""
+        return any(lookup((name,), None) is not None for lookup in self.lookups or (self.scope.find,))
+
     def refused(self, node: exp.Expr) -> QueryError:
         """The error for syntax that has no meaning in an incremental view."""
-        return NotIncremental(
-            f"{node.key.upper()} is not supported in an incremental view.",
-            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
-            position=self.position(node),
-        )
+        return refusal(node, self.position(node))

@@ -9,8 +9,7 @@ from sqlglot import exp
 
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
-from weirflow.sql.bind.expressions.window import bind_over
-from weirflow.sql.bind.strict import check_parts
+from weirflow.sql.bind.expressions.window import bind_over, counts_every_row
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import WITH_UNIT, extract, with_unit
@@ -27,7 +26,7 @@ CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.Respec
 GROUPING = "grouping"
 """The call ``grouping(key)`` until the query's grouping sets are known."""
 GROUPING_ID = "grouping_id"
-_OVER_PARTS = frozenset({"partition_by", "order", "spec", "alias", "over"})
+_IGNORES_NULLS = frozenset({"first", "first_value", "last", "last_value", "any_value"})
 _PERCENTILES = {"percentile_cont": "percentile", "median": "percentile"}
 
 
@@ -73,10 +72,11 @@ def unwrap(binder: ExpressionBinder, node: exp.Expr) -> WrappedCall:
 def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """A call by name, with its clauses."""
     if isinstance(node, exp.Window):
-        check_parts(node, _OVER_PARTS, binder.context)
         return bind_over(binder, node, unwrap(binder, node.this))
     wrapped = unwrap(binder, node)
     name, position = wrapped.name, binder.position(wrapped.call)
+    if wrapped.ignore_nulls and name not in _IGNORES_NULLS:
+        raise SqlTypeError(f"{name}() does not take IGNORE NULLS.", position=position)
     if name in _SPECIAL:
         return _SPECIAL[name](binder, wrapped, position)
     if aggregate(name) is not None or name in _PERCENTILES or name == "count_if":
@@ -107,9 +107,11 @@ def bind_aggregate(binder: ExpressionBinder, wrapped: WrappedCall) -> AggregateC
     name, position = wrapped.name, binder.position(wrapped.call)
     condition = None if wrapped.condition is None else _truth(inside.bind(wrapped.condition), position)
     trees = wrapped.arguments
-    if name == "count" and _counts_rows(trees, wrapped):
+    if name == "count" and not wrapped.is_distinct and counts_every_row(trees):
         return AggregateCall("count", (), BIGINT, filter=condition, position=position)
     arguments = tuple(inside.bind(tree) for tree in trees)
+    if name == "count" and not arguments:
+        raise SqlTypeError("count() takes at least one argument.", hint="count(*) counts rows", position=position)
     if name == "count_if":
         if wrapped.is_distinct or len(arguments) != 1:
             raise SqlTypeError("count_if() takes one condition.", position=position)
@@ -135,13 +137,6 @@ def bind_aggregate(binder: ExpressionBinder, wrapped: WrappedCall) -> AggregateC
     if ignore_nulls:
         condition = _both(condition, OPERATORS["is_not_null"](typed[:1], position))
     return AggregateCall(function.name, typed, kind, wrapped.is_distinct, condition, (), position)
-
-
-def _counts_rows(trees: list[exp.Expr], wrapped: WrappedCall) -> bool:
-    """``count(*)`` and ``count(1)``: every row counts, whatever is in it."""
-    if len(trees) != 1 or wrapped.is_distinct:
-        return False
-    return isinstance(trees[0], exp.Star | exp.Literal | exp.Boolean)
 
 
 def _percentile_arguments(

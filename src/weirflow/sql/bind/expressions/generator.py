@@ -36,8 +36,7 @@ def bind_generator(binder: ExpressionBinder, node: exp.Expr) -> Generator:
     """A generator call; ``SqlTypeError`` if its argument is nothing to make rows of."""
     position = binder.position(node)
     if not is_generator(node):
-        name = node.name if isinstance(node, exp.Anonymous) else node.key
-        raise unknown(name, position)
+        raise unknown(node.name, position) if isinstance(node, exp.Anonymous) else binder.refused(node)
     written = node.name.casefold()
     name = written.removesuffix("_outer")
     if len(node.expressions) != 1:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from weirflow.errors import SqlTypeError
+from weirflow.sql.bind.ordinal import ordinal
 from weirflow.sql.functions.dates import WITH_UNIT
 from weirflow.sql.types import arrow_type, type_name
 from weirflow.stack import grows
+
+if TYPE_CHECKING:
+    from weirflow.errors import SqlPosition
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
@@ -47,31 +55,58 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
 }
 _UPPER_NAMES = """
 ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot sec csc asin acos atan atan2
-sinh cosh tanh asinh acosh atanh degrees radians rint hypot rank dense_rank percent_rank
+sinh cosh tanh asinh acosh atanh degrees radians rint hypot rank dense_rank percent_rank rlike
 """
 _UPPER = frozenset(_UPPER_NAMES.split())
+_TEMPLATES = {
+    ("like", 2): "{0} LIKE {1}",
+    ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
+    ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
+    ("log", 1): "LOG(E(), {0})",
+    ("positive", 1): "(+ {0})",
+    ("if", 3): "(IF({0}, {1}, {2}))",
+    ("isnull", 1): "({0} IS NULL)",
+    ("isnotnull", 1): "({0} IS NOT NULL)",
+}
+"""Of calls that Spark does not print as such, by their number of arguments."""
+_TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 _RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
 _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal string binary date timestamp"
 _CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
 
 
-@grows
-def output_name(node: exp.Expr) -> str:
-    """The column name Spark gives ``node`` in a SELECT list.
+class _Unnamed(Exception):
+    """Spark's name of an expression is not known here."""
+
+
+def output_name(node: exp.Expr, position: SqlPosition | None = None) -> str:
+    """The column name Spark gives ``node``, once it is bound, in a SELECT list; an error if that is not known.
 
     >>> from weirflow.sql.parse import parse_query
     >>> [output_name(item) for item in parse_query("SELECT a + 1, count(*), t.b FROM t").selects]
     ['(a + 1)', 'count(1)', 'b']
     """
+    try:
+        return _output_name(node)
+    except _Unnamed:
+        raise SqlTypeError(
+            "The name that Spark gives to this column is not known here.", hint="name it with AS", position=position
+        ) from None
+
+
+@grows
+def _output_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Column):
         return node.name
     if isinstance(node, exp.Dot):
         return node.expression.name if _is_path(node) else f"{text(node.this)}.{node.expression.name}"
     if isinstance(node, exp.Paren):
-        return output_name(node.this)
+        return _output_name(node.this)
+    if isinstance(node, exp.Bracket) and node.meta_get("is_field"):
+        return f"{text(node.this)}.{text(node.expressions[0])}"
     converted = _converted(node)
     if converted is not None and _is_path(converted):
-        return output_name(converted)
+        return _output_name(converted)
     return text(node)
 
 
@@ -89,19 +124,23 @@ def _converted(node: exp.Expr) -> exp.Expr | None:
 def field_names(trees: list[exp.Expr]) -> tuple[str, ...]:
     """The fields of ``struct(trees)``: named by alias or column, otherwise ``col1`` and so on."""
     return tuple(
-        tree.alias if isinstance(tree, exp.Alias) else output_name(tree) if _is_path(tree) else f"col{index + 1}"
+        tree.alias if isinstance(tree, exp.Alias) else _output_name(tree) if _is_path(tree) else f"col{index + 1}"
         for index, tree in enumerate(trees)
     )
 
 
-def spelled_out(node: exp.Expr, windows: dict[str, exp.Window]) -> exp.Expr:
-    """``node`` with the named windows it refers to written in place, as Spark names columns after them."""
-    if not windows or node.find(exp.Window) is None:
+def spelled_out(
+    node: exp.Expr, windows: dict[str, exp.Window], shown: Callable[[tuple[str, ...]], str | None]
+) -> exp.Expr:
+    """``node`` with the named windows it refers to written in place, and columns as Spark shows them in names."""
+    if isinstance(node, exp.Column):
         return node
     copied = node.copy()
+    for column in copied.find_all(exp.Column):
+        column.meta["shown"] = shown(tuple(part.name for part in column.parts))
     for over in copied.find_all(exp.Window):
         alias = over.args.get("alias")
-        named = None if alias is None else windows.get(alias.name.casefold())
+        named = None if alias is None else windows.get(alias.name)
         if named is not None:
             for part in ("partition_by", "order", "spec"):
                 over.set(part, named.args.get(part))
@@ -122,7 +161,7 @@ def text(node: exp.Expr) -> str:
         return printer(node)
     if type(node) in _BINARY:
         return f"({text(node.this)} {_BINARY[type(node)]} {text(node.expression)})"
-    return node.sql("spark")
+    raise _Unnamed
 
 
 def has_unit(call: exp.Anonymous) -> bool:
@@ -130,7 +169,7 @@ def has_unit(call: exp.Anonymous) -> bool:
     return call.name.casefold() in WITH_UNIT and len(call.expressions) == 3  # noqa: PLR2004 - a unit and two values
 
 
-def _call(node: exp.Anonymous) -> str:  # noqa: C901, PLR0911 - one return for each odd one
+def _call(node: exp.Anonymous) -> str:
     name = node.name.casefold()
     arguments = node.expressions
     distinct = ""
@@ -142,23 +181,17 @@ def _call(node: exp.Anonymous) -> str:  # noqa: C901, PLR0911 - one return for e
         f"{text(part.this)} AS {part.alias}" if isinstance(part, exp.Alias) else text(part) for part in arguments
     ]
     printed += _DEFAULTS.get(name, {}).get(len(printed), ())
-    if name in ("ltrim", "rtrim") and len(printed) == 2:  # noqa: PLR2004 - characters and text
-        return f"TRIM({'LEADING' if name == 'ltrim' else 'TRAILING'} {printed[0]} FROM {printed[1]})"
+    if node.meta_get("sign"):
+        return f"({printed[0]} {node.meta['sign']} {printed[1]})"
+    template = _TEMPLATES.get((name, len(printed))) or ("{0}" if name in _CONVERSIONS and len(printed) == 1 else None)
+    if template is not None:
+        return template.format(*printed)
     if name in ("window", "session_window"):
         return name
     if name in ("first", "last", "any_value", "first_value", "last_value"):
         return f"{name}({printed[0]})"
-    if name == "log" and len(printed) == 1:
-        return f"LOG(E(), {printed[0]})"
-    if name == "positive":
-        return f"(+ {printed[0]})"
-    if name == "if":
-        return f"(IF({', '.join(printed)}))"
-    if name in ("isnull", "isnotnull"):
-        return f"({printed[0]} IS {'' if name == 'isnull' else 'NOT '}NULL)"
-    if has_unit(node):
-        return f"{WITH_UNIT[name]}({', '.join(printed)})"
-    shown = _RENAMED.get(name, name.upper() if name in _UPPER else name)
+    usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)
+    shown = WITH_UNIT[name] if has_unit(node) else usual
     return f"{shown}({distinct}{', '.join(printed)})"
 
 
@@ -176,18 +209,30 @@ def _case(node: exp.Case) -> str:
 def _cast(node: exp.Cast) -> str:
     if node.meta_get("suffix"):
         digits = str(node.meta["digits"])
-        return digits if node.meta["suffix"] not in ("F", "D") or "." in digits else f"{digits}.0"
+        if node.meta["suffix"] == "BD":
+            return _decimal_text(digits)
+        return digits if node.meta["suffix"] not in ("F", "D") else _double_text(digits)
     kind = arrow_type(node.to)
     if node.meta_get("typed_literal"):
-        return f"{type_name(kind).upper()} '{_datetime_text(node)}'"
+        if node.meta_get("shown") is None:
+            raise _Unnamed
+        return f"{type_name(kind).upper()} '{node.meta['shown']}'"
     function = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
     return f"{function}({text(node.this)} AS {type_name(kind).upper()})"
 
 
-def _datetime_text(node: exp.Cast) -> str:
-    written = str(node.this.name)
-    needs_time = type_name(arrow_type(node.to)).startswith("timestamp") and len(written) == len("2020-01-01")
-    return f"{written} 00:00:00" if needs_time else written
+def _decimal_text(digits: str) -> str:
+    """A decimal as written, without an exponent and needless zeros in front."""
+    return f"{Decimal(digits):f}"
+
+
+def _double_text(digits: str) -> str:
+    """A double as Java prints it, where it prints no exponent."""
+    value = float(digits)
+    if value and not 1e-3 <= abs(value) < 1e7:  # noqa: PLR2004 - Java's bounds
+        mantissa, _, exponent = f"{Decimal(repr(value)).normalize():e}".partition("e")
+        return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+    return repr(value)
 
 
 def _in(node: exp.In) -> str:
@@ -203,7 +248,7 @@ def _is(node: exp.Is) -> str:
 
 
 def _not(node: exp.Not) -> str:
-    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+    if node.meta_get("is_not") and isinstance(node.this.expression, exp.Null):
         return f"({text(node.this.this)} IS NOT NULL)"
     return f"(NOT {text(node.this)})"
 
@@ -211,7 +256,7 @@ def _not(node: exp.Not) -> str:
 def _trim(node: exp.Trim) -> str:
     side = str(node.args.get("position") or "")
     if node.expression is None:
-        return f"trim({text(node.this)})" if not side else f"TRIM({side} FROM {text(node.this)})"
+        return f"{_TRIMS.get(side, 'trim')}({text(node.this)})"
     return f"TRIM({side or 'BOTH'} {text(node.expression)} FROM {text(node.this)})"
 
 
@@ -240,11 +285,14 @@ def _within(node: exp.Expr) -> str:
 def _frame(node: exp.Window) -> str:
     spec = node.args.get("spec")
     if spec is None:
-        name = node.this.name.casefold()
+        call = node.this if isinstance(node.this, exp.Anonymous) else node.this.this
+        name = call.name.casefold()
         if name in ("lag", "lead"):
-            given = node.this.expressions
-            places = text(given[1]) if len(given) > 1 else "1"
-            row = f"{'-' if name == 'lag' else ''}{places} FOLLOWING"
+            given = call.expressions
+            places = ordinal(given[1]) if len(given) > 1 else 1
+            if places is None:
+                raise _Unnamed
+            row = f"{-places if name == 'lag' else places} FOLLOWING"
             return f"ROWS BETWEEN {row} AND {row}"
         ranking = name in ("row_number", "rank", "dense_rank", "ntile", "percent_rank")
         if node.args.get("order") is None:
@@ -266,25 +314,69 @@ def _is_number(node: exp.Expr) -> bool:
 
 
 def _literal(node: exp.Literal) -> str:
-    return str(float(node.name)) if not node.is_string and "e" in node.name.casefold() else node.name
+    if node.is_string:
+        return node.name
+    return _double_text(node.name) if "e" in node.name.casefold() else _decimal_text(node.name)
 
 
 def _sum(node: exp.Expr, sign: str) -> str:
-    """Spark prints the sum of a time and an interval without parentheses."""
+    """Spark prints the sum of a time and an interval without parentheses, that of a date and days as a call."""
+    if node.meta_get("is_interval"):
+        raise _Unnamed
+    swapped = node.meta_get("date")
+    if swapped is not None:
+        moment, days = (node.expression, node.this) if swapped else (node.this, node.expression)
+        if not isinstance(days.unnest(), exp.Interval):
+            return f"date_{'add' if sign == '+' else 'sub'}({text(moment)}, {text(days)})"
+        counted = f"extractansiintervaldays({text(days)})"
+        return f"date_add({text(moment)}, {counted if sign == '+' else f'(- {counted})'})"
     printed = f"{text(node.this)} {sign} {text(node.expression)}"
     return printed if isinstance(node.expression, exp.Interval) else f"({printed})"
 
 
 def _interval(node: exp.Interval) -> str:
     unit = node.args.get("unit")
+    amount = ("-" if isinstance(node.this, exp.Neg) else "") + str(node.this.name).strip()
     if isinstance(unit, exp.IntervalSpan):
-        return f"INTERVAL '{node.this.name}' {unit.this.name.upper()} TO {unit.expression.name.upper()}"
-    amount, name = node.this.name, "" if unit is None else unit.name.upper().removesuffix("S")
+        first, last = unit.this.name.upper(), unit.expression.name.upper()
+        if last != "MONTH":
+            amount = _padded(amount, pad_first=first != "DAY")
+        return f"INTERVAL '{amount}' {first} TO {last}"
+    name = "" if unit is None else unit.name.upper().removesuffix("S")
     if name == "WEEK" and amount.isdigit():
         amount, name = str(7 * int(amount)), "DAY"
-    if name in ("HOUR", "MINUTE", "SECOND"):
-        amount = amount.zfill(2)
-    return f"INTERVAL '{amount}' {name}" if name else str(node.sql("spark"))
+    if name not in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"):
+        raise _Unnamed
+    return f"INTERVAL '{_padded(amount, pad_first=name in ('HOUR', 'MINUTE', 'SECOND'))}' {name}"
+
+
+def _padded(amount: str, *, pad_first: bool) -> str:
+    """Hours, minutes and seconds have two digits."""
+    found = re.fullmatch(r"([+-]?)(\d+)(.*)", amount)
+    if found is None:
+        raise _Unnamed
+    rest = re.sub(r"([ :]+)(\d+)", lambda part: f"{part[1][:1]}{part[2].zfill(2)}", found[3])
+    rest = rest.rstrip("0").rstrip(".") if "." in rest else rest
+    sign = "-" if found[1] == "-" else ""
+    return f"{sign}{found[2].zfill(2) if pad_first else int(found[2])}{rest}"
+
+
+def _pattern(node: exp.Like | exp.ILike) -> str:
+    value, insensitive = text(node.this), isinstance(node, exp.ILike)
+    if isinstance(node.expression, exp.Any | exp.All):
+        function = f"{'not' if node.args.get('negate') else ''}like{node.expression.key}"
+        return f"{function}({f'lower({value})' if insensitive else value})"
+    pattern = text(node.expression)
+    return f"ilike({value}, {pattern})" if insensitive else f"{value} LIKE {pattern}"
+
+
+def _bracket(node: exp.Bracket) -> str:
+    inner = text(node.expressions[0])
+    return f"{text(node.this)}.{inner}" if node.meta_get("is_field") else f"{text(node.this)}[{inner}]"
+
+
+def _ignoring_nulls(node: exp.IgnoreNulls) -> str:
+    return text(node.this).replace("first_value(", "first(", 1).replace("last_value(", "last(", 1)
 
 
 def _tuple(node: exp.Tuple) -> str:
@@ -292,11 +384,22 @@ def _tuple(node: exp.Tuple) -> str:
     return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
 
 
+def clock_name(node: exp.Expr) -> str:
+    """The name of CURRENT_DATE and the like, as a function or a column."""
+    assert isinstance(node, exp.Func), "they are functions without parentheses"
+    return str(node.sql_names()[0]).lower()
+
+
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
-    exp.Column: lambda node: node.name,
+    exp.Column: lambda node: node.meta_get("shown") or node.name,
     exp.Identifier: lambda node: node.name,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
-    exp.Bracket: lambda node: f"{text(node.this)}[{text(node.expressions[0])}]",
+    exp.Bracket: _bracket,
+    exp.CurrentDate: clock_name,
+    exp.CurrentTimestamp: clock_name,
+    exp.CurrentUser: clock_name,
+    exp.SessionUser: clock_name,
+    exp.HexString: lambda node: f"X'{'0' * (len(node.name) % 2)}{node.name.upper()}'",
     exp.Literal: _literal,
     exp.Interval: _interval,
     exp.Add: lambda node: _sum(node, "+"),
@@ -318,8 +421,8 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.Not: _not,
     exp.NEQ: lambda node: f"(NOT ({text(node.this)} = {text(node.expression)}))",
     exp.NullSafeNEQ: lambda node: f"(NOT ({text(node.this)} <=> {text(node.expression)}))",
-    exp.Like: lambda node: f"{text(node.this)} LIKE {text(node.expression)}",
-    exp.ILike: lambda node: f"ilike({text(node.this)}, {text(node.expression)})",
+    exp.Like: _pattern,
+    exp.ILike: _pattern,
     exp.RegexpLike: lambda node: f"RLIKE({text(node.this)}, {text(node.expression)})",
     exp.Between: lambda node: f"between({text(node.this)}, {text(node.args['low'])}, {text(node.args['high'])})",
     exp.DPipe: lambda node: f"concat({text(node.this)}, {text(node.expression)})",
@@ -329,10 +432,10 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     ),
     exp.StrPosition: lambda node: f"locate({text(node.args['substr'])}, {text(node.this)}, 1)",
     exp.Trim: _trim,
-    exp.Extract: lambda node: f"extract({node.this.name.lower()} FROM {text(node.expression)})",
+    exp.Extract: lambda node: f"extract({node.this.name} FROM {text(node.expression)})",
     exp.Filter: lambda node: f"{text(node.this)} FILTER (WHERE {text(node.expression.this)})",
     exp.Window: _over,
-    exp.IgnoreNulls: lambda node: text(node.this),
+    exp.IgnoreNulls: _ignoring_nulls,
     exp.RespectNulls: lambda node: text(node.this),
     exp.WithinGroup: lambda node: (
         f"{text(node.this)} WITHIN GROUP (ORDER BY {', '.join(_within(key) for key in node.expression.expressions)})"

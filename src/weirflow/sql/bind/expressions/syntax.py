@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
-from weirflow.sql.bind.expressions.naming import field_names
+from weirflow.errors import SqlSyntaxError, SqlTypeError
+from weirflow.sql.bind.expressions.naming import clock_name, field_names
 from weirflow.sql.bind.expressions.subquery import bind_exists, bind_in_subquery, bind_scalar_subquery
-from weirflow.sql.bind.strict import check_parts
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.collections import item, named_struct, struct_field
 from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.dates import extract
 from weirflow.sql.functions.lookup import SCALARS, unknown
 from weirflow.sql.functions.operators import OPERATORS
-from weirflow.sql.types import BINARY, BOOLEAN, DATE, INT, NULL, STRING, TIMESTAMP, TIMESTAMP_NTZ, arrow_type
+from weirflow.sql.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    arrow_type,
+    is_integral,
+    type_name,
+)
 from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import explicit_cast
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from weirflow.errors import SqlPosition
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
+
+
+_YEAR = re.compile(r"\s*[+-]?\d{4}")
 
 
 def bind_syntax(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """The typed expression for anything but a call by name; ``NotIncremental`` for what views cannot hold."""
-    check_parts(node, _PARTS.get(type(node), frozenset()), binder.context)
     handler = _HANDLERS.get(type(node))
     if handler is not None:
         return handler(binder, node)
@@ -61,7 +75,9 @@ def _dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
 def _bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice):
         raise binder.refused(node)
-    return item(binder.bind(node.this), binder.bind(node.expressions[0]), binder.position(node))
+    of = binder.bind(node.this)
+    node.meta["is_field"] = pa.types.is_struct(of.type)
+    return item(of, binder.bind(node.expressions[0]), binder.position(node))
 
 
 def _literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
@@ -89,8 +105,11 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
     kind = arrow_type(node.to)
     operand = binder.bind(node.this)
     if isinstance(operand, Literal) and isinstance(operand.value, str):
-        constant = _constant(binder, operand.value, kind)
+        constant = _constant(binder, operand.value, kind, position)
+        if constant is None and node.meta_get("typed_literal") and not _YEAR.match(operand.value):
+            raise SqlSyntaxError(f"{operand.value!r} is not a {type_name(kind)}.", position=position)
         if constant is not None:
+            node.meta["shown"] = literals.datetime_text(constant.value, binder.context.zone)
             return constant
     converted = explicit_cast(operand, kind, position)
     if isinstance(node, exp.TryCast) and isinstance(converted, Call) and converted is not operand:
@@ -98,7 +117,9 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
     return converted
 
 
-def _constant(binder: ExpressionBinder, text: str, kind: pa.DataType) -> Literal | None:
+def _constant(binder: ExpressionBinder, text: str, kind: pa.DataType, position: SqlPosition | None) -> Literal | None:
+    if kind in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        literals.check_moment(text, position)
     if kind == DATE:
         return literals.date_literal(text)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
@@ -124,8 +145,12 @@ def _sum_or_difference(binder: ExpressionBinder, node: exp.Add | exp.Sub) -> Exp
         if when.type == DATE and not swapped and _is_whole_days(tree) and isinstance(other, Literal):
             days = other.value // timedelta(days=1)
             function = "date_add" if operator == "add" else "date_sub"
+            node.meta["date"] = tree is node.this
             return Call(function, (when, Literal(days, INT)), DATE, binder.position(node))
-    return OPERATORS[operator]((left, right), binder.position(node))
+    result = OPERATORS[operator]((left, right), binder.position(node))
+    if result.type == DATE and is_integral((left if right.type == DATE else right).type):
+        node.meta["date"] = right.type == DATE
+    return result
 
 
 def _between(binder: ExpressionBinder, node: exp.Between) -> Expr:
@@ -140,8 +165,6 @@ def _contained(binder: ExpressionBinder, node: exp.In) -> Expr:
     if query is not None:
         values = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
         return bind_in_subquery(binder, [binder.bind(value) for value in values], query, binder.position(node))
-    if node.args.get("unnest") or node.args.get("field"):
-        raise binder.refused(node)
     value = binder.bind(node.this)
     return OPERATORS["in"]((value, *(binder.bind(option) for option in node.expressions)), binder.position(node))
 
@@ -150,8 +173,6 @@ def _is(binder: ExpressionBinder, node: exp.Is) -> Expr:
     value, position = binder.bind(node.this), binder.position(node)
     if isinstance(node.expression, exp.Null):
         return OPERATORS["is_null"]((value,), position)
-    if isinstance(node.expression, exp.Not) and isinstance(node.expression.this, exp.Null):
-        return OPERATORS["is_not_null"]((value,), position)
     if isinstance(node.expression, exp.Boolean):
         return OPERATORS["equal_null_safe"]((value, binder.bind(node.expression)), position)
     raise binder.refused(node)
@@ -159,7 +180,9 @@ def _is(binder: ExpressionBinder, node: exp.Is) -> Expr:
 
 def _negation(binder: ExpressionBinder, node: exp.Not) -> Expr:
     if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
-        return OPERATORS["is_not_null"]((binder.bind(node.this.this),), binder.position(node))
+        tested = binder.bind(node.this)
+        assert isinstance(tested, Call), "IS NULL is a call"
+        return OPERATORS["is_not_null"](tested.arguments, binder.position(node))
     return OPERATORS["not"]((binder.bind(node.this),), binder.position(node))
 
 
@@ -228,7 +251,11 @@ def _located(binder: ExpressionBinder, node: exp.StrPosition) -> Expr:
 
 
 def _clock(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    raise unknown(node.sql_names()[0].lower() if isinstance(node, exp.Func) else node.key, binder.position(node))
+    """CURRENT_DATE and the like, unless a column has that name."""
+    name = clock_name(node)
+    if binder.clause not in ("ORDER BY", "HAVING") and binder.sees(name):  # where Spark takes it for the function
+        return binder.name((name,), binder.position(node))
+    raise unknown(name, binder.position(node))
 
 
 def interval_units(node: exp.Interval) -> tuple[str, str | None] | None:
@@ -250,27 +277,6 @@ def _is_whole_days(node: exp.Expr) -> bool:
     return units is not None and literals.is_whole_days(*units)
 
 
-_PARTS: dict[type[exp.Expr], frozenset[str]] = {
-    exp.Column: frozenset({"table", "db", "catalog"}),
-    exp.Literal: frozenset({"is_string"}),
-    exp.Identifier: frozenset({"quoted"}),
-    exp.Between: frozenset({"low", "high"}),
-    exp.In: frozenset({"query", "unnest", "field"}),
-    exp.Like: frozenset({"negate"}),
-    exp.ILike: frozenset({"negate"}),
-    exp.Case: frozenset({"ifs", "default"}),
-    exp.Cast: frozenset({"to", "_type"}),
-    exp.TryCast: frozenset({"to", "_type", "safe", "requires_string"}),
-    exp.Interval: frozenset({"unit"}),
-    exp.Trim: frozenset({"position"}),
-    exp.Substring: frozenset({"start", "length"}),
-    exp.StrPosition: frozenset({"substr", "position"}),
-    exp.DPipe: frozenset({"safe"}),
-    exp.Div: frozenset({"typed", "safe"}),
-    exp.Subquery: frozenset({"with_", "limit", "offset", "order", "alias"}),
-    exp.Window: frozenset({"partition_by", "order", "spec", "alias", "over"}),
-    exp.Bracket: frozenset({"offset", "safe"}),
-}
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Mul: "multiply",
     exp.Div: "divide",

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import QueryError, SqlPosition, SqlTypeError
+from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeError
 from weirflow.sql.expr import Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
 from weirflow.sql.functions.lookup import aggregate, unknown
 from weirflow.sql.functions.rules import result_type
 from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING, offset_arguments
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, is_integral, type_name
-from weirflow.sql.typing.coercion import cast
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
@@ -44,10 +43,12 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: WrappedCall) 
     order_tree = spec.args.get("order")
     order = tuple(binder.sort_key(tree) for tree in (order_tree.expressions if order_tree else ()))
     name = wrapped.name
-    given = tuple(binder.bind(tree) for tree in wrapped.arguments if not isinstance(tree, exp.Star))
+    counts_rows = name == "count" and counts_every_row(wrapped.arguments)
+    given = () if counts_rows else tuple(binder.bind(tree) for tree in wrapped.arguments)
     if name in RANKING or name in OFFSET:
         if not order:
             raise SqlTypeError(f"{name}() needs an ORDER BY in its OVER clause.", position=position)
+        _check_fixed_frame(binder, name, spec, order, position)
         if name in RANKING:
             arguments = RANKING[name].arguments(given, position)
             kind = result_type(RANKING[name].result, arguments)
@@ -66,19 +67,37 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: WrappedCall) 
         ignore_nulls = ignore_nulls or (len(given) > 1 and isinstance(given[1], Literal) and given[1].value is True)
         name, arguments, kind = _VALUE_FUNCTIONS[name], given[:1], given[0].type
     else:
-        name, arguments, kind = _aggregate(wrapped, given, position)
+        name, arguments, kind = _aggregate(wrapped, given, position, counts_rows=counts_rows)
     return binder.placeholders.window(
         WindowCall(name, arguments, kind, partition, order, frame, ignore_nulls, position)
     )
 
 
+def counts_every_row(arguments: list[exp.Expr]) -> bool:
+    """Whether ``count(arguments)`` is ``count(*)`` or ``count(1)``: every row counts, whatever is in it."""
+    if len(arguments) != 1:
+        return False
+    star = isinstance(arguments[0], exp.Star) and not any(arguments[0].args.values())
+    return star or isinstance(arguments[0], exp.Literal | exp.Boolean)
+
+
+def _check_fixed_frame(
+    binder: ExpressionBinder, name: str, spec: exp.Window, order: tuple[SortKey, ...], position: SqlPosition | None
+) -> None:
+    """Functions of a row's place have a frame of their own; it may only be written where it is that one."""
+    if spec.args.get("spec") is None:
+        return
+    if name in OFFSET or _frame(binder, spec.args["spec"], order, position) != Frame(FrameUnit.ROWS, None, 0):
+        raise SqlTypeError(f"{name}() takes no such window frame.", hint="leave it out", position=position)
+
+
 def _aggregate(
-    wrapped: WrappedCall, given: tuple[Expr, ...], position: SqlPosition | None
+    wrapped: WrappedCall, given: tuple[Expr, ...], position: SqlPosition | None, *, counts_rows: bool
 ) -> tuple[str, tuple[Expr, ...], object]:
     function = aggregate(wrapped.name)
     if function is None:
         raise unknown(wrapped.call.name, position)
-    if function.name == "count" and all(isinstance(expr, Literal) and expr.value is not None for expr in given):
+    if function.name == "count" and counts_rows:
         return "count", (), BIGINT
     arguments, kind = function.bind(given, position)
     return function.name, arguments, kind
@@ -89,16 +108,21 @@ def _specification(binder: ExpressionBinder, node: exp.Window) -> exp.Window:
     alias = node.args.get("alias")
     if alias is None:
         return node
-    named = binder.windows.get(alias.name.casefold())
+    named = binder.windows.get(alias.name)
     if named is None:
         raise QueryError(
             f"There is no window named {alias.name!r}.",
             hint="define it in the query's WINDOW clause",
             position=binder.position(alias),
         )
-    if any(node.args.get(part) for part in ("partition_by", "order", "spec")):
+    if has_own_clauses(node):
         raise binder.refused(node)
     return named
+
+
+def has_own_clauses(node: exp.Window) -> bool:
+    """Whether a window has clauses, besides the name of another that it may be."""
+    return any(node.args.get(part) for part in ("partition_by", "order", "spec"))
 
 
 def _frame(
@@ -106,11 +130,11 @@ def _frame(
 ) -> Frame:
     if spec is None:
         return Frame(FrameUnit.RANGE, None, 0) if order else Frame(FrameUnit.ROWS, None, None)
+    if str(spec.args["kind"]).casefold() not in set(FrameUnit):
+        raise SqlSyntaxError("A window frame counts ROWS or a RANGE.", position=position)
     unit = FrameUnit(str(spec.args["kind"]).casefold())
     start = _bound(binder, spec, "start", order, position)
     end = 0 if spec.args.get("end") is None else _bound(binder, spec, "end", order, position)
-    if spec.args.get("exclude"):
-        raise binder.refused(spec)
     if unit is FrameUnit.RANGE and not order and (start, end) != (None, None):
         raise SqlTypeError("A RANGE frame needs an ORDER BY.", position=position)
     if start is not None and end is not None and start > end:
@@ -131,6 +155,8 @@ def _bound(
     if text is not None and text.upper() == "CURRENT ROW":
         return 0
     if tree is None or (text is not None and text.upper() == "UNBOUNDED"):
+        if str(side).upper() != ("PRECEDING" if which == "start" else "FOLLOWING"):
+            raise SqlTypeError("The window frame ends before it starts.", position=position)
         return None
     assert isinstance(tree, exp.Expr), "sqlglot gives text for the two keywords only"
     offset = _offset(binder.bind(tree), unit, order, position)
@@ -142,10 +168,9 @@ def _offset(value: Expr, unit: FrameUnit, order: tuple[SortKey, ...], position: 
     if not isinstance(value, Literal) or value.value is None:
         raise SqlTypeError("A window frame's bound must be a constant.", position=position)
     if unit is FrameUnit.ROWS:
-        counted = cast(value, INT)
-        if not isinstance(counted, Literal):
+        if value.type != INT:
             raise SqlTypeError("A ROWS frame counts rows: give an integer.", position=position)
-        return int(counted.value)
+        return int(value.value)
     if len(order) != 1:
         raise SqlTypeError("A RANGE frame with a distance needs exactly one ORDER BY key.", position=position)
     kind = order[0].expr.type
