@@ -351,7 +351,7 @@ d + interval 1 day
 d - interval 1 day
 d + interval 1 week
 ts + interval '1 2' day to hour
-interval 2 hours 3 minutes
+interval 2 hours 3 minutes AS x
 s['x']
 """.strip().splitlines()
 """Spark names these columns after its internal rewrite; only their types are compared."""
