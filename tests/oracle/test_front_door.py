@@ -6,13 +6,14 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 from support import sql_catalogue, tpch
 from support.maintained import Maintained, comparable
 from support.tpch_data import TpchData
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import IncrementalFlow
-from weirflow.errors import ColumnNotFound, QueryError, SqlSyntaxError
+from weirflow.errors import ColumnNotFound, ConfigError, QueryError, SqlSyntaxError, TableNotFound
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.types import parse_ddl
 
@@ -291,3 +292,56 @@ def test_a_durable_flow_is_opened_without_spark(session, in_zone, tmp_path):
     with IncrementalFlow("kept", path=tmp_path / "kept") as flow:
         flow.tick("t", [{"at": dt.datetime(2024, 3, 10, 4, 30, tzinfo=dt.UTC), "v": 2}])
         assert flow.snapshot("days").to_pylist() == [{"day": dt.date(2024, 3, 9), "s": 3}]
+
+
+@pytest.fixture(params=["in one process", "in shards"])
+def shop(session, request):
+    with session.flow("shop", **({"partitions": 2} if request.param == "in shards" else {})) as flow:
+        flow.register_source("orders", "customer STRING, amount BIGINT")
+        flow.register_source("customers", "name STRING, city STRING")
+        yield flow
+
+
+def test_frames_are_views(shop):
+    orders, customers = shop.table("orders"), shop.table("customers")
+    totals = orders.where(F.col("amount") > 0).groupBy("customer").agg(F.sum("amount").alias("total"))
+    shop.register_view("totals", totals)
+    joined = shop.table("totals").join(customers, F.col("customer") == F.col("name")).select("city", "total")
+    shop.register_view("cities", joined.groupBy("city").agg(F.max("total").alias("best")))
+    shop.register_view("totals", totals)  # once more is nothing
+    shop.tick("customers", [{"name": "ann", "city": "Rome"}, {"name": "bob", "city": "Rome"}])
+    shop.tick("orders", [{"customer": "ann", "amount": 5}, {"customer": "bob", "amount": 7}])
+    shop.tick("orders", [{"customer": "ann", "amount": 4}, {"customer": "eve", "amount": -1}])
+    assert shop.snapshot("cities").to_pylist() == [{"city": "Rome", "best": 9}]
+    assert recomputed(shop) == set()
+    assert "groupBy" not in shop.explain("totals")
+    shop.replace_view("totals", orders.groupBy("customer").agg(F.min("amount").alias("total")))
+    assert shop.snapshot("cities").to_pylist() == [{"city": "Rome", "best": 7}]
+
+
+def test_a_durable_flow_keeps_views_of_frames(session, tmp_path):
+    with session.flow("kept", path=tmp_path / "kept") as flow:
+        flow.register_source("t", "a BIGINT")
+        flow.register_view("v", flow.table("t").select((F.col("a") * 2).alias("twice")))
+        flow.tick("t", [{"a": 1}])
+    with IncrementalFlow("kept", path=tmp_path / "kept") as flow:
+        flow.tick("t", [{"a": 2}])
+        assert sorted(row["twice"] for row in flow.snapshot("v").to_pylist()) == [2, 4]
+
+
+def test_what_a_frame_cannot_be_is_said(session, shop):
+    orders = shop.table("orders")
+    with pytest.raises(QueryError, match="soundex"):
+        shop.register_view("v", orders.select(F.soundex("customer").alias("x")))
+    with pytest.raises(QueryError, match="no incremental form"):
+        shop.register_view("v", session.sql("SELECT 1 AS a FROM range(3)").toDF("b").sample(0.5))
+    with pytest.raises(ConfigError, match="by deltas or not at all"):
+        shop.register_view("v", orders.select("amount"), mode="diff")
+    with pytest.raises(ConfigError, match="not an int"):
+        shop.register_view("v", 3)
+    with pytest.raises(TableNotFound, match="nowhere"):
+        shop.table("nowhere")
+    with pytest.raises(ConfigError, match="one query in SQL") as caught:
+        IncrementalFlow().register_view("v", orders)
+    assert "flow.table" in caught.value.hint
+    assert shop.views == ()

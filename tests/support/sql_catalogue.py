@@ -13,6 +13,7 @@ from support.compiled_views import compile_views
 from support.view_corpus import SOURCES as TABLES
 from support.view_corpus import RandomTables
 
+from weirflow.ivm.kernel.expressions import zones
 from weirflow.ivm.kernel.expressions.registry import FUNCTIONS
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.session_window import SessionWindow
@@ -201,7 +202,7 @@ def document() -> str:
             if one.section == section:
                 example = " ".join(one.sql.split()).replace("|", "\\|")
                 lines.append(f"| {one.name} | {one.outcome} | `{example}` |")
-    names = sorted(FUNCTIONS)
+    names = sorted(FUNCTIONS.keys() - zones.FUNCTIONS.keys())  # those have no name in SQL
     lines += [
         "",
         "## Functions",

@@ -26,4 +26,4 @@ class SessionFlow(SparkFlow, IncrementalFlow):
             lambda: with_settings_of(session.spark, session.spark.newSession()), session.operations.run_for_tick
         )
         super().__init__(name, engine=engine, **options)
-        self._wire(session, self.path)
+        self._wire(session, engine.reader, self.path)

@@ -24,11 +24,11 @@ class SparkRecompute:
         self._open_session = open_session
         self._run = run
         self._native: Any = None
-        self._reader = ViewReader(open_session)
+        self.reader = ViewReader(open_session)
 
     def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine``."""
-        found: str | None = self._run("read a view", lambda: self._reader.read(sql, tables))
+        found: str | None = self._run("read a view", lambda: self.reader.read(sql, tables))
         return found
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:

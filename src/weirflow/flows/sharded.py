@@ -80,7 +80,7 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
             )
             # Spark need not reach a URI unless the Session is durable.
             elsewhere = "://" in uri and session.describe().profile is Profile.DEV_LOCAL
-            self._wire(session, None if elsewhere else uri, held.pop_all())
+            self._wire(session, stages.reader, None if elsewhere else uri, held.pop_all())
             self._leadership = leadership
 
     def alive_nodes(self) -> tuple[Node, ...]:

@@ -7,18 +7,24 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from weirflow.arguments import Count, Name, Uri, checked
 from weirflow.flows.feeds.feeds import Feeds, as_stream, as_trigger, check_name
 from weirflow.flows.feeds.table import TableFeed
 from weirflow.flows.sinks.table import TableTarget
 from weirflow.ivm.flow.flow import Flow
+from weirflow.sql.stored import not_there
 from weirflow.sql.typing.literals import duration_micros
 from weirflow.streaming.query.checkpoints import OPTION, spark_uri
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
+
     from weirflow.flows.host import FlowSession
+    from weirflow.flows.view_reader import ViewReader
     from weirflow.ivm.flow.sinks.sink import SinkTarget
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.handle import StreamingQuery
@@ -32,19 +38,50 @@ STREAMS = "streams"
 class SparkFlow(Flow):
     """A flow whose rows come and go as frames of its Session, and that streams and tables can be attached to."""
 
-    def _wire(self, session: FlowSession, place: str | Path | None, held: ExitStack | None = None) -> None:
+    def _wire(
+        self, session: FlowSession, reader: ViewReader, place: str | Path | None, held: ExitStack | None = None
+    ) -> None:
         """Called once, by a constructor whose backend runs.
 
         Args:
             session: whose flow it is.
+            reader: has its Spark read views.
             place: where it can keep the checkpoints of streams; None if nowhere.
             held: what is let go of when the flow is closed.
         """
         self._session = session
+        self._reader = reader
         self._place = place
         self._held = held or ExitStack()
         self._feeds = Feeds()
         self._owner = os.getpid()
+
+    def table(self, name: Name) -> DataFrame:
+        """The columns of a source or view as a Spark frame without rows, to make a view of; ``frame`` has the rows.
+
+        >>> flow.register_view("totals", flow.table("orders").groupBy("customer").sum("amount"))  # doctest: +SKIP
+        """
+        schemas = self._schemas()
+        if name not in schemas:
+            raise not_there(name, schemas)
+        native = self._session.operations.run("plan a view", lambda: self._reader.table(name, schemas))
+        return self._session._wrapped(native)  # noqa: SLF001 - a frame of this Session
+
+    @override
+    def _frame_view(self, frame: Any) -> tuple[str, str]:
+        from weirflow.spark.frames.frame import unwrap  # noqa: PLC0415 - imports pyspark
+
+        native = unwrap(frame)
+        if not hasattr(native, "sparkSession"):
+            return super()._frame_view(frame)
+        schemas = self._schemas()
+        run = self._session.operations.run
+        found: tuple[str, str] = run("read a view", lambda: self._reader.read_frame(native, schemas))
+        return found
+
+    def _schemas(self) -> dict[str, pa.Schema]:
+        waiting = self.waiting
+        return {name: self.schema(name) for name in (*self.sources, *self.views) if name not in waiting}
 
     def frame(self, view: Name, *, epoch: Count | None = None) -> DataFrame:
         """All rows of a view or source as a Spark frame; see ``snapshot``.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.flows.host import FlowSession
+    from weirflow.flows.view_reader import ViewReader
     from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.spark.jobs.shards import ShardJobs
@@ -71,6 +72,11 @@ class SparkStages(StageExecutor):
     @override
     def engine(self) -> RecomputeEngine:
         return self._recompute
+
+    @property
+    def reader(self) -> ViewReader:
+        """What has Spark read views."""
+        return self._recompute.reader
 
     def rows(self, work: ReadRows, shards: int) -> Any:
         """See ``StageExecutor``: a native frame of the Session's."""

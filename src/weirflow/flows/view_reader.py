@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import QueryError
+from weirflow.errors import QueryError, UnsupportedError
+from weirflow.ivm.compiler.program import FRAME
 from weirflow.rows.types import spark_schema
 from weirflow.sql.plan import Field
+from weirflow.sql.print import print_plan
 from weirflow.sql.quoting import quoted
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.functions import UTC
@@ -20,6 +22,7 @@ from weirflow.sql.types import nullable
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from weirflow.spark.analyzed.tree import AnalyzedQuery
     from weirflow.sql.plan import Plan
 
 
@@ -38,24 +41,57 @@ class ViewReader:
     def read(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine.resolve``."""
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
-        from weirflow.spark.compat import arrow_schema  # noqa: PLC0415 - imports pyspark
 
-        if self._native is None:
-            self._native = self._open_session()
-        if not hasattr(self._native, "_jsparkSession"):
+        if not self.is_classic:
             return None
         self._register(tables)
-        query = AnalyzedQuery(self._native, sql)
+        query = AnalyzedQuery.of_sql(self._native, sql)
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
         try:
-            plan = read_plan(query.plan, {name: _fields(schema) for name, schema in tables.items()}, self._zone)
-            _require_columns(plan, _fields(spark_schema(arrow_schema(query.schema))))
-            return encode_plan(plan)
+            return encode_plan(self._plan(query, tables))
         except LeftToBinder as refusal:
             return None if self._has_usual_settings() else encode_refusal(refusal, query.reads)
         except NotIncremental as refusal:
             return encode_refusal(refusal, query.reads)
+
+    def table(self, name: str, tables: Mapping[str, pa.Schema]) -> Any:
+        """A native frame of a relation's columns, without rows."""
+        self._require_classic()
+        self._register(tables)
+        return self._native.table(quoted(name))
+
+    def read_frame(self, native_df: Any, tables: Mapping[str, pa.Schema]) -> tuple[str, str]:
+        """The text and the plan of a view that a frame of ``table``'s is made into.
+
+        Raises:
+            NotIncremental: it has no delta rule.
+        """
+        from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
+
+        self._require_classic()
+        plan = self._plan(AnalyzedQuery.of_frame(native_df), tables)
+        return FRAME + print_plan(plan), encode_plan(plan)
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether Spark tells how it reads a query."""
+        if self._native is None:
+            self._native = self._open_session()
+        return hasattr(self._native, "_jsparkSession")
+
+    def _require_classic(self) -> None:
+        if not self.is_classic:
+            raise UnsupportedError(
+                "Over Spark Connect there is no plan of a frame that a view could be made of.", hint="register SQL"
+            )
+
+    def _plan(self, query: AnalyzedQuery, tables: Mapping[str, pa.Schema]) -> Plan:
+        from weirflow.spark.compat import arrow_schema  # noqa: PLC0415 - imports pyspark
+
+        plan = read_plan(query.plan, {name: _fields(schema) for name, schema in tables.items()}, self._zone)
+        _require_columns(plan, _fields(spark_schema(arrow_schema(query.schema))))
+        return plan
 
     @property
     def _zone(self) -> str:

@@ -42,6 +42,10 @@ class Mode(StrEnum):
     """Recomputed by Spark and compared with what it was before."""
 
 
+FRAME = "-- a frame\n"
+"""How the text of a view begins that was made of a frame and not of SQL."""
+
+
 class RecomputeEngine(Protocol):
     """Runs whole queries for views that have no delta rule."""
 
@@ -69,6 +73,11 @@ class View:
     stored: bool = True
     forced: bool = field(default=False, compare=False)
     plan: str | None = None
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether it was made of a frame: then its plan is all there is, and its text only shows it."""
+        return self.sql.startswith(FRAME)
 
     def is_declared_as(self, other: View) -> bool:
         """Whether users declare the two alike, whatever was read in their SQL."""
@@ -305,6 +314,8 @@ class Program:
         engine = self._engine
         if engine is None:
             raise refusal or no_engine()
+        if view.is_frame:
+            raise refusal or frame_recomputed()
         read = read_whole(view, self.relations)
         schemas = {name: self.relations[name].schema for name in read}
         fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
@@ -391,6 +402,14 @@ def read_whole(view: View, relations: Mapping[str, Relation]) -> list[str]:
                 hint="register that source with Lateness(..., keep=True)",
             )
     return found
+
+
+def frame_recomputed() -> ConfigError:
+    """The error for a view that would have to be recomputed and has no text that could be run."""
+    return ConfigError(
+        "A view that was made of a frame is maintained by deltas or not at all.",
+        hint="register its SQL to recompute it",
+    )
 
 
 def no_engine() -> EngineMissing:

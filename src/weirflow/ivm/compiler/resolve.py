@@ -78,6 +78,8 @@ def resolved(
 
 
 def _resolved(engine: ResolvingEngine, schemas: Mapping[str, pa.Schema], view: View) -> View:
+    if view.is_frame:
+        return view
     try:
         plan = engine.resolve(view.sql, schemas)
     except NotIncremental as refusal:

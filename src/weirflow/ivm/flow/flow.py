@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked
+from weirflow.arguments.in_errors import kind_of
 from weirflow.errors import ConfigError
-from weirflow.ivm.compiler.program import Mode, View
+from weirflow.ivm.compiler.program import Mode, View, frame_recomputed
 from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
@@ -135,29 +136,29 @@ class Flow:
             raise refused(Capability.SHARDS, self.name)
         self._backend.define_source(source, how)
 
-    def register_view(self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+    def register_view(self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
         """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
 
         Registering the same view again does nothing.
 
         Args:
             name: what ``snapshot``, ``watch_output`` and other views call it.
-            sql: one query, in Spark's SQL.
+            sql: one query, in Spark's SQL; of a Session's flow also a frame, made of what ``table`` returns.
             mode: ``incremental`` refuses what has no delta rule, ``diff`` recomputes on Spark and compares, ``auto``
                 chooses.
             materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
         """
-        self._backend.define_view(name, View(sql, _mode(mode), stored=materialized))
+        self._backend.define_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
 
     def replace_view(
-        self, name: Name, sql: Sql, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+        self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> EvolutionPlan:
         """Let a view compute something else, and rebuild the views that read it, as one epoch; see ``register_view``.
 
         Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
         error nothing has changed.
         """
-        return self._backend.replace_view(name, View(sql, _mode(mode), stored=materialized))
+        return self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
 
     def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
@@ -474,6 +475,21 @@ class Flow:
         """What restoring a checkpoint of this flow into ``other`` would keep, build anew and drop."""
         wanted = other._backend
         return self._backend.plan(wanted.sources, wanted.views)
+
+    def _declared_view(self, query: Any, mode: Mode, *, stored: bool) -> View:
+        if isinstance(query, str):
+            return View(str(query), mode, stored=stored)  # numpy has texts of its own
+        text, plan = self._frame_view(query)
+        if mode is Mode.DIFF:
+            raise frame_recomputed()
+        return View(text, Mode.INCREMENTAL, stored=stored, plan=plan)
+
+    def _frame_view(self, frame: Any) -> tuple[str, str]:
+        """The text and plan of a view that is made of a frame; a Session's flow has it."""
+        raise ConfigError(
+            f"A view is one query in SQL, not {kind_of(frame)}.",
+            hint="a flow of a Session also takes frames that are made of flow.table(name)",
+        )
 
     def _table_target(self, table: str, mode: str, key: str | Sequence[str] | None) -> SinkTarget:  # noqa: ARG002 - see below
         """What writes to a table; a Session's flow has it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql.types import StructType
 
@@ -23,23 +23,34 @@ _PACKAGE = "org.apache.spark.sql."
 
 
 class AnalyzedQuery:
-    """What Spark's analyzer made of a query's text. Nothing is run, also if the text is no query.
+    """What Spark's analyzer made of a query.
 
     Args:
         native: a classic session of PySpark's.
-
-    Raises whatever Spark raises for a text that is wrong.
+        plan: the plan, an object of its JVM's.
     """
 
-    def __init__(self, native: Any, sql: str) -> None:
+    def __init__(self, native: Any, plan: Any) -> None:
+        self._plan = plan
+        self._nodes: list[dict[str, Any]] = json.loads(plan.toJSON())
+        jvm = native._jvm  # noqa: SLF001 - no public way
+        self._command = jvm.java.lang.Class.forName(_PACKAGE + "catalyst.plans.logical.Command")
+
+    @classmethod
+    def of_sql(cls, native: Any, sql: str) -> Self:
+        """That of a text. Nothing is run, also if it is no query; Spark raises what is wrong with it."""
         jvm, session = native._jvm, native._jsparkSession  # noqa: SLF001 - no public way
         state = session.sessionState()
         skipped = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
         execution = state.executePlan(state.sqlParser().parsePlan(sql), skipped)
         execution.assertAnalyzed()
-        self._plan = execution.analyzed()
-        self._nodes: list[dict[str, Any]] = json.loads(self._plan.toJSON())
-        self._command = jvm.java.lang.Class.forName(_PACKAGE + "catalyst.plans.logical.Command")
+        return cls(native, execution.analyzed())
+
+    @classmethod
+    def of_frame(cls, native_df: Any) -> Self:
+        """That behind a classic frame."""
+        execution = native_df._jdf.queryExecution()  # noqa: SLF001 - no public way
+        return cls(native_df.sparkSession, execution.analyzed())
 
     @property
     def is_query(self) -> bool:
