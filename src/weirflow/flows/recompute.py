@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from weirflow.flows.view_reader import ViewReader
 from weirflow.rows.types import spark_schema
+from weirflow.sql.quoting import quoted
 from weirflow.sql.types import nullable
 
 
@@ -49,7 +50,7 @@ class SparkRecompute:
         if self._native is None:
             self._native = self._open_session()
         for name, table in tables.items():
-            relation_frame(self._native, table).createOrReplaceTempView(f"`{name}`")
+            relation_frame(self._native, table).createOrReplaceTempView(quoted(name))
         return self._native.sql(sql)
 
 

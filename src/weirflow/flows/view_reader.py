@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ class ViewReader:
         self._open_session = open_session
         self._native: Any = None
         self._known: dict[str, pa.Schema] = {}
+        self._lock = threading.RLock()  # two threads may ask, and what they read over is the session's
 
     def read(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine.resolve``."""
@@ -44,8 +46,9 @@ class ViewReader:
 
         if not self.is_classic:
             return None
-        self._register(tables)
-        query = AnalyzedQuery.of_sql(self._native, sql)
+        with self._lock:
+            self._register(tables)
+            query = AnalyzedQuery.of_sql(self._native, sql)
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
         try:
@@ -58,8 +61,9 @@ class ViewReader:
     def table(self, name: str, tables: Mapping[str, pa.Schema]) -> Any:
         """A native frame of a relation's columns, without rows."""
         self._require_classic()
-        self._register(tables)
-        return self._native.table(quoted(name))
+        with self._lock:
+            self._register(tables)
+            return self._native.table(quoted(name))
 
     def read_frame(self, native_df: Any, tables: Mapping[str, pa.Schema]) -> tuple[str, str]:
         """The text and the plan of a view that a frame of ``table``'s is made into.
@@ -76,8 +80,9 @@ class ViewReader:
     @property
     def is_classic(self) -> bool:
         """Whether Spark tells how it reads a query."""
-        if self._native is None:
-            self._native = self._open_session()
+        with self._lock:
+            if self._native is None:
+                self._native = self._open_session()
         return hasattr(self._native, "_jsparkSession")
 
     def _require_classic(self) -> None:
@@ -104,14 +109,14 @@ class ViewReader:
 
     def _register(self, tables: Mapping[str, pa.Schema]) -> None:
         """Have temporary views of these columns, and no others."""
-        from weirflow.spark.frames.arrow import relation_frame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.arrow import empty_relation  # noqa: PLC0415 - imports pyspark
 
         for name in self._known.keys() - tables.keys():
             self._native.catalog.dropTempView(name)
             del self._known[name]
         for name, schema in tables.items():
             if self._known.get(name) != schema:
-                relation_frame(self._native, schema.empty_table()).createOrReplaceTempView(quoted(name))
+                empty_relation(self._native, schema).createOrReplaceTempView(quoted(name))
                 self._known[name] = schema
 
 

@@ -67,6 +67,8 @@ def _parsed(written: str, kind: str) -> Any:
 def local_rows(output: Sequence[Any], remote: Remote) -> Any:
     """The rows of constants, their values as ``literal_value``'s; ``OMITTED`` if there are many, or of other types."""
     rows = remote.get().data()
+    if not rows.size():
+        return ()
     kinds = [one[0]["dataType"] for one in output]
     if rows.size() > _MOST_ROWS or not all(isinstance(kind, str) for kind in kinds):
         return OMITTED

@@ -32,7 +32,8 @@ class AnalyzedQuery:
 
     def __init__(self, native: Any, plan: Any) -> None:
         self._plan = plan
-        self._nodes: list[dict[str, Any]] = json.loads(plan.toJSON())
+        self._text: str = plan.toJSON()
+        self._nodes: list[dict[str, Any]] = json.loads(self._text)
         jvm = native._jvm  # noqa: SLF001 - no public way
         self._command = jvm.java.lang.Class.forName(_PACKAGE + "catalyst.plans.logical.Command")
 
@@ -72,7 +73,7 @@ class AnalyzedQuery:
     @property
     def plan(self) -> Node:
         """The tree of its nodes."""
-        return _tree(json.loads(self._plan.toJSON()), Remote(lambda: self._plan))
+        return _tree(json.loads(self._text), Remote(lambda: self._plan))  # which takes what it reads apart
 
 
 def _views(written: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -66,6 +67,13 @@ def arrow_frame(session: Any, data: Any) -> Any:
 def relation_frame(session: Any, rows: pa.Table) -> Any:
     """A native frame of a flow's rows, of whose timestamps those without a zone have none in Spark either."""
     return session.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+
+
+def empty_relation(session: Any, schema: pa.Schema) -> Any:
+    """As ``relation_frame``, without rows, on a classic session; a twentieth of the time."""
+    columns = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    native, jvm = session._jsparkSession, session._jvm  # noqa: SLF001 - no public way
+    return DataFrame(native.createDataFrame(jvm.java.util.ArrayList(), native.parseDataType(columns.json())), session)
 
 
 def _spark_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
