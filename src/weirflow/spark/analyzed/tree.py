@@ -7,6 +7,7 @@ again. Enumerations and some products come as null: those that are known are rea
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -43,9 +44,10 @@ class AnalyzedQuery:
         jvm, session = native._jvm, native._jsparkSession  # noqa: SLF001 - no public way
         state = session.sessionState()
         skipped = jvm.org.apache.spark.sql.execution.CommandExecutionMode.SKIP()
-        execution = state.executePlan(state.sqlParser().parsePlan(sql), skipped)
-        execution.assertAnalyzed()
-        return cls(native, execution.analyzed())
+        with _active(jvm, session):
+            execution = state.executePlan(state.sqlParser().parsePlan(sql), skipped)
+            execution.assertAnalyzed()
+            return cls(native, execution.analyzed())
 
     @classmethod
     def of_frame(cls, native_df: Any) -> Self:
@@ -74,6 +76,21 @@ class AnalyzedQuery:
     def plan(self) -> Node:
         """The tree of its nodes."""
         return _tree(json.loads(self._text), Remote(lambda: self._plan))  # which takes what it reads apart
+
+
+@contextlib.contextmanager
+def _active(jvm: Any, session: Any) -> Iterator[None]:
+    """Have Spark's parser go by the settings of this session; it asks the thread for one, not whoever calls it."""
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def _views(written: Any) -> Iterator[str]:
