@@ -19,8 +19,8 @@ demo: setup ## a stream into views into files, killed on the way, in under a min
 test: setup ## run the tests, in processes side by side (ARGS="-k name" to choose)
 	@scripts/test.sh $(BIN)/python $(ARGS)
 
-campaign: setup ## run the long versions of the model and oracle tests
-	@$(BIN)/python -m pytest --campaign tests/model tests/oracle tests/unit $(ARGS)
+campaign: setup ## run all tests in their long versions
+	@$(BIN)/python -m pytest --campaign $(ARGS)
 
 lint: setup ## check style, types and layers
 	@$(BIN)/ruff format --check .
