@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked
-from weirflow.arguments.in_errors import kind_of
+from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked, require
+from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import Mode, View, frame_recomputed
 from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
@@ -478,7 +478,10 @@ class Flow:
 
     def _declared_view(self, query: Any, mode: Mode, *, stored: bool) -> View:
         if isinstance(query, str):
-            return View(str(query), mode, stored=stored)  # numpy has texts of its own
+            try:
+                return View(require(Sql, query), mode, stored=stored)
+            except ValueError as wrong:
+                raise ConfigError(f"The SQL of a view is {shown(query)}; {wrong}.") from None
         text, plan = self._frame_view(query)
         if mode is Mode.DIFF:
             raise frame_recomputed()
