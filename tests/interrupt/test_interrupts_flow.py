@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import random
 import threading
 
@@ -11,7 +10,7 @@ import pytest
 from support.interrupted_flow import Reader, Shop, declare, delta, reopened, settled, shown
 from support.interrupts import async_raise, at_depth, interrupt_after, raise_at
 
-from weirflow.errors import StackExhausted, WeirflowError
+from weirflow.errors import SqlTooComplex, StackExhausted, WeirflowError
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.flow.unfinished import AtomicChanges
 
@@ -22,6 +21,9 @@ pytestmark = [
 ]
 
 EXHAUSTED = (RecursionError, StackExhausted)
+
+INTERRUPTIONS = (KeyboardInterrupt, SystemExit, MemoryError, *EXHAUSTED, SqlTooComplex, SystemError)
+"""What may come of an attack: SQL that no memory is left for is too complex, and compiled code raises a SystemError."""
 
 COMMIT = ("ivm/flow/", "ivm/durability/", "ivm/circuit/circuit.py", "ivm/operators/operator.py", "ivm/kernel/spine.py")
 """Where a tick that was computed becomes a fact."""
@@ -292,14 +294,13 @@ def attack(seed, path, count):
             act, after = attacked.reopen, attacked.shop
         try:
             _under_attack(dice, act)
-        except (KeyboardInterrupt, SystemExit, MemoryError, *EXHAUSTED, SystemError):  # which compiled code raises
+        except INTERRUPTIONS:
             thrown += 1
         else:
             attacked.shop = after
             continue
         if act == attacked.reopen:  # it may have come to any point, also where nobody reads the new flow yet
             attacked.flow.close()
-            gc.collect()  # a flow that was opened, and lost before anyone had it
             attacked.open()
             assert shown(attacked.flow) == attacked.shop.views()
         attacked.check(after, None)

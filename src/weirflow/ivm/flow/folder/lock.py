@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ class FolderLock:
         self._file = -1
         try:
             self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take()
         except BlockingIOError:
             self.release()
             raise FlowError(
@@ -35,6 +36,13 @@ class FolderLock:
         except BaseException:
             self.release()
             raise
+
+    def _take(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            gc.collect()  # an open that was interrupted may have left a flow that nobody holds
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     @property
     def is_own(self) -> bool:
