@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pyarrow as pa
@@ -99,6 +100,7 @@ ONLY_SPARK_READS = {
     "shifted": "SELECT v << 2 AS a, v >> 1 AS b FROM t",
     "order by what is left out": "SELECT k, s FROM t ORDER BY v DESC NULLS LAST, k, s LIMIT 3",
     "twice": "SELECT k FROM (SELECT k, s FROM t ORDER BY v DESC NULLS LAST, k, s LIMIT 3 OFFSET 1)",
+    "order of a common table": "WITH o AS (SELECT * FROM t ORDER BY v DESC NULLS LAST, k, s) SELECT k FROM o LIMIT 2",
     "filtered": "SELECT k FROM (SELECT k, v FROM t ORDER BY v, k, s) WHERE k > 0",
     "hints": "SELECT /*+ BROADCAST(u), REPARTITION(3) */ t.k, w FROM t JOIN u ON t.k = u.k",
     "between columns": "SELECT k FROM t WHERE v BETWEEN SYMMETRIC 5 AND 1",
@@ -321,6 +323,23 @@ def test_frames_are_views(shop):
     assert "groupBy" not in shop.explain("totals")
     shop.replace_view("totals", orders.groupBy("customer").agg(F.min("amount").alias("total")))
     assert shop.snapshot("cities").to_pylist() == [{"city": "Rome", "best": 7}]
+
+
+def test_threads_may_register_views_at_once(flow):
+    for name, schema in SOURCES.items():
+        flow.register_source(name, schema)
+
+    def register(number):
+        for turn in range(3):
+            flow.register_view(f"text_{number}_{turn}", f"SELECT k FROM t WHERE v > {turn}")
+            flow.register_view(f"frame_{number}_{turn}", flow.table("t").where(F.col("v") > turn).select("k"))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(register, range(4)))
+    flow.tick("t", [{"k": 1, "v": 2, "s": None}])
+    assert len(flow.views) == 24
+    found = {name: flow.snapshot(name).num_rows for name in flow.views}
+    assert found == {name: int(not name.endswith("_2")) for name in flow.views}
 
 
 def test_a_durable_flow_keeps_views_of_frames(session, tmp_path):

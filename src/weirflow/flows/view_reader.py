@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import QueryError, UnsupportedError
 from weirflow.ivm.compiler.program import FRAME
 from weirflow.rows.types import spark_schema
+from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
 from weirflow.sql.print import print_plan
 from weirflow.sql.quoting import quoted
@@ -53,10 +54,16 @@ class ViewReader:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
         try:
             return encode_plan(self._plan(query, tables))
-        except LeftToBinder as refusal:
-            return None if self._has_usual_settings() else encode_refusal(refusal, query.reads)
-        except NotIncremental as refusal:
-            return encode_refusal(refusal, query.reads)
+        except LeftToBinder as left:
+            refusal: NotIncremental = left
+        except NotIncremental as refused:
+            return encode_refusal(refused, query.reads)
+        try:
+            if self._has_usual_settings():
+                return encode_plan(_agreeing(bind_query(sql, _catalog(tables)), query))
+        except NotIncremental as refused:
+            refusal = refused
+        return encode_refusal(refusal, query.reads)
 
     def table(self, name: str, tables: Mapping[str, pa.Schema]) -> Any:
         """A native frame of a relation's columns, without rows."""
@@ -92,11 +99,7 @@ class ViewReader:
             )
 
     def _plan(self, query: AnalyzedQuery, tables: Mapping[str, pa.Schema]) -> Plan:
-        from weirflow.spark.compat import arrow_schema  # noqa: PLC0415 - imports pyspark
-
-        plan = read_plan(query.plan, {name: _fields(schema) for name, schema in tables.items()}, self._zone)
-        _require_columns(plan, _fields(spark_schema(arrow_schema(query.schema))))
-        return plan
+        return _agreeing(read_plan(query.plan, _catalog(tables), self._zone), query)
 
     @property
     def _zone(self) -> str:
@@ -124,9 +127,16 @@ def _fields(schema: pa.Schema) -> tuple[Field, ...]:
     return tuple(Field(one.name, nullable(one.type)) for one in schema)
 
 
-def _require_columns(plan: Plan, columns: tuple[Field, ...]) -> None:
-    """Refuse a plan that was read otherwise than Spark means it."""
-    if plan.fields != columns:
+def _catalog(tables: Mapping[str, pa.Schema]) -> dict[str, tuple[Field, ...]]:
+    return {name: _fields(schema) for name, schema in tables.items()}
+
+
+def _agreeing(plan: Plan, query: AnalyzedQuery) -> Plan:
+    """The plan, unless its columns are not those that Spark gives the query."""
+    from weirflow.spark.compat import arrow_schema  # noqa: PLC0415 - imports pyspark
+
+    if plan.fields != _fields(spark_schema(arrow_schema(query.schema))):
         raise NotIncremental(
             "Spark gives the query other columns than it would have here.", reason=Reason.TYPE_NOT_SUPPORTED
         )
+    return plan

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -71,6 +70,8 @@ def relation_frame(session: Any, rows: pa.Table) -> Any:
 
 def empty_relation(session: Any, schema: pa.Schema) -> Any:
     """As ``relation_frame``, without rows, on a classic session; a twentieth of the time."""
+    from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - Spark Connect does without
+
     columns = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     native, jvm = session._jsparkSession, session._jvm  # noqa: SLF001 - no public way
     return DataFrame(native.createDataFrame(jvm.java.util.ArrayList(), native.parseDataType(columns.json())), session)

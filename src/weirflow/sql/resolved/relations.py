@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
@@ -100,7 +100,7 @@ class PlanReader:
     @grows
     def relation(self, node: Node, around: Scope | None) -> Relation:
         """A plan inside the query of a scope."""
-        read = _READERS.get(node.kind)
+        read = self._READERS.get(node.kind)
         if read is None:
             raise self._refused(node)
         found = read(self, node, around)
@@ -296,13 +296,43 @@ class PlanReader:
         if found is None or node.value("recursive", False):  # noqa: FBT003 - what Spark means if it says nothing
             raise self._refused(node)
         node.ignore("_resolved", "isStreaming", "statsOpt", "maxRows", "isUnlimitedRecursion")
-        return Relation(found.plan, _ids(node.value("output")))
+        is_lost = found.is_lost or found.below is not None
+        return Relation(found.plan, _ids(node.value("output")), found.order, is_lost=is_lost)
 
     @staticmethod
     def _refused(node: Node) -> NotIncremental:
         return NotIncremental(
             f"Spark's {node.shown} has no incremental form here.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE
         )
+
+    _READERS: ClassVar[dict[str, Callable[[PlanReader, Node, Scope | None], Relation]]] = {
+        "View": _view,
+        "OneRowRelation": _one_row_relation,
+        "LocalRelation": _local_relation,
+        "Range": _range,
+        "SubqueryAlias": _subquery_alias,
+        "PipeOperator": _pipe_operator,
+        "Project": _project,
+        "Filter": _filter,
+        "Distinct": _distinct,
+        "ResolvedHint": _same_rows,
+        "Repartition": _same_rows,
+        "RepartitionByExpression": _same_rows,
+        "Sort": _sort,
+        "GlobalLimit": _global_limit,
+        "Offset": _offset,
+        "Aggregate": _aggregate,
+        "Window": _window,
+        "Generate": _generate,
+        "Expand": _expand,
+        "Join": _join,
+        "Union": _union,
+        "Intersect": _intersect,
+        "Except": _except,
+        "UnionLoop": _recursion,
+        "WithCTE": _with_ctes,
+        "CTERelationRef": _cte,
+    }
 
 
 @dataclass(frozen=True)
@@ -365,33 +395,3 @@ def _count(node: Node, name: str) -> int:
             "A limit that is not a number is recomputed.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE
         )
     return value
-
-
-_READERS: dict[str, Callable[[PlanReader, Node, Scope | None], Relation]] = {
-    "View": PlanReader._view,  # noqa: SLF001 - its own
-    "OneRowRelation": PlanReader._one_row_relation,  # noqa: SLF001 - its own
-    "LocalRelation": PlanReader._local_relation,  # noqa: SLF001 - its own
-    "Range": PlanReader._range,  # noqa: SLF001 - its own
-    "SubqueryAlias": PlanReader._subquery_alias,  # noqa: SLF001 - its own
-    "PipeOperator": PlanReader._pipe_operator,  # noqa: SLF001 - its own
-    "Project": PlanReader._project,  # noqa: SLF001 - its own
-    "Filter": PlanReader._filter,  # noqa: SLF001 - its own
-    "Distinct": PlanReader._distinct,  # noqa: SLF001 - its own
-    "ResolvedHint": PlanReader._same_rows,  # noqa: SLF001 - its own
-    "Repartition": PlanReader._same_rows,  # noqa: SLF001 - its own
-    "RepartitionByExpression": PlanReader._same_rows,  # noqa: SLF001 - its own
-    "Sort": PlanReader._sort,  # noqa: SLF001 - its own
-    "GlobalLimit": PlanReader._global_limit,  # noqa: SLF001 - its own
-    "Offset": PlanReader._offset,  # noqa: SLF001 - its own
-    "Aggregate": PlanReader._aggregate,  # noqa: SLF001 - its own
-    "Window": PlanReader._window,  # noqa: SLF001 - its own
-    "Generate": PlanReader._generate,  # noqa: SLF001 - its own
-    "Expand": PlanReader._expand,  # noqa: SLF001 - its own
-    "Join": PlanReader._join,  # noqa: SLF001 - its own
-    "Union": PlanReader._union,  # noqa: SLF001 - its own
-    "Intersect": PlanReader._intersect,  # noqa: SLF001 - its own
-    "Except": PlanReader._except,  # noqa: SLF001 - its own
-    "UnionLoop": PlanReader._recursion,  # noqa: SLF001 - its own
-    "WithCTE": PlanReader._with_ctes,  # noqa: SLF001 - its own
-    "CTERelationRef": PlanReader._cte,  # noqa: SLF001 - its own
-}
