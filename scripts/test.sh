@@ -4,6 +4,7 @@
 # who is done first helps the others. Much of a test is waiting, so that two cores have work for three.
 # The output of the second and third comes at the end. Control-C ends all.
 set -uo pipefail
+unset PYTHONDONTWRITEBYTECODE # hundreds of child processes import what one of them has compiled
 set -m # or what runs in the background would ignore Control-C, which some tests send
 python=$1
 shift

@@ -12,7 +12,7 @@ import weirflow
 from ticking.child import Scenario, Tick, serve
 from ticking.data import DIMS, FACTS, WEIGHT
 from weirflow import DeltaBatch, IncrementalFlow
-from weirflow.config import COMPILED
+from weirflow.environment import COMPILED
 from weirflow.ivm import compiled
 
 

@@ -14,12 +14,9 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from weirflow.arguments import Folder, Name, require
+from weirflow.environment import COMPILED, ENV_PREFIX
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.types import Placement, Profile
-
-ENV_PREFIX = "WEIRFLOW_"
-COMPILED = "WEIRFLOW_COMPILED"
-"""The one variable that is about the process and no Session: whether incremental views use compiled kernels."""
 
 SparkLogLevel = Literal["off", "error", "warn", "info", "debug"]
 ProgressMode = Literal["auto", "on", "off"]

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from weirflow.config import ENV_PREFIX, Settings
+from weirflow.config import Settings
+from weirflow.environment import ENV_PREFIX
 
 MASK = "***"
 # What Spark itself takes for a secret in its configuration.

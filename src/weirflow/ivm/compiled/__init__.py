@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from weirflow.config import COMPILED
+from weirflow.environment import COMPILED
 from weirflow.errors import ConfigError, DependencyMissing
 
 _log = logging.getLogger(__name__)

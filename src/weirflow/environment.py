@@ -1,0 +1,8 @@
+"""The names of the environment variables; `config.py` reads all of them but the one that is about the process."""
+
+from typing import Final
+
+ENV_PREFIX: Final = "WEIRFLOW_"
+
+COMPILED: Final = "WEIRFLOW_COMPILED"
+"""The one that is about the process and no Session: whether incremental views use compiled kernels."""
