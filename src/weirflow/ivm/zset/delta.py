@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weirflow.arguments import Name, checked
-from weirflow.errors import ConfigError, DataError
+from weirflow.errors import ConfigError, DataError, DependencyMissing
 from weirflow.ivm.zset import render
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
@@ -21,6 +23,9 @@ from weirflow.rows.tabular import GivenColumns, columns_of, rereadable
 from weirflow.rows.types import spark_schema
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     from weirflow.ivm.zset.batch import Int64s
 
 __all__ = ["WEIGHT", "DeltaBatch"]
@@ -44,6 +49,12 @@ class DeltaBatch:
           name  age
       -1  ann   30
       +1  ann   31
+
+    Iterating gives each row with its weight:
+
+    >>> for row, weight in DeltaBatch.from_inserts([{"name": "bob", "age": 12}]):
+    ...     print(weight, row)
+    1 {'name': 'bob', 'age': 12}
     """
 
     __slots__ = ("_data",)
@@ -166,6 +177,11 @@ class DeltaBatch:
     def __len__(self) -> int:
         return self.num_rows
 
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], int]]:
+        rows = self._data.select(self._data.schema.names[:-1]) if self.schema.names else None
+        cells = rows.to_pylist() if rows is not None else [{} for _ in range(self.num_rows)]
+        return zip(cells, self.weights.tolist(), strict=True)
+
     def consolidate(self) -> DeltaBatch:
         """The same change with each different row once and no weight of zero; the order is unspecified.
 
@@ -231,6 +247,22 @@ class DeltaBatch:
         """The record batch, with ``_weight`` as its last column."""
         return self._data
 
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dicts, each with its ``_weight``."""
+        rows: list[dict[str, Any]] = self._data.to_pylist()
+        return rows
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas frame, with a column ``_weight``; needs ``weirflow[pandas]``."""
+        _require_installed("pandas", DependencyMissing.extra("pandas", needed_for="DeltaBatch.to_pandas()"))  # noqa: S610 - no Django
+        return self._data.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a Polars frame, with a column ``_weight``; needs Polars."""
+        missing = DependencyMissing("DeltaBatch.to_polars() needs Polars.", hint="pip install polars")
+        frame: pl.DataFrame = _require_installed("polars", missing).from_arrow(self._data)
+        return frame
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return pa.Table.from_batches([self._data]).__arrow_c_stream__(requested_schema)
 
@@ -253,6 +285,12 @@ class DeltaBatch:
             raise ConfigError("The rows do not fit in one table.", hint="use to_arrow(), which keeps the weights")
         taken = self.batch.take(np.repeat(rows, counts[rows]))
         return pa.Table.from_arrays(list(taken.columns), schema=self.schema)
+
+
+def _require_installed(module: str, missing: DependencyMissing) -> Any:
+    if find_spec(module) is None:
+        raise missing
+    return import_module(module)
 
 
 def _texts(rows: pa.RecordBatch) -> list[str]:

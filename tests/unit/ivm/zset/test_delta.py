@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 import pytest
 from support.rows import VALUES, count_rows
 
-from weirflow.errors import ConfigError, DataError
+from weirflow.errors import ConfigError, DataError, DependencyMissing
 from weirflow.ivm.zset import DeltaBatch
+from weirflow.ivm.zset import delta as delta_module
 
 PEOPLE = [{"name": "ann", "age": 30}, {"name": "bob", "age": None}]
 TABLE = pa.table({"name": ["ann", "bob"], "age": [30, None]})
@@ -238,6 +239,38 @@ def test_other_libraries_read_it():
     delta = DeltaBatch.from_deletes(TABLE)
     assert pl.DataFrame(delta).rows() == [("ann", 30, -1), ("bob", None, -1)]
     assert pa.table(delta) == pa.Table.from_batches([delta.to_arrow()])
+
+
+CHANGE = DeltaBatch.from_updates([{"name": "ann", "age": 30}], [{"name": "ann", "age": None}])
+WEIGHTED = [{"name": "ann", "age": 30, "_weight": -1}, {"name": "ann", "age": None, "_weight": 1}]
+
+
+def test_it_is_gone_through_row_by_row_with_weights():
+    assert list(CHANGE) == [({"name": "ann", "age": 30}, -1), ({"name": "ann", "age": None}, 1)]
+    assert list(DeltaBatch.from_inserts(pa.table({"a": pa.array([], pa.int64())}))) == []
+
+
+def test_it_becomes_dicts_and_frames():
+    assert CHANGE.to_pylist() == WEIGHTED
+    assert CHANGE.to_polars().to_dicts() == WEIGHTED
+    frame = CHANGE.to_pandas()
+    assert frame["_weight"].tolist() == [-1, 1]
+    assert frame["age"].isna().tolist() == [False, True]
+    assert DeltaBatch.from_weighted(CHANGE.to_polars()) == CHANGE
+
+
+@pytest.mark.parametrize(
+    ("module", "convert", "command"),
+    [
+        ("pandas", DeltaBatch.to_pandas, "pip install 'weirflow[pandas]'"),
+        ("polars", DeltaBatch.to_polars, "pip install polars"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_command(monkeypatch, module, convert, command):
+    monkeypatch.setattr(delta_module, "find_spec", lambda name: None if name == module else object())
+    with pytest.raises(DependencyMissing) as caught:
+        convert(CHANGE)
+    assert caught.value.hint == command
 
 
 def test_an_empty_change():
