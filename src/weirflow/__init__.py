@@ -11,7 +11,7 @@ from weirflow.errors import WeirflowError
 from weirflow.types import ExplainMode, OperationState, OutputMode, Placement, Profile, SaveMode, SourceSpread
 
 if TYPE_CHECKING:
-    from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
+    from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage, open_checkpoint_storage_from_uri
     from weirflow.config import Settings
     from weirflow.flows.sharded import PartitionedIncrementalFlow
     from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy, Sink, StepSummary, Watch
@@ -57,6 +57,7 @@ __all__ = [
     "WeirflowError",
     "__version__",
     "open_checkpoint_storage",
+    "open_checkpoint_storage_from_uri",
     "render_assignments",
 ]
 
@@ -82,6 +83,7 @@ _LATE = {
     "Trigger": "weirflow.streaming.trigger",
     "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",
+    "open_checkpoint_storage_from_uri": "weirflow.checkpoint",
     "render_assignments": "weirflow.spark.jobs.assignments",
 }
 

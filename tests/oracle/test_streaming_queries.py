@@ -255,6 +255,14 @@ def test_cancelling_the_operation_stops_the_query(session, numbers):
     assert operation.state is OperationState.CANCELLED
 
 
+def test_a_query_is_cancelled_by_its_own_id(session, numbers):
+    query = numbers.stream(session).write_stream().format("noop").query_name("by id").start()
+    assert not query.await_termination_timeout(0.01)
+    session.operation_registry().cancel(query.id)
+    assert query.await_termination_timeout(60)
+    assert query.status().state is QueryState.STOPPED
+
+
 class Noting(StreamingQueryListener):
     def __init__(self):
         self.events = []
@@ -312,6 +320,30 @@ def test_listeners_are_told_and_cannot_harm(session, numbers, caplog):
     assert (failed[2].batch, failed[3]) == (0, True)
     assert (done[1], done[2].batch, done[3]) == (None, 1, False)
     assert "a listener of streaming queries failed on QueryStarted" in caplog.text
+
+
+class Ending(StreamingQueryListener):
+    """Overrides a method by its longer name."""
+
+    def __init__(self):
+        self.events = []
+
+    def on_query_terminated(self, event):
+        self.events.append((event.name, event.last_progress.batch, event.exception))
+
+
+def test_a_listener_that_comes_late_is_told_the_name_and_the_last_batch(session, numbers):
+    numbers.add(one(1))
+    ending = Ending()
+    with numbers.stream(session).write_stream().format("noop").query_name("begun before").start() as query:
+        query.process_all_available()
+        session.streams.add_listener(ending)
+        query.stop()
+        try:
+            wait_until(lambda: ending.events, 30.0, "the end")
+        finally:
+            session.streams.remove_listener(ending)
+    assert ending.events == [("begun before", 0, None)]
 
 
 def test_a_failing_tick_leaves_the_flow_as_it_was(session, numbers):

@@ -455,6 +455,9 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "TimerState.key.data": lambda: new_timers().until(6)[0][1],
         "group_ranges.groups": lambda: 128,
         "key_group.groups": lambda: 128,
+        "apply_state_migration.to_version": lambda: 1,
+        "register_state_migration.function": lambda: len,
+        "register_state_migration.slot": lambda: f"slot {next(numbers)}",
         "run_co_process.batches": lambda: [(WORDS, WORDS)],
         "run_co_process.function": Pairing,
         "run_co_process.key": lambda: ("word", "word"),
@@ -467,6 +470,8 @@ JSON = (
     *("None", "True", *TIMES, "an int of 400 digits", "1.5", "-0.5", "1e300", *TEXTS, "a lone surrogate"),
     *("an empty list", "a list of ints", "an empty dict"),
 )
+STORED = ("bytes", "nan", "inf", "a dict of ints", "a negative time")
+UNSTORED = ("an int of 400 digits", "a lone surrogate")
 LARGE = {"a large int": "as many"}
 CALLED = {"a class": "it is called", "a function without arguments": "it is called"}
 
@@ -512,6 +517,7 @@ MEANT: dict[str, dict[str, str]] = {
     "interval_join.lower": {"a negative time": "before the left row"},
     "KeyedStateCheckpoints.fence": LARGE,
     "KeyedStateCheckpoints.save.epoch": LARGE,
+    "apply_state_migration.value": every("a value", *(one for one in JSON if one not in UNSTORED), *STORED),
     "StateDescriptor.version": LARGE,
     **dict.fromkeys(("from_version", "to_version"), LARGE),
     "key_group.groups": LARGE,
@@ -530,7 +536,10 @@ MEANT: dict[str, dict[str, str]] = {
     **{one: {"an empty dict": "none"} for one in ("descriptors", "info", "options", "spread", "tables")},
     **{f"{one}.key": every("a column", "a word", "a digit") for one in ("ProcessHarness", "ProcessRunner")},
     "uri": every("a folder in this one", "a word", "a digit"),
-    "open_checkpoint_storage.uri": every("a folder, not looked at before it is used", "a path below a file"),
+    **dict.fromkeys(
+        ("open_checkpoint_storage.uri", "open_checkpoint_storage_from_uri.uri"),
+        every("a folder, not looked at before it is used", "a path below a file"),
+    ),
     # Any text is one.
     **dict.fromkeys(("at", "origin"), every("whatever the stream says", *TEXTS)),
     **dict.fromkeys(("BroadcastState.get.entry", "MapState.get.entry"), every("an entry", *TEXTS)),

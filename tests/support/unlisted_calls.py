@@ -73,7 +73,7 @@ INNER = {
     **dict.fromkeys(("QueryProgress.from_json", "QuerySavepoint.is_at", "QuerySavepoints.create"), "of queries"),
     **dict.fromkeys(("Sink.put", "Sink.record", "Sink.require_idle"), "the flow calls them"),
     **dict.fromkeys(
-        ("StreamingQueryManager.frame", "StreamingQueryManager.hosted", "StreamingQueryManager.outcome"),
+        [f"StreamingQueryManager.{name}" for name in ("frame", "hosted", "known", "outcome")],
         "frames and events call them",
     ),
     "StreamingQueryManager.start": "writer.start calls it",

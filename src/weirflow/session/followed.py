@@ -14,12 +14,17 @@ if TYPE_CHECKING:
 
 
 class Followed(Operation):
-    """Work that runs by itself, such as a streaming query; cancelling stops it."""
+    """Work that runs by itself, such as a streaming query; cancelling stops it.
+
+    Attributes:
+        own_id: what it is known by elsewhere.
+    """
 
     def __init__(
-        self, description: str, control: JobControl, stop: Callable[[], None], note: Callable[[], str]
+        self, description: str, own_id: str, control: JobControl, stop: Callable[[], None], note: Callable[[], str]
     ) -> None:
         super().__init__(description, control)
+        self.own_id = own_id
         self._stop_query = stop
         self._note = note
 

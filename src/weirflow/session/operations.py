@@ -65,8 +65,13 @@ class Operations:
 
     @checked
     def get(self, operation_id: Name) -> Operation:
-        """The running or recently ended operation with this id; ``OperationUnknown`` if there is none."""
+        """The running or recently ended operation with this id; ``OperationUnknown`` if there is none.
+
+        A streaming query that runs is found by its own id, too.
+        """
         operation = self._running.get(operation_id) or self._held.get(operation_id)
+        if operation is None:
+            operation = next((one for one in self if isinstance(one, Followed) and one.own_id == operation_id), None)
         if operation is None:
             operation = next((ended for ended in list(self._ended) if ended.id == operation_id), None)
         if operation is None:
@@ -128,16 +133,17 @@ class Operations:
                 self._raise_if_stopped(operation)
 
     def follow(
-        self, description: str, stop: Callable[[], None], note: Callable[[], str]
+        self, description: str, own_id: str, stop: Callable[[], None], note: Callable[[], str]
     ) -> Callable[[BaseException | None], None]:
         """List work that runs by itself, a streaming query, until what is returned is called with its error or None.
 
         Args:
             description: what it does, for people.
+            own_id: what it is known by elsewhere, and found by here, too.
             stop: ends the work; called in a thread of its own when the operation is cancelled.
             note: says in a few words how far it is.
         """
-        operation = Followed(description, self._control(), stop, note)
+        operation = Followed(description, own_id, self._control(), stop, note)
         self._running[operation.id] = operation
         self._display.begin(operation)
         return lambda error: self._end(operation, error)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from weirflow.flows.sharded import PartitionedIncrementalFlow
     from weirflow.flows.sql.front import FlowSql
     from weirflow.session.operation import Submitted
+    from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.spark.frames.stages import Stage
@@ -140,6 +141,10 @@ class Session(Tables):
     def submit(self, query: Annotated[Sql, NotEmpty()], params: Params | None = None) -> Submitted:
         """Run a query in the background. The job returned has its state, progress, ``cancel()`` and ``result()``."""
         return self.operations.submit(_shorten(query), lambda: self.sql(query, params).to_arrow())
+
+    def operation_registry(self) -> Operations:
+        """``operations``, as a call."""
+        return self.operations
 
     def explain(
         self, query: Sql | DataFrame, mode: ExplainMode | str = ExplainMode.PHYSICAL, params: Params | None = None

@@ -14,7 +14,12 @@ from weirflow.state.kinds.map import MapState
 from weirflow.state.kinds.reducing import ReducingState
 from weirflow.state.kinds.timer import TimerState
 from weirflow.state.kinds.value import ValueState
-from weirflow.state.migrations import Migrations, state_migration
+from weirflow.state.migrations import (
+    Migrations,
+    apply_state_migration,
+    register_state_migration,
+    state_migration,
+)
 from weirflow.state.store import KeyedStateStore
 
 __all__ = [
@@ -37,8 +42,10 @@ __all__ = [
     "Ttl",
     "TtlStateBackend",
     "ValueState",
+    "apply_state_migration",
     "dry_run",
     "group_ranges",
     "key_group",
+    "register_state_migration",
     "state_migration",
 ]

@@ -119,10 +119,47 @@ def state_migration(
     """
 
     def register(function: Function) -> Function:
-        migrations.add(Step(slot, from_version, to_version, function, reads))
+        register_state_migration(slot, from_version, to_version, function, reads=reads, migrations=migrations)
         return function
 
     return register
+
+
+@checked
+def register_state_migration(
+    slot: Name,
+    from_version: Positive,
+    to_version: Positive,
+    function: Callable[[Any], Any],
+    *,
+    reads: Any = Any,
+    migrations: Migrations = MIGRATIONS,
+) -> None:
+    """As ``state_migration``, of a function that is there already."""
+    migrations.add(Step(slot, from_version, to_version, function, reads))
+
+
+@checked
+def apply_state_migration(
+    slot: Name, from_version: Positive, to_version: Positive, value: Any, *, migrations: Migrations = MIGRATIONS
+) -> Any:
+    """A value of one version as it is read in another: dicts, lists and scalars, as they are stored.
+
+    >>> own = Migrations()
+    >>> register_state_migration("total", 1, 2, lambda amount: {"amount": amount}, migrations=own)
+    >>> apply_state_migration("total", 1, 2, 30, migrations=own)
+    {'amount': 30}
+
+    Raises:
+        ConfigError: the value cannot be stored.
+        MigrationMissing: no steps lead there.
+        StateDamaged: a step cannot read the value, or what it returns cannot be stored.
+    """
+    try:
+        body = _encode(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(f"The value {shown(value)} cannot be stored: {error}") from None
+    return msgspec.msgpack.decode(migrations.migrate(slot, from_version, to_version, body))
 
 
 def _require_type(reads: Any) -> None:

@@ -69,6 +69,6 @@ class StreamHost(Protocol):
         """Have the Spark work of the block be that of a query, which is listed already."""
 
     def follow(
-        self, description: str, stop: Callable[[], None], note: Callable[[], str]
+        self, description: str, own_id: str, stop: Callable[[], None], note: Callable[[], str]
     ) -> Callable[[BaseException | None], None]:
-        """List a query among the operations until what is returned is called with its error or None."""
+        """List a query among the operations by its own id, until what is returned is called with its error or None."""

@@ -66,6 +66,7 @@ STILL_DONE = {
     "Watch.get": "None, for it has ended",
     "Session.describe": "where it ran",
     "Session.metrics": "those of the process",
+    "Session.operation_registry": "what ran in it",
     **dict.fromkeys(
         ("Session.distributed", "Session.embedded", "Session.from_env", "Session.single_node"), "another one"
     ),

@@ -14,7 +14,9 @@ from weirflow.state import (
     StateDescriptor,
     Ttl,
     TtlStateBackend,
+    apply_state_migration,
     dry_run,
+    register_state_migration,
     state_migration,
 )
 
@@ -184,3 +186,15 @@ def test_a_step_leads_on(first, last):
 def test_one_step_begins_at_a_version(steps):
     with pytest.raises(ConfigError, match="already, to 2"):
         state_migration("balance", from_version=1, to_version=3, migrations=steps)(int)
+
+
+def test_steps_are_registered_and_applied_by_calls():
+    steps = Migrations()
+    register_state_migration("balance", 1, 2, lambda cents: {"cents": cents}, migrations=steps)
+    register_state_migration("balance", 2, 3, lambda old: [old["cents"], "EUR"], migrations=steps)
+    assert apply_state_migration("balance", 1, 3, 250, migrations=steps) == [250, "EUR"]
+    assert apply_state_migration("balance", 3, 3, [1], migrations=steps) == [1]
+    with pytest.raises(MigrationMissing):
+        apply_state_migration("balance", 3, 4, [1], migrations=steps)
+    with pytest.raises(ConfigError, match="cannot be stored"):
+        apply_state_migration("balance", 1, 2, object(), migrations=steps)

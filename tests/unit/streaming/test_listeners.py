@@ -2,7 +2,16 @@
 
 import threading
 
-from weirflow.streaming.query.listeners import ListenerThread, QueryIdle, QueryStarted, StreamingQueryListener
+import pytest
+
+from weirflow.errors import ConfigError
+from weirflow.streaming.query.listeners import (
+    ListenerThread,
+    QueryIdle,
+    QueryStarted,
+    StreamingQueryListener,
+    require_listening,
+)
 from weirflow.streaming.query.progress import QueryProgress
 
 
@@ -56,3 +65,44 @@ def test_progress_is_read_from_sparks_json():
     assert (progress.state_rows, progress.state_bytes, progress.late_rows, progress.duration_ms) == (2, 10, 1, 70)
     assert progress.input_rows_per_second == 0.0
     assert str(progress) == "batch 3, 5 rows in, 1 dropped as late, 13 rows/s, 2 in state"
+
+
+class Misspelt(StreamingQueryListener):
+    def on_query_start(self, event):
+        raise AssertionError(event)
+
+
+class Silent(StreamingQueryListener):
+    pass
+
+
+class Inherited(Blocking):
+    pass
+
+
+def test_a_listener_that_would_never_be_told_anything_is_refused():
+    with pytest.raises(ConfigError, match="The listener Misspelt has none of the methods") as caught:
+        require_listening(Misspelt())
+    assert caught.value.hint.startswith("did you mean 'on_query_started'")
+    with pytest.raises(ConfigError) as caught:
+        require_listening(Silent())
+    assert caught.value.hint == "override one of on_started, on_progress, on_idle, on_terminated"
+    require_listening(Inherited())
+
+
+def test_both_names_of_a_method_are_called_once():
+    class Short(StreamingQueryListener):
+        def on_started(self, event):
+            told.append(("short", event.query_id))
+
+    class Long(StreamingQueryListener):
+        def on_query_started(self, event):
+            told.append(("long", event.query_id))
+
+    class Both(Short, Long):
+        pass
+
+    told = []
+    for kind in (Short, Long, Both):
+        kind().on_started(QueryStarted(kind.__name__, "r", None))
+    assert told == [("short", "Short"), ("long", "Long"), ("short", "Both")]

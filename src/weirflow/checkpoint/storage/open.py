@@ -69,6 +69,17 @@ def open_checkpoint_storage(
     return open_remote(uri, options)
 
 
+@checked
+def open_checkpoint_storage_from_uri(
+    uri: Annotated[Uri, Hint(_USE)],
+    options: Annotated[Mapping[str, str], Secret()] | None = None,
+    *,
+    private: bool = True,
+) -> CheckpointStorage:
+    """``open_checkpoint_storage`` by its longer name."""
+    return open_checkpoint_storage(uri, options, private=private)
+
+
 def _open_local(path: Path, options: Mapping[str, str], *, private: bool) -> CheckpointStorage:
     _refuse_options(options, "a local folder")
     return LocalStorage(path.expanduser(), private=private)

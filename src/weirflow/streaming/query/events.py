@@ -30,6 +30,9 @@ class Outcomes(Protocol):
     def outcome(self, run_id: str) -> tuple[WeirflowError | None, bool] | None:
         """The error, and whether the query is started again; None for a run that is not ours. May wait a little."""
 
+    def known(self, run_id: str) -> tuple[str | None, QueryProgress | None] | None:
+        """The name of the query of this run, and its last batch; None for a run that is not ours."""
+
 
 class EventBus:
     """Hands on Spark's events, in order, to one thread for each listener.
@@ -119,8 +122,18 @@ class EventBus:
                 progress = self._last[run] = QueryProgress.from_json(event.text)
                 return QueryProgressed(query, run, progress.name, progress)
             case "IDLE":
-                return QueryIdle(query, run, self._names.get(run))
+                return QueryIdle(query, run, self._known(run)[0])
             case _:
-                known = self._outcomes.outcome(run)
-                error, restarting = known or (QueryError(event.text) if event.text else None, False)
-                return QueryTerminated(query, run, self._names.get(run), error, self._last.pop(run, None), restarting)
+                ended = self._outcomes.outcome(run)
+                error, restarting = ended or (QueryError(event.text) if event.text else None, False)
+                name, last = self._known(run)
+                self._last.pop(run, None)
+                return QueryTerminated(query, run, name, error, last, restarting)
+
+    def _known(self, run: str) -> tuple[str | None, QueryProgress | None]:
+        """The name and the last batch of a run, which may have begun before anyone listened."""
+        name, last = self._names.get(run), self._last.get(run)
+        if name is None or last is None:
+            before = self._outcomes.known(run) or (None, None)
+            name, last = name or before[0], last or before[1]
+        return name, last

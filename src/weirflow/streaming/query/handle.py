@@ -150,6 +150,11 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
             raise self._run.error
         return ended
 
+    @checked
+    def await_termination_timeout(self, timeout: Seconds) -> bool:
+        """``await_termination`` with a time that it must be given."""
+        return self.await_termination(timeout)
+
     def process_all_available(self) -> None:
         """Wait until all rows that the sources had when this was called are written. Raises what ends the query."""
         from weirflow.spark.errors import translated  # noqa: PLC0415 - imports pyspark

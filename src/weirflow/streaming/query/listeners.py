@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.arguments import require_plain_methods
+from weirflow.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from weirflow.errors import WeirflowError
@@ -83,15 +84,47 @@ class StreamingQueryListener:
 
     def on_started(self, event: QueryStarted) -> None:
         """A query was started."""
+        self.on_query_started(event)
 
     def on_progress(self, event: QueryProgressed) -> None:
         """A batch is done."""
+        self.on_query_progress(event)
 
     def on_idle(self, event: QueryIdle) -> None:
         """A query waits for rows."""
+        self.on_query_idle(event)
 
     def on_terminated(self, event: QueryTerminated) -> None:
         """A query has ended."""
+        self.on_query_terminated(event)
+
+    def on_query_started(self, event: QueryStarted) -> None:
+        """``on_started`` by its longer name, for who does not override that."""
+
+    def on_query_progress(self, event: QueryProgressed) -> None:
+        """``on_progress`` by its longer name."""
+
+    def on_query_idle(self, event: QueryIdle) -> None:
+        """``on_idle`` by its longer name."""
+
+    def on_query_terminated(self, event: QueryTerminated) -> None:
+        """``on_terminated`` by its longer name."""
+
+
+_METHODS = tuple(name for name in vars(StreamingQueryListener) if name.startswith("on_"))
+
+
+def require_listening(listener: StreamingQueryListener) -> None:
+    """Refuse a listener that would never be told anything, because it overrides no method by its name."""
+    kind = type(listener)
+    if any(getattr(kind, name) is not getattr(StreamingQueryListener, name) for name in _METHODS):
+        return
+    own = [name for name in dir(kind) if not name.startswith("_") and name not in _METHODS]
+    meant = [hint for hint in (did_you_mean(name, _METHODS) for name in own) if hint]
+    raise ConfigError(
+        f"The listener {kind.__name__} has none of the methods that would be called.",
+        hint=meant[0] if meant else f"override one of {', '.join(_METHODS[:4])}",
+    )
 
 
 class ListenerThread:

@@ -13,6 +13,7 @@ from weirflow.arguments import Folder, Name, Seconds, Uri, checked
 from weirflow.errors import AlreadyExists, StreamNotFound, WeirflowError, did_you_mean
 from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.query.events import EventBus
+from weirflow.streaming.query.listeners import require_listening
 from weirflow.streaming.query.run import STOP_SECONDS, QueryRun
 from weirflow.streaming.query.starting import adopt_query, start_query
 from weirflow.streaming.savepoints.saver import savepoints_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.host import StreamHost
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.listeners import StreamingQueryListener
+    from weirflow.streaming.query.progress import QueryProgress
     from weirflow.streaming.query.spec import QuerySpec
     from weirflow.streaming.savepoints.named import QuerySavepoints
 
@@ -172,7 +174,12 @@ class StreamingQueryManager:
 
     @checked
     def add_listener(self, listener: StreamingQueryListener) -> None:
-        """Tell a listener about all queries of the Session from now on; see ``StreamingQueryListener``."""
+        """Tell a listener about all queries of the Session from now on; see ``StreamingQueryListener``.
+
+        Raises:
+            ConfigError: it overrides none of the methods.
+        """
+        require_listening(listener)
         self._bus.add(listener)
 
     @checked
@@ -222,6 +229,12 @@ class StreamingQueryManager:
             self._changed.wait_for(lambda: self._owner(run_id) is not None or not self._starting, STOP_SECONDS)
             run = self._owner(run_id)
         return run.outcome(run_id) if run is not None else None
+
+    def known(self, run_id: str) -> tuple[str | None, QueryProgress | None] | None:
+        """The name of the query of a start, and its last batch, for events; None if it is not ours."""
+        with self._changed:
+            run = self._owner(run_id)
+        return None if run is None else (run.name, run.last())
 
     def _jobs(self, at: str | os.PathLike[str] | None) -> DetachedJobs:
         return DetachedJobs(place_of_jobs(self._host.settings, at))

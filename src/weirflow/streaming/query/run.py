@@ -63,6 +63,7 @@ class QueryRun:
         self.native = start()
         self.id = str(self.native.id)
         self.run_id = str(self.native.runId)
+        self.name: str | None = self.native.name
         self._watcher = threading.Thread(target=self._watch, name=f"weirflow-stream-{self.id}", daemon=True)
         self._watcher.start()
 

@@ -120,7 +120,7 @@ def _started(
     )
     runs.append(run)
     began(run)
-    listed.append(host.follow(f"stream {spec.name}", run.stop, lambda: _note(run)))
+    listed.append(host.follow(f"stream {spec.name}", run.id, run.stop, lambda: _note(run)))
     known.set()
     return run
 
