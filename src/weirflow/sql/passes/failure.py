@@ -10,12 +10,13 @@ from weirflow.sql.typing.casts import never_fails
 from weirflow.stack import grows
 
 _DIVISIONS = frozenset({"divide", "remainder", "pmod", "integral_divide"})
-_CAN_FAIL = frozenset(
-    {"element_at", "get_array_item", "to_date", "to_timestamp", "to_timestamp_ntz", "make_date", "date_trunc", "map"}
-)
+_CAN_FAIL_NAMES = """
+element_at get_array_item to_date to_timestamp to_timestamp_ntz make_date date_trunc map utc_time local_cast local_trunc
+"""
+_CAN_FAIL = frozenset(_CAN_FAIL_NAMES.split())
 _NULL_IN_NULL_OUT_NAMES = """
 add subtract multiply divide remainder negate equal not_equal less less_equal greater greater_equal
-like ilike rlike cast not abs upper lower length substring date_add date_sub
+like ilike rlike cast not abs upper lower length substring date_add date_sub local_time utc_time
 """
 _NULL_IN_NULL_OUT = frozenset(_NULL_IN_NULL_OUT_NAMES.split())
 

@@ -15,11 +15,12 @@ from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.lookup import scalar
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, UTC, Function
+from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
-from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, array_of, is_numeric
-from weirflow.sql.typing.coercion import cast, explicit_cast
+from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, array_of
+from weirflow.sql.typing.coercion import explicit_cast
+from weirflow.sql.zoned import UTC_ZONE, there, zone_name
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from weirflow.sql.resolved.relations import Relation
 
 ANSI = "ANSI"
-_UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu"})
 _NOT_DETERMINISTIC_NAMES = """
 CurrentDate CurrentTimestamp Now LocalTimestamp CurrentTime CurrentTimeZone CurrentDatabase CurrentCatalog CurrentUser
 Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName InputFileBlockStart
@@ -164,48 +164,23 @@ def _cast(node: Node, scope: Scope) -> Expr:
     if inner.type == kind:  # Spark may write it nevertheless
         node.ignore("evalMode", "timeZoneId")
         return inner
-    mode, there = node.value("evalMode"), zone(node)
-    if mode == "TRY" and (there == UTC or not _is_local(inner.type, kind)):
-        return Call("try_cast", (inner,), kind)
+    mode = node.value("evalMode")
+    if mode == "TRY":
+        return by_clock(Call("try_cast", (inner,), kind), node)
     if mode != ANSI:
         raise refused(node)
-    return explicit_cast(inner, kind) if there == UTC else _cast_there(inner, kind, there, node)
+    return by_clock(explicit_cast(inner, kind), node)
 
 
-def _cast_there(inner: Expr, kind: pa.DataType, there: str, node: Node) -> Expr:
-    """A cast that may look at the clock of a time zone."""
-    if inner.type == TIMESTAMP and kind in (DATE, STRING, TIMESTAMP_NTZ):
-        return cast(local_time(inner, there), kind)
-    if kind == TIMESTAMP and inner.type in (DATE, TIMESTAMP_NTZ, STRING):
-        return Call("utc_time", (inner, Literal(there, STRING)), TIMESTAMP)
-    if _is_local(inner.type, kind) and not (is_numeric(inner.type) or is_numeric(kind)):
-        raise refused(node)
-    return explicit_cast(inner, kind)
-
-
-def local_time(moment: Expr, there: str) -> Expr:
-    """What a clock of a time zone shows."""
-    return Call("local_time", (moment, Literal(there, STRING)), TIMESTAMP_NTZ)
+def by_clock(made: Expr, node: Node) -> Expr:
+    """What was made of a node as if its time zone were UTC, in its own."""
+    own = zone(node)
+    return there(made, own) if isinstance(made, Call) else made
 
 
 def zone(node: Node) -> str:
     """The time zone of a node, by one name for all that are UTC."""
-    found: str = node.value("timeZoneId", UTC)
-    return UTC if is_utc(found) else found
-
-
-def is_utc(name: str) -> bool:
-    """Whether a time zone of this name is UTC."""
-    return name in _UTC_NAMES
-
-
-def _is_local(*kinds: pa.DataType) -> bool:
-    """Whether a cast between these looks at the clock of a zone."""
-    return any(_has(kind, TIMESTAMP) for kind in kinds)
-
-
-def _has(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    return kind == wanted or any(_has(kind.field(index).type, wanted) for index in range(kind.num_fields))
+    return zone_name(node.value("timeZoneId", UTC_ZONE))
 
 
 def _alias(node: Node, scope: Scope) -> Expr:
@@ -312,8 +287,7 @@ def _parsed(node: Node, scope: Scope) -> Expr:
     kind = DATE if node.kind == "ParseToDate" else type_of(node.value("dataType"))
     if not strict or node.has("format"):
         raise refused(node)
-    inner, there = read_expression(node.child("left"), scope), zone(node)
-    return explicit_cast(inner, kind) if there == UTC else _cast_there(inner, kind, there, node)
+    return by_clock(explicit_cast(read_expression(node.child("left"), scope), kind), node)
 
 
 def _window(node: Node, _: Scope) -> Expr:
@@ -322,17 +296,12 @@ def _window(node: Node, _: Scope) -> Expr:
 
 
 def _time_part(node: Node, scope: Scope) -> Expr:
-    moment, there = read_expression(node.child("child"), scope), zone(node)
-    shown = local_time(moment, there) if moment.type == TIMESTAMP and there != UTC else moment
-    return Call(_TIME_PARTS[node.kind], (shown,), INT)
+    return by_clock(Call(_TIME_PARTS[node.kind], (read_expression(node.child("child"), scope),), INT), node)
 
 
 def _truncated(node: Node, scope: Scope) -> Expr:
     unit, moment = (read_expression(node.child(name), scope) for name in ("format", "timestamp"))
-    there = zone(node)
-    if there == UTC:
-        return Call("date_trunc", (unit, moment), TIMESTAMP)
-    return Call("local_trunc", (unit, moment, Literal(there, STRING)), TIMESTAMP)
+    return by_clock(Call("date_trunc", (unit, moment), TIMESTAMP), node)
 
 
 def _whole_days(node: Node, scope: Scope) -> Expr:
@@ -345,17 +314,7 @@ def _whole_days(node: Node, scope: Scope) -> Expr:
 
 def _added_interval(node: Node, scope: Scope) -> Expr:
     start, interval = (read_expression(node.child(name), scope) for name in ("start", "interval"))
-    if zone(node) != UTC and start.type == TIMESTAMP and not is_below_a_day(interval):
-        raise refused(node)
-    return OPERATORS["add"]((start, interval), None)
-
-
-def is_below_a_day(interval: Expr) -> bool:
-    """Whether an interval is a constant of which no part is counted in days, which clocks make longer and shorter."""
-    if isinstance(interval, Call) and interval.function == "negate":
-        return is_below_a_day(interval.arguments[0])
-    value = interval.value if isinstance(interval, Literal) else None
-    return isinstance(value, timedelta) and abs(value) < timedelta(days=1)
+    return by_clock(OPERATORS["add"]((start, interval), None), node)
 
 
 def _added_months(node: Node, scope: Scope) -> Expr:
@@ -363,18 +322,14 @@ def _added_months(node: Node, scope: Scope) -> Expr:
         read_expression(node.child(name), scope)
         for name in (("date", "interval") if node.kind == "DateAddYMInterval" else ("timestamp", "interval"))
     )
-    if node.has("timeZoneId") and zone(node) != UTC and start.type == TIMESTAMP:
-        raise refused(node)
-    return OPERATORS["add"]((start, interval), None)
+    return by_clock(OPERATORS["add"]((start, interval), None), node)
 
 
 def _time_between(node: Node, scope: Scope) -> Expr:
     left, right = (read_expression(node.child(name), scope) for name in ("left", "right"))
-    if node.value("legacyInterval", False) or (node.has("timeZoneId") and zone(node) != UTC and left.type == TIMESTAMP):  # noqa: FBT003 - what Spark means if it says nothing
+    if node.value("legacyInterval", False) or left.type != right.type:  # noqa: FBT003 - what Spark means if it says nothing
         raise refused(node)
-    if left.type != right.type:
-        raise refused(node)
-    return OPERATORS["subtract"]((left, right), None)
+    return by_clock(OPERATORS["subtract"]((left, right), None), node)
 
 
 def refused(node: Node) -> NotIncremental:

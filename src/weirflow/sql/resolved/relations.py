@@ -32,12 +32,12 @@ from weirflow.sql.plan import (
 )
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.aggregates import read_aggregate
-from weirflow.sql.resolved.functions import UTC
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.resolved.windows import read_window
 from weirflow.sql.types import BIGINT
+from weirflow.sql.zoned import UTC_ZONE
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Relation:
         return found
 
 
-def read_plan(root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC) -> Plan:
+def read_plan(root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC_ZONE) -> Plan:
     """The plan of a query over these sources, in a session of this time zone.
 
     Raises:

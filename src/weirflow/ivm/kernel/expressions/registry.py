@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.errors import SqlPosition, UnsupportedError
-from weirflow.ivm.kernel.expressions import boolean, comparison, conditional, dates, time_units, time_windows, zones
+from weirflow.ivm.kernel.expressions import (
+    boolean,
+    comparison,
+    conditional,
+    dates,
+    time_units,
+    time_windows,
+    zoned,
+    zones,
+)
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.nested import functions as nested
 from weirflow.ivm.kernel.expressions.numbers import arithmetic, math
@@ -30,6 +39,7 @@ FUNCTIONS: dict[str, Builder] = {
     **strings.FUNCTIONS,
     **time_units.FUNCTIONS,
     **time_windows.FUNCTIONS,
+    **zoned.FUNCTIONS,
     **zones.FUNCTIONS,
 }
 FORMS: dict[str, FormBuilder] = {**boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
