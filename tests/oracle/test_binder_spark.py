@@ -18,23 +18,6 @@ from weirflow.errors import DataError, QueryError, TableNotFound
 from weirflow.sql.types import nullable
 
 BATCH = 40
-SPARK_REFUSES = frozenset(
-    {
-        "SELECT CAST(a AS TEXT) FROM t",
-        "SELECT DISTINCT a + 1 FROM t ORDER BY a + 1 LIMIT 3",
-        "SELECT DISTINCT a AS x, b FROM t ORDER BY a, b LIMIT 2",
-        "SELECT DISTINCT a AS x, b FROM t ORDER BY t.a, b LIMIT 2",
-        "SELECT a, count(*) AS b FROM t GROUP BY a ORDER BY max(b) DESC, a LIMIT 2",
-        "SELECT a, b FROM t ORDER BY row_number() OVER (ORDER BY b, a, c) DESC LIMIT 2",
-        "SELECT a % 2 AS x, x + 1 AS y, count(*) FROM t GROUP BY x, y",
-        "SELECT a, max(b) AS m FROM t GROUP BY a HAVING m > 2",
-        "SELECT a AS x, row_number() OVER (ORDER BY x, b, c) AS n FROM t",
-        "SELECT a, count(*) FROM t GROUP BY CAST(a AS INT)",
-        "SELECT CASE WHEN p THEN q END AS x, CASE WHEN NULL THEN 1 ELSE 2 END AS y FROM t",
-        "SELECT left.year FROM k AS left",
-    }
-)
-"""What Spark refuses and a view takes, because it has one meaning only."""
 PLAIN = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -104,7 +87,9 @@ def batched(texts):
 
 def kept(views):
     return {
-        text: view for text, view in views.items() if not isinstance(view, QueryError) and text not in SPARK_REFUSES
+        text: view
+        for text, view in views.items()
+        if not isinstance(view, QueryError) and text not in catalogue.SPARK_REFUSES
     }
 
 
@@ -150,7 +135,7 @@ def test_every_query_is_read_as_spark_reads_it_or_refused(spark):
 
 
 def test_what_spark_refuses_and_a_view_takes_is_known(spark):
-    for text in sorted(SPARK_REFUSES):
+    for text in sorted(catalogue.SPARK_REFUSES):
         assert not isinstance(snapshots([text])[text], QueryError), text
         with pytest.raises(PySparkException):
             spark.sql(text).toArrow()

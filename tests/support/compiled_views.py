@@ -23,8 +23,12 @@ class CompiledViews:
     fields: Mapping[str, tuple[Field, ...]]
 
 
-def compile_views(sources: Mapping[str, pa.Schema], views: Mapping[str, str]) -> CompiledViews:
+def compile_views(
+    sources: Mapping[str, pa.Schema], views: Mapping[str, str], plans: Mapping[str, str] | None = None
+) -> CompiledViews:
     """One circuit for all views; a view may read sources and other views, in any order of definition.
+
+    ``plans`` are those of views that the binder does not read, from ``encode_plan``.
 
     Neither sources nor views keep their rows; ``start`` is still to be called.
 
@@ -34,5 +38,10 @@ def compile_views(sources: Mapping[str, pa.Schema], views: Mapping[str, str]) ->
     program = Program()
     for name, schema in sources.items():
         program.add_source(name, schema, stored=False)
-    program.add_views({name: View(sql, Mode.INCREMENTAL, stored=False) for name, sql in views.items()})
+    program.add_views(
+        {
+            name: View(sql, Mode.INCREMENTAL, stored=False, plan=plans.get(name) if plans else None)
+            for name, sql in views.items()
+        }
+    )
     return CompiledViews(program.circuit, {name: program.relations[name].fields for name in views})

@@ -22,8 +22,10 @@ Row = tuple[Any, ...]
 class Maintained:
     """Sources and views as multisets of Python rows; ``tick`` changes both, views by their deltas only."""
 
-    def __init__(self, sources: Mapping[str, pa.Schema], views: Mapping[str, str]) -> None:
-        compiled = compile_views(sources, views)
+    def __init__(
+        self, sources: Mapping[str, pa.Schema], views: Mapping[str, str], plans: Mapping[str, str] | None = None
+    ) -> None:
+        compiled = compile_views(sources, views, plans)
         self.sources = dict(sources)
         self.schemas = {
             name: pa.schema([(field.name, field.type) for field in fields]) for name, fields in compiled.fields.items()
@@ -43,6 +45,10 @@ class Maintained:
             _add(self.tables[name], rows)
         self._apply(outputs)
         return outputs
+
+    def discard(self) -> None:
+        """Forget a tick that has raised."""
+        self.circuit.discard()
 
     def table(self, name: str) -> pa.Table:
         """A source as an Arrow table, every row as often as it occurs."""

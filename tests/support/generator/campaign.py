@@ -49,12 +49,17 @@ def shown(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
     return show
 
 
-def failures(checker: Checker, chosen: range, show: Callable[[str], None] | None = None) -> list[str]:
+def failures(
+    checker: Checker,
+    chosen: range,
+    show: Callable[[str], None] | None = None,
+    make: Callable[[int], Case] = make_case,
+) -> list[str]:
     """Every seed whose views are not what they should be, made small, up to a handful."""
     found: list[str] = []
     start = time.monotonic()
     for done, seed in enumerate(chosen, 1):
-        report = _report(checker, make_case(seed))
+        report = _report(checker, make(seed))
         if report is not None:
             found.append(report)
             if show is not None:

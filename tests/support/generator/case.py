@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from support.generator.deltas import random_ticks
+from support.generator.dice import Dice
+from support.generator.frames import Frames
 from support.generator.grammar import GRAMMAR
 from support.generator.queries import Queries
 from support.generator.relations import Relation
-from support.generator.text import Sql
-from support.generator.values import random_sources
+from support.generator.text import Differs, Sql
+from support.generator.values import MOMENTS, POOLS, random_sources
 
 from weirflow.sql.types import type_name
 
@@ -33,6 +35,8 @@ class View:
     name: str
     text: Sql
     kinds: tuple[Kind, ...]
+    calls: tuple[str, ...] = ()
+    """Of a view that is made of a frame: the calls of PySpark's that make it; its text is all of them."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class Case:
     sources: Mapping[str, pa.Schema]
     views: tuple[View, ...]
     ticks: tuple[Tick, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of the Spark session that reads its views."""
 
     def __str__(self) -> str:
         """All that is needed to run the case again, as Python."""
@@ -52,7 +58,8 @@ class Case:
         )
         views = ",\n".join(f"    {view.name!r}: {view.text.spark!r}" for view in self.views)
         ticks = "\n".join(f"views.tick({tick!r})" for tick in self.ticks)
-        return f"# seed {self.seed}\nviews = Maintained({{\n{schemas}\n}}, {{\n{views}\n}})\n{ticks}"
+        settings = "".join(f"# {name} = {value}\n" for name, value in self.settings.items())
+        return f"# seed {self.seed}\n{settings}views = Maintained({{\n{schemas}\n}}, {{\n{views}\n}})\n{ticks}"
 
 
 def make_case(seed: int) -> Case:
@@ -73,3 +80,39 @@ def make_case(seed: int) -> Case:
         relations += [Relation(text, query.columns, query.size)] * 2
     ticks = random_ticks(dice, sources)
     return Case(seed, {source.name: source.schema for source in sources}, tuple(views), ticks)
+
+
+ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
+ZONE = "spark.sql.session.timeZone"
+ANSI = "spark.sql.ansi.enabled"
+SETTINGS = tuple({ZONE: zone, ANSI: ansi} for ansi in ("true", "false") for zone in ZONES)
+
+
+def make_session_case(seed: int) -> Case:
+    """The case of a seed for a Session: the settings take turns, and a third of the views are frames."""
+    settings = SETTINGS[seed % len(SETTINGS)]
+    dice = Dice(f"session {seed}")
+    if settings[ANSI] == "false":
+        dice.risk = 1.0
+    sources = random_sources(dice, (*POOLS, *MOMENTS))
+    relations = [
+        Relation(Sql(source.name, source.name), tuple((name, pool.kind) for name, pool in source.columns), _ROWS)
+        for source in sources
+    ]
+    views: list[View] = []
+    for number in range(dice.choices((1, 2, 3, 4), (40, 35, 15, 10))[0]):
+        name = f"v{number}"
+        if dice.random() < 1 / 3:
+            frame = Frames(dice, tuple(relations)).frame()
+            views.append(
+                View(name, Sql(frame.text, Differs.FRAME), tuple(kind for _, kind in frame.columns), frame.calls)
+            )
+            columns, size = frame.columns, frame.size
+        else:
+            query = Queries(dice, tuple(relations), GRAMMAR).query()
+            views.append(View(name, query.text, query.kinds))
+            columns, size = query.columns, query.size
+        relations += [Relation(Sql(name, name), columns, size)] * 2
+    return Case(
+        seed, {source.name: source.schema for source in sources}, tuple(views), random_ticks(dice, sources), settings
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from support.generator.dice import risk_of
 from support.generator.kinds import SCALAR, UNREAD, Kind
 from support.generator.scalars import LITERALS, SCALARS, constant, typed_null
 from support.generator.text import Sql, sql
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 def no_subquery(kind: Kind) -> None:
     """No sub-expression but those of the scope."""
     del kind
-
-
-RISK = 0.08
-"""How often an expression that raises for ordinary data is taken when it comes up."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ class Expressions:
         here = {column.kind for column in self.columns}
         for _ in range(6):
             production = self.dice.choice(productions)
-            if production.raises and self.dice.random() > RISK:
+            if production.raises and self.dice.random() > risk_of(self.dice):
                 continue
             # Prefer what has columns to work on: constants are folded away.
             if here.intersection(production.holes) or self.dice.random() < 0.1:

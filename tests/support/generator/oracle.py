@@ -6,24 +6,26 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from pyspark.sql import Window, functions
 from support.generator.kinds import Kind
 from support.generator.model import arrow_table
-from support.generator.replay import Mismatch, Tally, replay
+from support.generator.replay import MaintainedViews, Mismatch, Tally, Ticked, replay
 from support.maintained import comparable
 
 from weirflow.errors import DataError
+from weirflow.flows.recompute import view_schema
 from weirflow.spark.errors import translate
+from weirflow.spark.frames.arrow import relation_frame
 from weirflow.sql.types import nullable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from support.generator.case import Case, View
     from support.generator.deltas import Tables
     from support.generator.values import Row
-    from support.maintained import Maintained
 
 _DIGITS = 9
 """How many digits of a double that depends on the order of rows are compared."""
@@ -55,9 +57,19 @@ class Oracle:
         """The first mismatch after the last tick, or at a tick that fails in one of both only."""
         ticked = None
         for ticked in replay(case, self.tally):
-            if ticked.error is not None and self._runs(case, ticked.attempted):
-                return Mismatch(ticked.number, "the tick", "Spark", f"which does not raise {ticked.error}")
-        if ticked is None or ticked.maintained is None:
+            if (found := self._not_raised(case, ticked)) is not None:
+                return found
+        return None if ticked is None else self._difference(case, ticked)
+
+    def _not_raised(self, case: Case, ticked: Ticked) -> Mismatch | None:
+        """A tick that failed, if Spark has an answer all the same."""
+        if ticked.error is None or not self._runs(case, ticked.attempted):
+            return None
+        return Mismatch(ticked.number, "the tick", "Spark", f"which does not raise {ticked.error}")
+
+    def _difference(self, case: Case, ticked: Ticked) -> Mismatch | None:
+        """The first view that is not what Spark returns."""
+        if ticked.maintained is None:
             return None
         theirs = self._spark_views(case, ticked.tables)
         if isinstance(theirs, DataError):
@@ -89,7 +101,7 @@ class Oracle:
         finally:
             self._spark.conf.unset("spark.sql.optimizer.excludedRules")
 
-    def _compared(self, view: View, maintained: Maintained, theirs: pa.Table) -> str | None:
+    def _compared(self, view: View, maintained: MaintainedViews, theirs: pa.Table) -> str | None:
         types = [nullable(kind) for kind in theirs.schema.types]
         if maintained.schemas[view.name].types != types:
             return f"our types {maintained.schemas[view.name].types}, Spark's {types}"
@@ -105,9 +117,9 @@ class Oracle:
         results = []
         try:
             for view in case.views:
-                frame = self._spark.sql(view.text.spark)
+                frame = self._frame(view)
                 frame.createOrReplaceTempView(view.name)
-                results.append(frame.toArrow())
+                results.append(_in_utc(frame.toArrow()))
         except Exception as error:
             known = translate(error)
             if isinstance(known, DataError):
@@ -120,14 +132,21 @@ class Oracle:
             raise
         return results
 
+    def _frame(self, view: View) -> DataFrame:
+        return frame_of(view, self._spark.table) if view.calls else self._spark.sql(view.text.spark)
+
     def _register(self, name: str, schema: pa.Schema, rows: list[Row]) -> None:
-        """A table in Spark. Arrow's timestamps without zone arrive as ones with; in UTC they are the same."""
-        frame: DataFrame = self._spark.createDataFrame(arrow_table(schema, rows))
-        columns = [
-            f"CAST({field.name} AS TIMESTAMP_NTZ) AS {field.name}" if field.type == pa.timestamp("us") else field.name
-            for field in schema
-        ]
-        frame.selectExpr(*columns).createOrReplaceTempView(name)
+        relation_frame(self._spark, arrow_table(schema, rows)).createOrReplaceTempView(name)
+
+
+def frame_of(view: View, table: Callable[[str], Any]) -> Any:
+    """The frame that a view is made of, over the frames that ``table`` gives."""
+    return eval(view.text.spark, {"F": functions, "Window": Window, "table": table})
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    """With times of one zone, whatever zone the session shows them in."""
+    return table.cast(view_schema(table.schema))
 
 
 def _rounded(rows: Counter[Row], view: View) -> Counter[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from support.generator.deltas import Tables
 from support.maintained import Maintained
@@ -13,9 +13,11 @@ from weirflow.errors import DataError
 from weirflow.sql.refusal import NotIncremental
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from support.generator.case import Case
+    from support.generator.values import Row
 
 START = -1
 
@@ -55,13 +57,36 @@ class Tally:
         )
 
 
+class MaintainedViews(Protocol):
+    """Views that ticks change."""
+
+    @property
+    def views(self) -> Mapping[str, Counter[Row]]:
+        """Their rows."""
+
+    @property
+    def schemas(self) -> Mapping[str, pa.Schema]:
+        """Their columns."""
+
+    def tick(self, changes: Mapping[str, Sequence[tuple[Row, int]]]) -> object:
+        """Apply weighted rows to sources."""
+
+    def discard(self) -> None:
+        """Forget a tick that has raised."""
+
+
+def maintained_views(case: Case) -> MaintainedViews:
+    """The views of a case in a circuit, as the binder reads them."""
+    return Maintained(case.sources, {view.name: view.text.spark for view in case.views})
+
+
 @dataclass(frozen=True)
 class Ticked:
     """What is there after a tick; one that failed with a data error has been discarded."""
 
     number: int
     """Counted from 0; `START` are the views over empty tables, which come here only if they fail."""
-    maintained: Maintained | None
+    maintained: MaintainedViews | None
     tables: Tables
     """The sources as the views stand for them: without a tick that failed."""
     error: DataError | None = None
@@ -69,12 +94,14 @@ class Ticked:
     """The sources that a failed tick would have made."""
 
 
-def replay(case: Case, tally: Tally) -> Iterator[Ticked]:
-    """Run a case on one circuit, tick by tick; nothing if its views are refused, the start alone if that fails."""
+def replay(
+    case: Case, tally: Tally, open_views: Callable[[Case], MaintainedViews] = maintained_views
+) -> Iterator[Ticked]:
+    """Run a case tick by tick; nothing if its views are refused, the start alone if that fails."""
     tally.cases += 1
     tables = Tables(list(case.sources))
     try:
-        maintained = Maintained(case.sources, {view.name: view.text.spark for view in case.views})
+        maintained = open_views(case)
     except NotIncremental as error:
         tally.refusals[error.message] += 1
         return
@@ -88,7 +115,7 @@ def replay(case: Case, tally: Tally) -> Iterator[Ticked]:
         try:
             maintained.tick(possible)
         except DataError as error:
-            maintained.circuit.discard()
+            maintained.discard()
             tally.failed_ticks += 1
             yield Ticked(number, maintained, tables, error, after)
         else:

@@ -39,16 +39,16 @@ def _smaller(case: Case) -> Iterator[Case]:
     """Cases with one thing less, the largest things first."""
     for place, view in enumerate(case.views):
         others = case.views[:place] + case.views[place + 1 :]
-        if others and not any(_reads(other, view.name) for other in others):
+        if others and not any(reads(other, view.name) for other in others):
             yield replace(case, views=others)
     for place in range(len(case.ticks)):
         yield replace(case, ticks=case.ticks[:place] + case.ticks[place + 1 :])
     for name in case.sources:
-        if not any(_reads(view, name) for view in case.views):
+        if not any(reads(view, name) for view in case.views):
             yield replace(case, sources={other: schema for other, schema in case.sources.items() if other != name})
     for place, view in enumerate(case.views):
-        for text in _simpler(view.text):
-            yield replace(case, views=(*case.views[:place], replace(view, text=text), *case.views[place + 1 :]))
+        for simpler in _fewer_calls(view) if view.calls else _fewer_clauses(view):
+            yield replace(case, views=(*case.views[:place], simpler, *case.views[place + 1 :]))
     for place, tick in enumerate(case.ticks):
         for name, changes in tick.items():
             for at in range(len(changes)):
@@ -56,17 +56,26 @@ def _smaller(case: Case) -> Iterator[Case]:
                 yield replace(case, ticks=(*case.ticks[:place], fewer, *case.ticks[place + 1 :]))
 
 
-def _reads(view: View, name: str) -> bool:
+def reads(view: View, name: str) -> bool:
+    """Whether a view may read a relation."""
     return re.search(rf"\b{name}\b", view.text.spark) is not None
 
 
-def _simpler(text: Sql) -> Iterator[Sql]:
+def _fewer_calls(view: View) -> Iterator[View]:
+    """The frame without one of the calls behind the first."""
+    for step in range(1, len(view.calls)):
+        calls = view.calls[:step] + view.calls[step + 1 :]
+        yield replace(view, text=Sql("".join(calls), view.text.duck), calls=calls)
+
+
+def _fewer_clauses(view: View) -> Iterator[View]:
     """The query without one clause or argument, in both dialects at once."""
+    text = view.text
     for step in range(_steps(text.spark)):
         spark = _without(text.spark, "spark", step)
         duck = _without(text.duck, "duckdb", step) if isinstance(text.duck, str) else text.duck
         if spark is not None and duck is not None:
-            yield Sql(spark, duck)
+            yield replace(view, text=Sql(spark, duck))
 
 
 def _steps(text: str) -> int:

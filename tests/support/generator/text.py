@@ -19,6 +19,7 @@ class Differs(Enum):
     COLLECTED = "collected lists keep NULLs and have no set form"
     OUTER_GENERATOR = "UNNEST has no outer form"
     BITS = "shifts and bitwise functions differ in width"
+    FRAME = "it is made by PySpark's methods and has no text"
     RAISES = "ANSI mode raises where DuckDB returns NULL, rounds or reads more"
 
 

@@ -12,6 +12,7 @@ from support.generator.kinds import Kind
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
 Row = tuple[Any, ...]
 
@@ -84,6 +85,16 @@ POOLS = (
     Pool(Kind.STRUCT, _STRUCT, ((1, "a"), (1, None), (None, "a"), (2, ""), (None, None))),
     Pool(Kind.MAP, pa.map_(pa.string(), pa.int32()), ((), (("a", 1),), (("a", 2), ("b", None)))),
 )
+MOMENTS = tuple(
+    Pool(Kind.TIMESTAMP, pa.timestamp("us", tz="UTC"), tuple(moment.replace(tzinfo=dt.UTC) for moment in moments))
+    for moments in (
+        # New York's clocks are put forward and back, each seen from both sides, and midnight there and in Kolkata.
+        (dt.datetime(2024, 3, 10, 6, 59, 59), dt.datetime(2024, 3, 10, 7), dt.datetime(2024, 3, 10, 5)),  # noqa: DTZ001
+        (dt.datetime(2024, 11, 3, 5, 30), dt.datetime(2024, 11, 3, 6, 30), dt.datetime(2024, 11, 3, 4)),  # noqa: DTZ001
+        (dt.datetime(2024, 2, 29, 18, 30), dt.datetime(2024, 2, 29, 18, 29, 59), dt.datetime(1900, 1, 1)),  # noqa: DTZ001
+    )
+)
+"""Times at which the clocks of zones do something."""
 _COMMON = [pool for pool in POOLS if pool.kind in (Kind.INT, Kind.BIGINT, Kind.STRING, Kind.DOUBLE, Kind.DECIMAL)]
 
 
@@ -104,15 +115,17 @@ class Source:
         return tuple(_value(pool, dice) for _, pool in self.columns)
 
 
-def random_sources(dice: random.Random) -> tuple[Source, ...]:
+def random_sources(dice: random.Random, pools: Sequence[Pool] = POOLS) -> tuple[Source, ...]:
     """One to three tables; two of their first columns often share a pool, so that joins find something."""
-    shared = dice.choice([pool for pool in POOLS if pool.kind not in (Kind.MAP, Kind.STRUCT)])
+    shared = dice.choice([pool for pool in pools if pool.kind not in (Kind.MAP, Kind.STRUCT)])
     sources = []
     for number in range(dice.choice((1, 2, 2, 3))):
-        pools = [dice.choice(_COMMON) if dice.random() < 0.5 else dice.choice(POOLS) for _ in range(dice.randint(1, 4))]
+        chosen = [
+            dice.choice(_COMMON) if dice.random() < 0.5 else dice.choice(pools) for _ in range(dice.randint(1, 4))
+        ]
         if dice.random() < 0.7:
-            pools[0] = shared
-        columns = tuple((f"{'abcd'[place]}", pool) for place, pool in enumerate(pools))
+            chosen[0] = shared
+        columns = tuple((f"{'abcd'[place]}", pool) for place, pool in enumerate(chosen))
         sources.append(Source(f"t{number}", columns))
     return tuple(sources)
 

@@ -159,6 +159,11 @@ def _literal(node: Node, _: Scope) -> Expr:
     return literal(node.value("value"), type_of(node.value("dataType")))
 
 
+def _typed_null(node: Node, scope: Scope) -> Expr:
+    """NULL, of the type that its child has."""
+    return literal(None, read_expression(node.child("child"), scope).type)
+
+
 def _cast(node: Node, scope: Scope) -> Expr:
     inner, kind = read_expression(node.child("child"), scope), type_of(node.value("dataType"))
     if inner.type == kind:  # Spark may write it nevertheless
@@ -347,6 +352,7 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "AttributeReference": _attribute,
     "OuterReference": _outer,
     "Literal": _literal,
+    "TypedNullLiteral": _typed_null,
     "Cast": _cast,
     "Alias": _alias,
     "CaseWhen": _case,
