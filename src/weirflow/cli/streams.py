@@ -106,7 +106,7 @@ def list_(*, report: ReportOptions, place: PlaceOptions) -> None:
         jobs = place.jobs()
         queries = jobs.queries()
         if report.json:
-            _print({"queries": [_document(query) for query in queries]})
+            _print({"queries": [_listed(query) for query in queries]})
         elif not queries:
             _print(f"There are no jobs at {jobs.at}.")
         else:
@@ -185,6 +185,13 @@ def _row(query: "DetachedQuery") -> tuple[str, str, str, str]:
         return query.job, query.name, query.status().state, str(query.last_progress() or "")
     except (EndpointUnreachable, UnsupportedError) as error:  # the others are listed all the same
         return query.job, query.name, "not known", error.message
+
+
+def _listed(query: "DetachedQuery") -> dict[str, Any]:
+    try:
+        return _document(query)
+    except (EndpointUnreachable, UnsupportedError) as error:  # as above
+        return {"job": query.job, "name": query.name, "state": None, "error": _error(error), "log": str(query.log)}
 
 
 def _shown(query: "DetachedQuery") -> str:

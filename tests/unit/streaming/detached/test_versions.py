@@ -97,6 +97,8 @@ def test_the_shell_lists_a_job_of_an_earlier_version_and_stops_it(job, tmp_path)
     listed = shell.invoke(app, ["streams", "list", *at], env={"COLUMNS": "400"})
     assert listed.exit_code == 0
     assert OLD in listed.stdout
+    [found] = json.loads(shell.invoke(app, ["streams", "list", "--json", *at]).stdout)["queries"]
+    assert (found["name"], found["state"], found["error"]["message"]) == ("orders", None, OLD)
     stopped = shell.invoke(app, ["streams", "stop", "orders", *at])
     assert (stopped.exit_code, stopped.stdout) == (0, "orders: stopped\n")
 
