@@ -30,6 +30,11 @@ def with_settings_of(main: Any, own: Any) -> Any:
     return own
 
 
+def meaning(native: Any) -> dict[str, str]:
+    """The settings of a session by which SQL has its meaning."""
+    return {name: native.conf.get(name) for name in _MEANING}
+
+
 def provider(native: Any, table: str) -> str:
     """What keeps a table: ``delta``, ``iceberg``, ``parquet``, ...; ``other`` for what Spark does not say."""
     described = native.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()

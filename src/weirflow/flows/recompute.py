@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from weirflow.flows.evaluation import SparkEvaluator
 from weirflow.flows.view_reader import ViewReader
 from weirflow.rows.types import spark_schema
 from weirflow.sql.quoting import quoted
@@ -26,6 +27,8 @@ class SparkRecompute:
         self._run = run
         self._native: Any = None
         self.reader = ViewReader(open_session)
+        self.evaluate = SparkEvaluator(open_session, run).evaluate
+        """See ``EvaluatingEngine``."""
 
     def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine``."""

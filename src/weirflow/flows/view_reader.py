@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import QueryError, UnsupportedError
+from weirflow.flows.own_session import meaning
 from weirflow.ivm.compiler.program import FRAME
+from weirflow.ivm.kernel.expressions.compile import computes
 from weirflow.rows.types import spark_schema
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
@@ -99,7 +101,10 @@ class ViewReader:
             )
 
     def _plan(self, query: AnalyzedQuery, tables: Mapping[str, pa.Schema]) -> Plan:
-        return _agreeing(read_plan(query.plan, _catalog(tables), self._zone), query)
+        from weirflow.spark.analyzed.foreign import ForeignReader  # noqa: PLC0415 - imports pyspark
+
+        foreign = ForeignReader(self._native, meaning(self._native), computes)
+        return _agreeing(read_plan(query.plan, _catalog(tables), self._zone, foreign), query)
 
     @property
     def _zone(self) -> str:
