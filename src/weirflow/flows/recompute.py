@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from weirflow.flows.evaluation import SparkEvaluator
 from weirflow.flows.own_session import settings_of, with_settings
 from weirflow.flows.view_reader import ViewReader
 from weirflow.rows.types import spark_schema
@@ -39,6 +40,8 @@ class SparkRecompute:
         self._settings: SqlSettings | None = None
         self._natives: dict[SqlSettings, Any] = {}
         self.reader = ViewReader(open_session)
+        self.evaluate = SparkEvaluator(open_session, run).evaluate
+        """See ``EvaluatingEngine``."""
 
     def settings_now(self) -> SqlSettings:
         """See ``SettledEngine``."""

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import QueryError, UnsupportedError
-from weirflow.flows.own_session import settings_of, with_settings
+from weirflow.flows.own_session import conf_of, settings_of, with_settings
 from weirflow.ivm.compiler.program import FRAME
+from weirflow.ivm.kernel.expressions.compile import computes
 from weirflow.rows.types import spark_schema
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
@@ -53,7 +54,7 @@ class ViewReader:
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
         try:
-            return encode_plan(_plan(query, tables, settings))
+            return encode_plan(_plan(relations.native, query, tables, settings))
         except LeftToBinder as left:
             refusal: NotIncremental = left
         except NotIncremental as refused:
@@ -83,7 +84,7 @@ class ViewReader:
 
         _require_classic(native_df.sparkSession)
         settings = settings_of(native_df.sparkSession)
-        plan = _plan(AnalyzedQuery.of_frame(native_df), tables, settings)
+        plan = _plan(native_df.sparkSession, AnalyzedQuery.of_frame(native_df), tables, settings)
         return FRAME + print_plan(plan), encode_plan(plan), settings
 
     def _under(self, settings: SqlSettings) -> EmptyRelations:
@@ -124,8 +125,11 @@ def _require_classic(native: Any) -> None:
         )
 
 
-def _plan(query: AnalyzedQuery, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> Plan:
-    return _agreeing(read_plan(query.plan, _catalog(tables), settings.time_zone), query)
+def _plan(native: Any, query: AnalyzedQuery, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> Plan:
+    from weirflow.spark.analyzed.foreign import ForeignReader  # noqa: PLC0415 - imports pyspark
+
+    foreign = ForeignReader(native, conf_of(settings), computes)
+    return _agreeing(read_plan(query.plan, _catalog(tables), settings.time_zone, foreign), query)
 
 
 def _fields(schema: pa.Schema) -> tuple[Field, ...]:

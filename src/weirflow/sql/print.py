@@ -18,6 +18,7 @@ from weirflow.sql.expr import (
     SortKey,
     WindowCall,
 )
+from weirflow.sql.foreign import filled, foreign_parts, is_foreign
 from weirflow.sql.plan import (
     Aggregate,
     Distinct,
@@ -157,6 +158,9 @@ def _call(expr: Call) -> str:
     if expr.function in _INFIX:
         left, right = expr.arguments
         return f"({print_expr(left)} {_INFIX[expr.function]} {print_expr(right)})"
+    if is_foreign(expr):
+        found = foreign_parts(expr)
+        return f"spark{{{filled(found.text, lambda number: print_expr(found.arguments[number]))}}}"
     if expr.function in ("cast", "try_cast"):
         return f"{expr.function}({print_expr(expr.arguments[0])} as {type_name(expr.type)})"
     return f"{expr.function}({_list(expr.arguments)})"

@@ -16,6 +16,7 @@ from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Lowering
 from weirflow.ivm.compiler.reads import in_order, missing, reads
 from weirflow.ivm.compiler.settled import under
+from weirflow.ivm.kernel.expressions.foreign import evaluated_by
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
@@ -309,7 +310,8 @@ class Program:
         try:
             plan = self._inlined(self.plan(view))
             check_plan(plan)
-            node = self._lowering.node(plan)
+            with evaluated_by(self._engine):
+                node = self._lowering.node(plan)
         except NotIncremental as refusal:
             if view.mode is Mode.INCREMENTAL:
                 raise

@@ -78,6 +78,11 @@ class AnalyzedQuery:
         return _tree(json.loads(self._text), Remote(lambda: self._plan))  # which takes what it reads apart
 
 
+def expression_node(expression: Any) -> Node:
+    """The tree of an expression, an object of the JVM's."""
+    return _tree(json.loads(expression.toJSON()), Remote(lambda: expression))
+
+
 @contextlib.contextmanager
 def _active(jvm: Any, session: Any) -> Iterator[None]:
     """Have Spark's parser go by the settings of this session; it asks the thread for one, not whoever calls it."""
@@ -119,7 +124,7 @@ def _node(nodes: Iterator[dict[str, Any]], remote: Remote) -> Node:
         fields["value"] = literal_value(written["value"], written["dataType"], remote)
     if kind.endswith(".LocalRelation"):
         fields["data"] = local_rows(written["output"], remote)
-    return Node(kind, fields, children, partial(_shown, kind, remote))
+    return Node(kind, fields, children, partial(_shown, kind, remote), remote)
 
 
 def _shown(kind: str, remote: Remote) -> str:

@@ -23,16 +23,23 @@ class Node:
     Attributes:
         kind: Spark's class, without the packages.
         children: the nodes it is applied to.
+        origin: Spark's own object, for who can ask it.
 
     Args:
         shown: asks Spark what people call it.
     """
 
-    __slots__ = ("_fields", "_shown", "_unread", "children", "kind")
+    __slots__ = ("_fields", "_shown", "_unread", "children", "kind", "origin")
 
     def __init__(
-        self, kind: str, fields: dict[str, Any], children: tuple[Node, ...], shown: Callable[[], str] | None = None
+        self,
+        kind: str,
+        fields: dict[str, Any],
+        children: tuple[Node, ...],
+        shown: Callable[[], str] | None = None,
+        origin: Any = None,
     ) -> None:
+        self.origin = origin
         self.kind = kind.rpartition(".")[2]
         self.children = children
         self._shown = shown

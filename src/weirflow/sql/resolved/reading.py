@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -34,9 +34,19 @@ CurrentDate CurrentTimestamp Now LocalTimestamp CurrentTime CurrentTimeZone Curr
 Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName InputFileBlockStart
 InputFileBlockLength SparkVersion
 """
-_NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
+NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}
 _TRIMS = {"StringTrim": "trim", "StringTrimLeft": "ltrim", "StringTrimRight": "rtrim"}
+
+
+class Foreign(Protocol):
+    """Makes calls that Spark evaluates of what has no counterpart here."""
+
+    def __call__(self, node: Node, scope: Scope) -> Expr | None:
+        """Such a call for a node; None if it cannot be one."""
+
+    def computes(self, call: Call) -> bool:
+        """Whether a counterpart, with arguments of these types and these constants, is computed here."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class Scope:
         relation: reads the plan of a subquery in this scope.
         zone: the session's time zone, where a node does not say its own.
         aggregate: reads an aggregate, where there are groups.
+        keys: what the rows are grouped by, where there are groups.
+        foreign: for nodes that have no counterpart; without it they are refused.
     """
 
     columns: Mapping[int, Column]
@@ -58,6 +70,8 @@ class Scope:
     around: Scope | None = None
     common: Mapping[int, Expr] = field(default_factory=dict)
     aggregate: Callable[[Node], Expr] | None = None
+    keys: tuple[Expr, ...] = ()
+    foreign: Foreign | None = None
 
     def find(self, number: int) -> Column | None:
         """The column of the node's input with this id."""
@@ -77,6 +91,22 @@ class Scope:
 @grows
 def read_expression(node: Node, scope: Scope) -> Expr:
     """The same expression in ours; ``NotIncremental`` if there is none, or if the node has more to it."""
+    foreign = scope.foreign
+    if foreign is None:
+        return _counterpart(node, scope)
+    try:
+        own = _counterpart(node, scope)
+    except LeftToBinder:
+        raise
+    except NotIncremental:
+        found = foreign(node, scope)
+        if found is None:
+            raise
+        return found
+    return own if not isinstance(own, Call) or foreign.computes(own) else foreign(node, scope) or own
+
+
+def _counterpart(node: Node, scope: Scope) -> Expr:
     read = _READERS.get(node.kind)
     if read is not None:
         found = read(node, scope)
@@ -339,7 +369,7 @@ def _time_between(node: Node, scope: Scope) -> Expr:
 
 def refused(node: Node) -> NotIncremental:
     """The refusal of a node that has no counterpart, or has it only with other settings."""
-    if node.kind in _NOT_DETERMINISTIC:
+    if node.kind in NOT_DETERMINISTIC:
         return NotIncremental(
             f"{node.shown} gives the same rows another result each time.",
             reason=Reason.EXPRESSION_NOT_DETERMINISTIC,

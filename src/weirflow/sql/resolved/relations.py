@@ -33,7 +33,7 @@ from weirflow.sql.plan import (
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.aggregates import read_aggregate
 from weirflow.sql.resolved.node import LeftToBinder
-from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order
+from weirflow.sql.resolved.reading import Foreign, Scope, read_all, read_expression, read_order
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.resolved.windows import read_window
 from weirflow.sql.types import BIGINT
@@ -80,20 +80,23 @@ class Relation:
         return found
 
 
-def read_plan(root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC_ZONE) -> Plan:
-    """The plan of a query over these sources, in a session of this time zone.
+def read_plan(
+    root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC_ZONE, foreign: Foreign | None = None
+) -> Plan:
+    """The plan of a query over these sources, in a session of this time zone; see ``Scope.foreign``.
 
     Raises:
         NotIncremental: it cannot be read without a doubt.
     """
-    return PlanReader(sources, zone).relation(root, None).plan
+    return PlanReader(sources, zone, foreign).relation(root, None).plan
 
 
 class PlanReader:
     """Reads one plan, its subqueries and common table expressions included."""
 
-    def __init__(self, sources: Mapping[str, tuple[Field, ...]], zone: str) -> None:
+    def __init__(self, sources: Mapping[str, tuple[Field, ...]], zone: str, foreign: Foreign | None = None) -> None:
         self._zone = zone
+        self._foreign = foreign
         self._sources = {name.casefold(): (name, fields) for name, fields in sources.items()}
         self._ctes: dict[int, Relation] = {}
 
@@ -108,7 +111,7 @@ class PlanReader:
         return found
 
     def _scope(self, columns: Mapping[int, Column], around: Scope | None) -> Scope:
-        return Scope(columns, self.relation, self._zone, around)
+        return Scope(columns, self.relation, self._zone, around, foreign=self._foreign)
 
     def _over(self, node: Node, around: Scope | None) -> tuple[Relation, Scope]:
         below = self.relation(node.child("child"), around)
@@ -211,7 +214,7 @@ class PlanReader:
         keys = read_all(node.value("groupingExpressions"), scope)
         named = [_Named.of(one) for one in node.value("aggregateExpressions")]
         calls = SelectCalls()
-        inside = replace(scope, aggregate=lambda one: calls.aggregate(read_aggregate(one, scope)))
+        inside = replace(scope, aggregate=lambda one: calls.aggregate(read_aggregate(one, scope)), keys=keys)
         items = read_all([one.node for one in named], inside)
         groups = GroupedInput(Grouping(keys, None, is_grouped=True), tuple(calls.aggregates), None)
         grouped = Relation(groups.over(below.plan), ())

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import DataError, UnsupportedError
+from weirflow.ivm.kernel.expressions.foreign import CompiledForeign, ForeignCalls
 from weirflow.ivm.kernel.expressions.registry import ALL_EVALUATED, FORMS, FUNCTIONS, RIGHT_FIRST, UnknownFunction
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
 from weirflow.sql.expr import Call, Column, Expr, Literal
+from weirflow.sql.foreign import foreign_parts, is_foreign
+from weirflow.sql.traverse import columns, parts
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -42,12 +46,15 @@ def compile_expression(expr: Expr) -> Evaluator:
     >>> compile_expression(total)([pa.array([1, None], pa.int32())], 2).to_pylist()
     [2, None]
     """
-    node, kind = _Compiler([expr]).node(expr), expr.type
+    compiler, kind = _Compiler([expr]), expr.type
+    node, prepare = compiler.node(expr), compiler.foreign.prepare
 
     def evaluate(columns: Sequence[pa.Array], length: int) -> pa.Array:
         if length == 0:
             return pa.array([], kind)
-        return retyped(broadcast(node(Rows(columns, length)), length), kind)
+        rows = Rows(columns, length)
+        prepare(rows)
+        return retyped(broadcast(node(rows), length), kind)
 
     return evaluate
 
@@ -55,15 +62,31 @@ def compile_expression(expr: Expr) -> Evaluator:
 def compile_expressions(exprs: Sequence[Expr]) -> Callable[[Sequence[pa.Array], int], list[pa.Array]]:
     """An evaluator of several expressions over the same rows; what they have in common is evaluated once."""
     compiler = _Compiler(exprs)
-    outputs = [(compiler.node(expr), expr.type) for expr in exprs]
+    outputs, prepare = [(compiler.node(expr), expr.type) for expr in exprs], compiler.foreign.prepare
 
     def evaluate(columns: Sequence[pa.Array], length: int) -> list[pa.Array]:
         if length == 0:
             return [pa.array([], kind) for _, kind in outputs]
         rows = Rows(columns, length)
+        prepare(rows)
         return [retyped(broadcast(node(rows), length), kind) for node, kind in outputs]
 
     return evaluate
+
+
+def computes(call: Call) -> bool:
+    """Whether there is an evaluator for a call of arguments of these types and these constants.
+
+    >>> from weirflow.sql.expr import Column
+    >>> computes(Call("soundex", (Column(0, "x", pa.string()),), pa.string()))
+    False
+    """
+    given = [Column(at, "", one.type) if columns(one) else one for at, one in enumerate(call.arguments)]
+    try:
+        compile_expression(replace(call, arguments=tuple(given)))
+    except UnsupportedError:
+        return any(not isinstance(one, Call | Column | Literal) for one in given)  # a subquery is no row's
+    return True
 
 
 _LOW = 3
@@ -87,6 +110,7 @@ class _Compiler:
         self._slot_of: dict[int, int] = {}
         self._uses: Counter[int] = Counter()
         self._compiled: dict[int, _CompiledNode] = {}
+        self.foreign = ForeignCalls()
         for expr in exprs:
             self._uses[self._intern(expr)] += 1
 
@@ -131,6 +155,8 @@ class _Compiler:
         if isinstance(expr, Literal):
             return _constant(pa.scalar(expr.value, expr.type))
         assert isinstance(expr, Call)
+        if is_foreign(expr):
+            return self._foreign(expr, slot)
         arguments = [self._compile(each) for each in expr.arguments]
         node = _call(expr, arguments)
         if all(each.constant is not None for each in arguments):
@@ -143,6 +169,15 @@ class _Compiler:
         if height > _HIGH:
             node, height = grows(node), 0
         return _CompiledNode(_once(node, slot) if self._uses[slot] > 1 else node, None, height)
+
+    def _foreign(self, call: Call, slot: int) -> _CompiledNode:
+        """A call that an engine evaluates: never while expressions are compiled, though its arguments be constant."""
+        found = foreign_parts(call)
+        arguments = [self._compile(each) for each in found.arguments]
+        compiled = CompiledForeign(slot, found.text, found.settings, tuple(one.node for one in arguments), call.type)
+        is_inner = not any(is_foreign(part) for one in found.arguments for part in parts(one))
+        height = 1 + max((one.height for one in arguments), default=0)
+        return _CompiledNode(self.foreign.node(compiled, is_inner=is_inner), None, height)
 
 
 def _column(index: int) -> Node:

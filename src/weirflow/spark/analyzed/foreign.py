@@ -1,0 +1,316 @@
+"""``ForeignReader``: expressions that have no counterpart here, as calls that Spark evaluates.
+
+Of such an expression Spark's text is made over placeholders, which stand for the columns it reads. The text is then
+analyzed again: only if Spark reads the same expression in it, all of its fields included, is it taken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from weirflow.spark.analyzed.tree import expression_node
+from weirflow.spark.frames.arrow import empty_relation
+from weirflow.sql.expr import Column
+from weirflow.sql.foreign import MARK, column_name, foreign_call, placeholder
+from weirflow.sql.refusal import NotIncremental
+from weirflow.sql.resolved.reading import NOT_DETERMINISTIC, Scope, read_expression
+from weirflow.sql.resolved.types import type_of
+from weirflow.sql.types import DAY_TIME_INTERVAL, NULL, YEAR_MONTH_INTERVAL
+from weirflow.stack import grows
+
+if TYPE_CHECKING:
+    from weirflow.sql.expr import Call, Expr
+    from weirflow.sql.resolved.node import Node
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "InSubquery"})
+_REFERENCES = _SUBQUERIES | {"AttributeReference", "OuterReference", "AggregateExpression"}
+_NEVER_NAMES = """
+Alias AttributeReference OuterReference AggregateExpression ScalarSubquery Exists InSubquery ListQuery LateralSubquery
+WindowExpression GroupingID Grouping SortOrder TimeWindow SessionWindow WindowTime PreciseTimestampConversion
+PythonUDF PythonUDAF ScalaUDF CommonExpressionRef CommonExpressionDef With
+"""
+_NEVER = frozenset(_NEVER_NAMES.split()) | NOT_DETERMINISTIC
+_MOST_NODES = 2_000
+
+
+class _Unfit(Exception):
+    """The expression cannot be one that Spark evaluates."""
+
+
+class ForeignReader:
+    """Makes calls that Spark evaluates; see ``Scope.foreign``.
+
+    Args:
+        native: the classic session in which the view is read.
+        settings: those of the session that give expressions their meaning.
+        computes: see ``Foreign``.
+    """
+
+    def __init__(self, native: Any, settings: Mapping[str, str], computes: Callable[[Call], bool]) -> None:
+        self.computes = computes
+        self._native = native
+        self._settings = settings
+        self._jvm = native._jvm  # noqa: SLF001 - no public way
+        forms = ("InheritAnalysisRules", "Generator")
+        self._inherits, self._generator = (self._jvm.java.lang.Class.forName(_EXPRESSIONS + name) for name in forms)
+
+    def __call__(self, node: Node, scope: Scope) -> Expr | None:
+        """A call that Spark evaluates, if the expression may be one and its text is proven."""
+        key = _grouped(node, scope)
+        if key is not None:
+            return key
+        try:
+            kind = self._fit(node)
+            written = _Writing(self, scope)
+            text = written.text(node)
+            if not self._is_proven(node, text, written.arguments, written.origins):
+                return None
+        except (_Unfit, NotIncremental):
+            return None
+        return foreign_call(text, self._settings, written.arguments, kind)
+
+    def is_inherited(self, expression: Any) -> bool:
+        """Whether an expression is written by its parameters, and its child is what it means."""
+        return bool(self._inherits.isInstance(expression))
+
+    def attribute(self, text: str, kind: Any) -> Any:
+        """An expression of a type that is written as a text."""
+        return self._jvm.org.apache.spark.sql.catalyst.expressions.PrettyAttribute(text, kind)
+
+    def sequence(self, values: Sequence[Any]) -> Any:
+        """A sequence of Scala's."""
+        found = self._jvm.java.util.ArrayList()
+        for one in values:
+            found.add(one)
+        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(found).toSeq()
+
+    def _fit(self, node: Node) -> pa.DataType:
+        """The type of an expression that Spark may evaluate for each row by itself."""
+        if node.kind in _NEVER or node.kind in ("Literal", "NamedLambdaVariable", "LambdaFunction"):
+            raise _Unfit
+        expression = node.origin.get()
+        if not expression.deterministic() or self._generator.isInstance(expression):
+            raise _Unfit
+        kind = _type(expression)
+        if _has_interval(kind):
+            raise _Unfit
+        return kind
+
+    def _is_proven(self, node: Node, text: str, arguments: Sequence[Expr], origins: Sequence[Any]) -> bool:
+        """Whether Spark reads the same in a text."""
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - only if something is foreign
+
+        columns = pa.schema([(column_name(at), one.type) for at, one in enumerate(arguments)])
+        try:
+            frame = empty_relation(self._native, columns).selectExpr(text)
+            plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
+        except PySparkException:
+            return False
+        if plan.getClass().getSimpleName() != "Project":
+            return False
+        found = plan.projectList().apply(0)
+        if found.getClass().getSimpleName() == "Alias":
+            found = found.child()
+        output = plan.child().output()
+        places = [(origin, output.apply(at)) for at, origin in enumerate(origins)]
+        wanted = self._replaced(node.origin.get(), places)
+        return _type(found) == _type(node.origin.get()) and bool(wanted.semanticEquals(found))
+
+    @grows
+    def _replaced(self, expression: Any, places: Sequence[tuple[Any, Any]]) -> Any:
+        """An expression with columns in the place of what they stand for."""
+        for origin, column in places:
+            if expression.semanticEquals(origin):
+                return column
+        children = expression.children()
+        if not children.size():
+            return expression
+        return expression.withNewChildren(
+            self.sequence([self._replaced(children.apply(at), places) for at in range(children.size())])
+        )
+
+
+class _Writing:
+    """The text of one expression, while it is made.
+
+    Attributes:
+        arguments: what its placeholders stand for.
+        origins: the same as Spark's objects.
+    """
+
+    def __init__(self, reader: ForeignReader, scope: Scope) -> None:
+        self._reader = reader
+        self._scope = scope
+        self._nodes = 0
+        self.arguments: list[Expr] = []
+        self.origins: list[Any] = []
+
+    @grows
+    def text(self, node: Node) -> str:
+        """The text of a part; ``_Unfit`` if it has none."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise _Unfit
+        argument = self._argument(node)
+        if argument is not None:
+            return self._placed(argument, node)
+        expression = node.origin.get()
+        if node.kind in _NEVER:
+            raise _Unfit
+        written = _higher if any(one.kind == "LambdaFunction" for one in node.children) else _WRITTEN.get(node.kind)
+        if written is not None:
+            text = written(node, self)
+        elif self._reader.is_inherited(expression):
+            given = expression.parameters()
+            parameters = [self.text(expression_node(given.apply(at))) for at in range(given.size())]
+            text = str(expression.makeSQLString(self._reader.sequence(parameters)))
+        else:
+            text = self.over_children(node)
+        return text
+
+    def over_children(self, node: Node) -> str:
+        """What Spark writes of a node over what is written of its children."""
+        expression = node.origin.get()
+        if not node.children:
+            return _own(str(expression.sql()))
+        children = [self._child(one) for one in node.children]
+        return str(expression.withNewChildren(self._reader.sequence(children)).sql())
+
+    def _child(self, node: Node) -> Any:
+        expression = node.origin.get()
+        if node.kind == "Literal":  # how a node is written may depend on it
+            _own(str(expression.sql()))
+            return expression
+        return self._reader.attribute(self.text(node), expression.dataType())
+
+    def _argument(self, node: Node) -> Expr | None:
+        """What a placeholder may stand for: a column, a key of the groups, or what is computed apart.
+
+        Nothing else, though it could be read: Spark may not compute it for each row, and it may fail.
+        """
+        if self._scope.aggregate is not None and node.kind != "AggregateExpression":
+            return _grouped(node, self._scope)
+        if node.kind in _REFERENCES or (node.kind == "GetStructField" and _is_field(node)):
+            return _read(node, replace(self._scope, foreign=None))
+        return None
+
+    def _placed(self, argument: Expr, node: Node) -> str:
+        if _has_interval(argument.type):
+            raise _Unfit
+        if argument not in self.arguments:
+            self.arguments.append(argument)
+            self.origins.append(node.origin.get())
+        return placeholder(self.arguments.index(argument))
+
+
+def _grouped(node: Node, scope: Scope) -> Expr | None:
+    """A key of the groups that a node is."""
+    if scope.aggregate is None:
+        return None
+    kinds = {type(key) for key in scope.keys}
+    if node.kind != "AttributeReference" and kinds <= {Column}:
+        return None
+    found = _read(node, replace(scope, aggregate=None, keys=()))
+    return found if found in scope.keys else None
+
+
+def _read(node: Node, scope: Scope) -> Expr | None:
+    if not any(True for _ in _references(node)):
+        return None
+    try:
+        return read_expression(node, scope)
+    except NotIncremental:
+        return None
+
+
+def _references(node: Node) -> Iterator[Node]:
+    ahead = [node]
+    while ahead:
+        one = ahead.pop()
+        if one.kind in _REFERENCES:
+            yield one
+        ahead += one.children
+
+
+def _is_field(node: Node) -> bool:
+    """Whether a node is a column, or a field of a struct that is one."""
+    while node.kind == "GetStructField":
+        node = node.children[0]
+    return node.kind == "AttributeReference"
+
+
+def _own(text: str) -> str:
+    """What Spark writes, which must not look like a placeholder."""
+    if f"`{MARK}" in text:
+        raise _Unfit
+    return text
+
+
+def _type(expression: Any) -> pa.DataType:
+    return type_of(json.loads(expression.dataType().json()))
+
+
+def _has_interval(kind: pa.DataType) -> bool:
+    if kind in (DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL, NULL):
+        return True
+    return any(_has_interval(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _variable(node: Node, _: _Writing) -> str:
+    return f"`{_own(node.value('name'))}_{node.value('exprId')}`"
+
+
+def _higher(node: Node, writing: _Writing) -> str:
+    """A function of functions, without those that Spark has put there itself."""
+    given = [one for one in node.children if one.kind != "LambdaFunction" or not one.value("hidden")]
+    return f"{node.origin.get().prettyName()}({', '.join(writing.text(one) for one in given)})"
+
+
+def _lambda(node: Node, writing: _Writing) -> str:
+    body, *variables = (writing.text(one) for one in node.children)
+    taken = variables[0] if len(variables) == 1 else f"({', '.join(variables)})"
+    return f"{taken} -> {body}"
+
+
+def _with_schema(node: Node, writing: _Writing) -> str:
+    """``from_json`` and its like, whose schema and options Spark leaves out."""
+    expression = node.origin.get()
+    schema = _quoted(str(expression.schema().sql()))
+    given = [writing.text(node.children[0]), schema, *_options(expression)]
+    return f"{expression.prettyName()}({', '.join(given)})"
+
+
+def _with_options(node: Node, writing: _Writing) -> str:
+    expression = node.origin.get()
+    given = [writing.text(node.children[0]), *_options(expression)]
+    return f"{expression.prettyName()}({', '.join(given)})"
+
+
+def _options(expression: Any) -> list[str]:
+    options = expression.options()
+    if options.isEmpty():
+        return []
+    pairs = options.toSeq()
+    items = [pairs.apply(at) for at in range(pairs.size())]
+    return [f"map({', '.join(f'{_quoted(str(one._1()))}, {_quoted(str(one._2()))}' for one in items)})"]  # noqa: SLF001 - a pair of Scala's
+
+
+def _quoted(text: str) -> str:
+    escaped = _own(text).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+_WRITTEN: dict[str, Callable[[Node, _Writing], str]] = {
+    "NamedLambdaVariable": _variable,
+    "LambdaFunction": _lambda,
+    **dict.fromkeys(("JsonToStructs", "CsvToStructs", "XmlToStructs"), _with_schema),
+    **dict.fromkeys(
+        ("StructsToJson", "StructsToCsv", "StructsToXml", "SchemaOfJson", "SchemaOfCsv", "SchemaOfXml"), _with_options
+    ),
+}
