@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
-from weirflow.flows.own_session import with_settings_of
+from weirflow.flows.beside import SessionsBeside
 from weirflow.flows.recompute import SparkRecompute
+from weirflow.flows.session_tables import SessionTables
 from weirflow.flows.spark_flow import SparkFlow
 from weirflow.ivm.flow import IncrementalFlow
 
@@ -22,8 +24,9 @@ class SessionFlow(SparkFlow, IncrementalFlow):
     """
 
     def __init__(self, session: FlowSession, name: Name, **options: Any) -> None:
-        engine = SparkRecompute(
-            lambda: with_settings_of(session.spark, session.spark.newSession()), session.operations.run_for_tick
-        )
-        super().__init__(name, engine=engine, **options)
-        self._wire(session, engine.reader, self.path)
+        with ExitStack() as held:
+            beside = SessionsBeside(session)
+            held.callback(beside.close)
+            engine = SparkRecompute(beside.alike, session.operations.run_for_tick, SessionTables(session))
+            super().__init__(name, engine=engine, **options)
+            self._wire(session, engine.reader, self.path, held.pop_all())

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from weirflow.errors import QueryError
 from weirflow.flows.view_reader import ViewReader
-from weirflow.rows.types import spark_schema
+from weirflow.flows.view_schema import view_schema
 from weirflow.sql.quoting import quoted
-from weirflow.sql.types import nullable
+from weirflow.sql.stored import with_query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.flows.session_tables import SessionTables
+    from weirflow.ivm.compiler.session_tables import SessionTable
 
 
 class SparkRecompute:
@@ -19,18 +24,44 @@ class SparkRecompute:
     Args:
         open_session: a new native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
+        session_tables: the tables that views may read besides the flow's.
     """
 
-    def __init__(self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        open_session: Callable[[], Any],
+        run: Callable[[str, Callable[[], Any]], Any],
+        session_tables: SessionTables,
+    ) -> None:
         self._open_session = open_session
         self._run = run
+        self._tables = session_tables
         self._native: Any = None
         self.reader = ViewReader(open_session)
 
     def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine``."""
-        found: str | None = self._run("read a view", lambda: self.reader.read(sql, tables))
-        return found
+        placed = self._tables.with_snapshots(sql, tables)
+        query = sql if placed is None else placed.text
+        try:
+            found: str = self._run("read a view", lambda: self.reader.read(query, tables))
+        except QueryError as error:
+            if placed is not None:
+                error.position = placed.position_in(sql, error.position)
+            raise
+        return found if placed is None else with_query(found, query)
+
+    def tables(self, sql: str, known: Collection[str]) -> list[SessionTable]:
+        """See ``TableEngine``."""
+        return [table for _, table in self._tables.read_in(sql, known)]
+
+    def table(self, name: str) -> SessionTable:
+        """See ``TableEngine``."""
+        return self._tables.table(name)
+
+    def rows(self, table: SessionTable) -> pa.Table:
+        """See ``TableEngine``."""
+        return self._tables.rows(table)
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
         """The columns of the query's result; runs nothing."""
@@ -52,8 +83,3 @@ class SparkRecompute:
         for name, table in tables.items():
             relation_frame(self._native, table).createOrReplaceTempView(quoted(name))
         return self._native.sql(sql)
-
-
-def view_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with everything nullable: views do not track what is never NULL."""
-    return spark_schema(pa.schema([(field.name, nullable(field.type)) for field in schema]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import QueryError, UnsupportedError
 from weirflow.ivm.compiler.program import FRAME
+from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.rows.types import spark_schema
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
@@ -39,19 +41,25 @@ class ViewReader:
         self._open_session = open_session
         self._native: Any = None
         self._known: dict[str, pa.Schema] = {}
+        self._mark = uuid.uuid4().hex
         self._lock = threading.RLock()  # two threads may ask, and what they read over is the session's
 
-    def read(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
+    def read(self, sql: str, tables: Mapping[str, pa.Schema]) -> str:
         """See ``ResolvingEngine.resolve``."""
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
 
         if not self.is_classic:
-            return None
+            return self._read_by_binder(sql, tables)
         with self._lock:
             self._register(tables)
             query = AnalyzedQuery.of_sql(self._native, sql)
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
+        if query.reads_others:
+            raise UnsupportedError(
+                "The view reads a table of the Session in a way that cannot be replaced by a snapshot.",
+                hint="name the table plainly, and no common table as it is called; or read a view of it",
+            )
         try:
             return encode_plan(self._plan(query, tables))
         except LeftToBinder as left:
@@ -65,6 +73,23 @@ class ViewReader:
             refusal = refused
         return encode_refusal(refusal, query.reads)
 
+    def _read_by_binder(self, sql: str, tables: Mapping[str, pa.Schema]) -> str:
+        """What the binder reads, where Spark tells no more of a query than its columns: they must be the same."""
+        from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
+
+        read = read_tables(sql)  # which also refuses what is no query: Spark Connect would run it at once
+        with self._lock:
+            self._register(tables)
+            fields = _fields(spark_schema(frame_schema(self._native.sql(sql))))
+        try:
+            self._require_usual_settings()
+            return encode_plan(_with_columns(bind_query(sql, _catalog(tables)), fields))
+        except NotIncremental as refused:
+            refusal = refused
+        except QueryError as unread:  # by the binder alone: Spark has read it
+            refusal = NotIncremental(unread.message, reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE, hint=unread.hint)
+        return encode_refusal(refusal, [name for name in tables if name.casefold() in read])
+
     def table(self, name: str, tables: Mapping[str, pa.Schema]) -> Any:
         """A native frame of a relation's columns, without rows."""
         self._require_classic()
@@ -72,16 +97,34 @@ class ViewReader:
             self._register(tables)
             return self._native.table(quoted(name))
 
-    def read_frame(self, native_df: Any, tables: Mapping[str, pa.Schema]) -> tuple[str, str]:
-        """The text and the plan of a view that a frame of ``table``'s is made into.
+    def outside(self, native_df: Any) -> list[tuple[str, ...]]:
+        """The names of the tables that a frame reads besides those of ``table``.
+
+        Raises:
+            ConfigError: something that it reads is another flow's, or has no name.
+        """
+        from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
+
+        self._require_classic()
+        return AnalyzedQuery.of_frame(native_df).outside(self._mark)
+
+    def read_frame(
+        self, native_df: Any, tables: Mapping[str, pa.Schema], snapshots: Mapping[tuple[str, ...], str]
+    ) -> tuple[str, str]:
+        """The text and the plan of a view that a frame is made into, over ``tables``.
+
+        Args:
+            native_df: a frame of ``table``'s.
+            tables: the flow's relations.
+            snapshots: which of them takes the place of each that is ``outside``.
 
         Raises:
             NotIncremental: it has no delta rule.
         """
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
 
-        self._require_classic()
-        plan = self._plan(AnalyzedQuery.of_frame(native_df), tables)
+        query = AnalyzedQuery.of_frame(native_df)
+        plan = _agreeing(read_plan(query.plan_over(self._mark, snapshots), _catalog(tables), self._zone), query)
         return FRAME + print_plan(plan), encode_plan(plan)
 
     @property
@@ -110,16 +153,29 @@ class ViewReader:
         """Whether the settings are those that the binder reads SQL with."""
         return self._zone == UTC and self._native.conf.get("spark.sql.ansi.enabled") == "true"
 
+    def _require_usual_settings(self) -> None:
+        if not self._has_usual_settings():
+            raise NotIncremental(
+                "Over Spark Connect views are maintained in UTC and ANSI mode alone.",
+                reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            )
+
     def _register(self, tables: Mapping[str, pa.Schema]) -> None:
         """Have temporary views of these columns, and no others."""
-        from weirflow.spark.frames.arrow import empty_relation  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.analyzed.outside import MARK  # noqa: PLC0415 - beside what imports pyspark
+        from weirflow.spark.frames.arrow import empty_relation, relation_frame  # noqa: PLC0415 - imports pyspark
 
         for name in self._known.keys() - tables.keys():
             self._native.catalog.dropTempView(name)
             del self._known[name]
         for name, schema in tables.items():
             if self._known.get(name) != schema:
-                empty_relation(self._native, schema).createOrReplaceTempView(quoted(name))
+                empty = (
+                    empty_relation(self._native, schema, {MARK: self._mark})
+                    if self.is_classic
+                    else relation_frame(self._native, schema.empty_table())
+                )
+                empty.createOrReplaceTempView(quoted(name))
                 self._known[name] = schema
 
 
@@ -135,7 +191,11 @@ def _agreeing(plan: Plan, query: AnalyzedQuery) -> Plan:
     """The plan, unless its columns are not those that Spark gives the query."""
     from weirflow.spark.compat import arrow_schema  # noqa: PLC0415 - imports pyspark
 
-    if plan.fields != _fields(spark_schema(arrow_schema(query.schema))):
+    return _with_columns(plan, _fields(spark_schema(arrow_schema(query.schema))))
+
+
+def _with_columns(plan: Plan, fields: tuple[Field, ...]) -> Plan:
+    if plan.fields != fields:
         raise NotIncremental(
             "Spark gives the query other columns than it would have here.", reason=Reason.TYPE_NOT_SUPPORTED
         )

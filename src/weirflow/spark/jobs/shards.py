@@ -18,6 +18,7 @@ from weirflow.errors import QueryError
 from weirflow.spark.compat import arrow_schema
 from weirflow.spark.frames.arrow import arrow_frame, spark_table
 from weirflow.spark.frames.frame import unwrap
+from weirflow.sql.quoting import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -107,9 +108,9 @@ class ShardJobs:
         while self._given:
             self._queries.catalog.dropTempView(self._given.pop())
         for name, (schema, work) in tables.items():
-            rows_of_shards(self._queries, schema, shards, work).createOrReplaceTempView(f"`{name}`")
+            rows_of_shards(self._queries, schema, shards, work).createOrReplaceTempView(quoted(name))
         for name, table in given.items():
-            arrow_frame(self._queries, table).createOrReplaceTempView(f"`{name}`")
+            arrow_frame(self._queries, table).createOrReplaceTempView(quoted(name))
             self._given.append(name)
         return self._run("plan a view", lambda: self._queries.sql(sql))
 

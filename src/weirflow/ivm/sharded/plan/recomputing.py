@@ -70,8 +70,9 @@ def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> D
     """What the circuit sees of a view that is recomputed."""
     if executor.engine is None:
         raise no_engine()
-    reads = read_whole(entry_view(entry), program.relations)
-    schema = executor.engine.schema(entry.sql, {name: program.relations[name].schema for name in reads})
+    view = entry_view(entry)
+    reads = read_whole(view, program.relations)
+    schema = executor.engine.schema(view.query, {name: program.relations[name].schema for name in reads})
     source = Source(entry.name, read_schema(schema))
     add_input(source, program)
     return source_entry(source)
