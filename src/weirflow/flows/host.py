@@ -70,5 +70,8 @@ class FlowSession(Protocol):
     def from_arrow(self, data: Any) -> DataFrame:
         """Tabular data as a frame."""
 
+    def _shows(self, table: str) -> bool:
+        """Whether a temporary view is what a query sees of a flow, and none of the user's."""
+
     def _wrapped(self, native: Any) -> DataFrame:
         """A native frame as ours."""

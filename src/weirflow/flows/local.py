@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
+from weirflow.flows.beside import SessionsBeside
 from weirflow.flows.recompute import SparkRecompute
+from weirflow.flows.session_tables import SessionTables
 from weirflow.flows.spark_flow import SparkFlow
 from weirflow.ivm.flow import IncrementalFlow
 
@@ -21,9 +24,10 @@ class SessionFlow(SparkFlow, IncrementalFlow):
     """
 
     def __init__(self, session: FlowSession, name: Name, **options: Any) -> None:
-        def another() -> Any:
-            return session.spark.newSession()
-
-        engine = SparkRecompute(lambda: session.spark, another, session.operations.run_for_tick)
-        super().__init__(name, engine=engine, **options)
-        self._wire(session, engine.reader, self.path)
+        with ExitStack() as held:
+            beside = SessionsBeside(session)
+            held.callback(beside.close)
+            run, tables = session.operations.run_for_tick, SessionTables(session)
+            engine = SparkRecompute(lambda: session.spark, beside.open, run, tables)
+            super().__init__(name, engine=engine, **options)
+            self._wire(session, engine.reader, self.path, held.pop_all())

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from weirflow.errors import QueryError
 from weirflow.flows.evaluation import SparkEvaluator
 from weirflow.flows.own_session import settings_of, with_settings
 from weirflow.flows.view_reader import ViewReader
-from weirflow.rows.types import spark_schema
+from weirflow.flows.view_schema import view_schema
 from weirflow.sql.quoting import quoted
-from weirflow.sql.types import nullable
+from weirflow.sql.stored import with_query
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.flows.session_tables import SessionTables
+    from weirflow.ivm.compiler.session_tables import SessionTable
     from weirflow.sql.settings import SqlSettings
 
 
@@ -26,6 +29,7 @@ class SparkRecompute:
         main: the Session's native session; starts Spark.
         open_session: a new native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
+        session_tables: the tables that views may read besides the flow's.
     """
 
     def __init__(
@@ -33,10 +37,12 @@ class SparkRecompute:
         main: Callable[[], Any],
         open_session: Callable[[], Any],
         run: Callable[[str, Callable[[], Any]], Any],
+        session_tables: SessionTables,
     ) -> None:
         self._main = main
         self._open_session = open_session
         self._run = run
+        self._tables = session_tables
         self._settings: SqlSettings | None = None
         self._natives: dict[SqlSettings, Any] = {}
         self.reader = ViewReader(open_session)
@@ -55,8 +61,27 @@ class SparkRecompute:
 
     def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine``."""
-        found: str | None = self._run("read a view", lambda: self.reader.read(sql, tables, self.settings_now()))
-        return found
+        placed = self._tables.with_snapshots(sql, tables)
+        query = sql if placed is None else placed.text
+        try:
+            found: str = self._run("read a view", lambda: self.reader.read(query, tables, self.settings_now()))
+        except QueryError as error:
+            if placed is not None:
+                error.position = placed.position_in(sql, error.position)
+            raise
+        return found if placed is None else with_query(found, query)
+
+    def tables(self, sql: str, known: Collection[str]) -> list[SessionTable]:
+        """See ``TableEngine``."""
+        return [table for _, table in self._tables.read_in(sql, known)]
+
+    def table(self, name: str) -> SessionTable:
+        """See ``TableEngine``."""
+        return self._tables.table(name)
+
+    def rows(self, table: SessionTable) -> pa.Table:
+        """See ``TableEngine``."""
+        return self._tables.rows(table)
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
         """The columns of the query's result; runs nothing."""
@@ -80,8 +105,3 @@ class SparkRecompute:
         for name, table in tables.items():
             relation_frame(native, table).createOrReplaceTempView(quoted(name))
         return native.sql(sql)
-
-
-def view_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with everything nullable: views do not track what is never NULL."""
-    return spark_schema(pa.schema([(field.name, nullable(field.type)) for field in schema]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
@@ -13,7 +13,9 @@ from weirflow.arguments import Count, Name, Uri, checked
 from weirflow.flows.feeds.feeds import Feeds, as_stream, as_trigger, check_name
 from weirflow.flows.feeds.table import TableFeed
 from weirflow.flows.own_session import settings_of
+from weirflow.flows.session_tables import SessionTables
 from weirflow.flows.sinks.table import TableTarget
+from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.flow import Flow
 from weirflow.sql.stored import not_there
 from weirflow.sql.typing.literals import duration_micros
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from weirflow.flows.host import FlowSession
     from weirflow.flows.view_reader import ViewReader
+    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.sinks.sink import SinkTarget
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.settings import SqlSettings
@@ -52,6 +55,7 @@ class SparkFlow(Flow):
             held: what is let go of when the flow is closed.
         """
         self._session = session
+        self._session_tables = SessionTables(session)
         self._reader = reader
         self._place = place
         self._held = held or ExitStack()
@@ -77,10 +81,37 @@ class SparkFlow(Flow):
         native = unwrap(frame)
         if not hasattr(native, "sparkSession"):
             return super()._frame_view(frame)
-        schemas = self._schemas()
         run = self._session.operations.run
-        found: tuple[str, str, SqlSettings] = run("read a view", lambda: self._reader.read_frame(native, schemas))
+        tables = self._session_tables
+        read = {parts: tables.called(parts) for parts in run("read a view", lambda: self._reader.outside(native))}
+        snapshots = {parts: self._backend.snapshot_of(table) for parts, table in read.items()}
+        schemas = {**self._schemas(), **{name: self.schema(name) for name in snapshots.values()}}
+        found: tuple[str, str, SqlSettings] = run(
+            "read a view", lambda: self._reader.read_frame(native, schemas, snapshots)
+        )
         return found
+
+    @override
+    def register_view(self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+        with self._kept_still(sql):
+            super().register_view(name, sql, mode=mode, materialized=materialized)
+
+    @override
+    def replace_view(
+        self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+    ) -> EvolutionPlan:
+        with self._kept_still(sql):
+            return super().replace_view(name, sql, mode=mode, materialized=materialized)
+
+    @contextmanager
+    def _kept_still(self, query: Any) -> Iterator[None]:
+        """While a frame is read: what was read of a table stays until the view is there, and goes if it is not."""
+        with nullcontext() if isinstance(query, str) else self.exclusive():
+            try:
+                yield
+            finally:
+                if not isinstance(query, str):
+                    self._backend.sweep()
 
     def _schemas(self) -> dict[str, pa.Schema]:
         waiting = self.waiting

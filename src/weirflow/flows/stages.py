@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from weirflow.flows.beside import SessionsBeside
 from weirflow.flows.own_session import conf_of
-from weirflow.flows.recompute import SparkRecompute, view_schema
+from weirflow.flows.recompute import SparkRecompute
+from weirflow.flows.session_tables import SessionTables
+from weirflow.flows.view_schema import view_schema
 from weirflow.ivm.sharded.executor import StageExecutor
 from weirflow.ivm.sharded.worker.reports import (
     ShardReport,
@@ -39,9 +42,10 @@ class SparkStages(StageExecutor):
         from weirflow.spark.jobs.shards import ShardJobs  # noqa: PLC0415 - imports pyspark
 
         self._session = session
-        self._own: list[Any] = []
-        self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run_for_tick)
-        self._recompute = SparkRecompute(lambda: session.spark, self._open, session.operations.run_for_tick)
+        self._beside = SessionsBeside(session)
+        run = session.operations.run_for_tick
+        self._jobs: ShardJobs = ShardJobs(self._beside.open, run)
+        self._recompute = SparkRecompute(lambda: session.spark, self._beside.open, run, SessionTables(session))
 
     @property
     def runs(self) -> str:
@@ -103,20 +107,7 @@ class SparkStages(StageExecutor):
 
     def close(self) -> None:
         """Let go of the native sessions that were opened for this."""
-        while self._own:
-            from weirflow.spark.launch.connect import close_connect  # noqa: PLC0415 - needs the extra connect
-
-            close_connect(self._own.pop())
-
-    def _open(self) -> Any:
-        """A native session beside the Session's own, whose settings can be changed."""
-        native = self._session.spark
-        if hasattr(native, "newSession"):
-            return native.newSession()
-        from weirflow.spark.launch.connect import clone_connect  # noqa: PLC0415 - needs the extra connect
-
-        self._own.append(clone_connect(native))
-        return self._own[-1]
+        self._beside.close()
 
 
 @dataclass(frozen=True)

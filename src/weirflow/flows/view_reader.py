@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import QueryError, UnsupportedError
 from weirflow.flows.own_session import conf_of, settings_of, with_settings
 from weirflow.ivm.compiler.program import FRAME
+from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.kernel.expressions.compile import computes
 from weirflow.rows.types import spark_schema
 from weirflow.sql.bind.query import bind_query
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from weirflow.spark.analyzed.tree import AnalyzedQuery
     from weirflow.sql.plan import Plan
+    from weirflow.sql.resolved.node import Node
     from weirflow.sql.settings import SqlSettings
 
 
@@ -38,29 +41,37 @@ class ViewReader:
 
     def __init__(self, open_session: Callable[[], Any]) -> None:
         self._open_session = open_session
+        self._mark = uuid.uuid4().hex
         self._relations: dict[SqlSettings, EmptyRelations] = {}
         self._lock = threading.RLock()  # two threads may ask, and what they read over is the session's
 
-    def read(self, sql: str, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> str | None:
+    def read(self, sql: str, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> str:
         """See ``ResolvingEngine.resolve``; with these settings."""
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
 
         with self._lock:
             relations = self._under(settings)
             if not relations.is_classic:
-                return None
+                return _read_by_binder(relations, sql, tables, settings)
             relations.become(tables)
             query = AnalyzedQuery.of_sql(relations.native, sql)
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
+        if query.reads_others:
+            raise UnsupportedError(
+                "The view reads a table of the Session in a way that cannot be replaced by a snapshot.",
+                hint="name the table plainly, and no common table as it is called; or read a view of it",
+            )
         try:
-            return encode_plan(_plan(relations.native, query, tables, settings))
+            plan = _read(relations.native, query.plan, tables, settings)
+            return encode_plan(_with_columns(plan, _columns(query)))
         except LeftToBinder as left:
             refusal: NotIncremental = left
         except NotIncremental as refused:
             return encode_refusal(refused, query.reads)
         try:
-            return encode_plan(_agreeing(bind_query(sql, _catalog(tables), settings=settings), query))
+            bound = bind_query(sql, _catalog(tables), settings=settings)
+            return encode_plan(_with_columns(bound, _columns(query)))
         except NotIncremental as refused:
             refusal = refused
         return encode_refusal(refusal, query.reads)
@@ -73,31 +84,55 @@ class ViewReader:
             relations.become(tables)
             return relations.native.table(quoted(name))
 
-    @staticmethod
-    def read_frame(native_df: Any, tables: Mapping[str, pa.Schema]) -> tuple[str, str, SqlSettings]:
-        """The text, the plan and the settings of a view that a frame of ``table``'s is made into.
+    def outside(self, native_df: Any) -> list[tuple[str, ...]]:
+        """The names of the tables that a frame reads besides those of ``table``.
+
+        Raises:
+            ConfigError: something that it reads is another flow's, or has no name.
+        """
+        from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
+
+        _require_classic(native_df.sparkSession)
+        return AnalyzedQuery.of_frame(native_df).outside(self._mark)
+
+    def read_frame(
+        self, native_df: Any, tables: Mapping[str, pa.Schema], snapshots: Mapping[tuple[str, ...], str]
+    ) -> tuple[str, str, SqlSettings]:
+        """The text, the plan and the settings of a view that a frame is made into, over ``tables``.
+
+        Args:
+            native_df: a frame of ``table``'s.
+            tables: the flow's relations.
+            snapshots: which of them takes the place of each that is ``outside``.
 
         Raises:
             NotIncremental: it has no delta rule.
         """
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
 
-        _require_classic(native_df.sparkSession)
-        settings = settings_of(native_df.sparkSession)
-        plan = _plan(native_df.sparkSession, AnalyzedQuery.of_frame(native_df), tables, settings)
+        native = native_df.sparkSession
+        query, settings = AnalyzedQuery.of_frame(native_df), settings_of(native)
+        read = _read(native, query.plan_over(self._mark, snapshots), tables, settings)
+        plan = _with_columns(read, _columns(query))
         return FRAME + print_plan(plan), encode_plan(plan), settings
 
     def _under(self, settings: SqlSettings) -> EmptyRelations:
         if settings not in self._relations:
-            self._relations[settings] = EmptyRelations(with_settings(self._open_session(), settings))
+            self._relations[settings] = EmptyRelations(with_settings(self._open_session(), settings), self._mark)
         return self._relations[settings]
 
 
 class EmptyRelations:
-    """Temporary views without rows in a native session."""
+    """Temporary views without rows in a native session.
 
-    def __init__(self, native: Any) -> None:
+    Args:
+        native: the session, in which there are no others.
+        mark: what tells them from other relations in plans.
+    """
+
+    def __init__(self, native: Any, mark: str) -> None:
         self.native = native
+        self._mark = mark
         self._known: dict[str, pa.Schema] = {}
 
     @property
@@ -107,15 +142,37 @@ class EmptyRelations:
 
     def become(self, tables: Mapping[str, pa.Schema]) -> None:
         """Have views of these columns, and no others."""
-        from weirflow.spark.frames.arrow import empty_relation  # noqa: PLC0415 - imports pyspark
-
         for name in self._known.keys() - tables.keys():
             self.native.catalog.dropTempView(name)
             del self._known[name]
         for name, schema in tables.items():
             if self._known.get(name) != schema:
-                empty_relation(self.native, schema).createOrReplaceTempView(quoted(name))
+                self._relation(schema).createOrReplaceTempView(quoted(name))
                 self._known[name] = schema
+
+    def _relation(self, schema: pa.Schema) -> Any:
+        from weirflow.spark.analyzed.outside import MARK  # noqa: PLC0415 - beside what imports pyspark
+        from weirflow.spark.frames.arrow import empty_relation, relation_frame  # noqa: PLC0415 - imports pyspark
+
+        if self.is_classic:
+            return empty_relation(self.native, schema, {MARK: self._mark})
+        return relation_frame(self.native, schema.empty_table())
+
+
+def _read_by_binder(relations: EmptyRelations, sql: str, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> str:
+    """What the binder reads, where Spark tells no more of a query than its columns: they must be the same."""
+    from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
+
+    read = read_tables(sql)  # which also refuses what is no query: Spark Connect would run it at once
+    relations.become(tables)
+    fields = _fields(spark_schema(frame_schema(relations.native.sql(sql))))
+    try:
+        return encode_plan(_with_columns(bind_query(sql, _catalog(tables), settings=settings), fields))
+    except NotIncremental as refused:
+        refusal = refused
+    except QueryError as unread:  # by the binder alone: Spark has read it
+        refusal = NotIncremental(unread.message, reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE, hint=unread.hint)
+    return encode_refusal(refusal, [name for name in tables if name.casefold() in read])
 
 
 def _require_classic(native: Any) -> None:
@@ -125,11 +182,17 @@ def _require_classic(native: Any) -> None:
         )
 
 
-def _plan(native: Any, query: AnalyzedQuery, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> Plan:
+def _read(native: Any, root: Node, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> Plan:
     from weirflow.spark.analyzed.foreign import ForeignReader  # noqa: PLC0415 - imports pyspark
 
     foreign = ForeignReader(native, conf_of(settings), computes)
-    return _agreeing(read_plan(query.plan, _catalog(tables), settings.time_zone, foreign), query)
+    return read_plan(root, _catalog(tables), settings.time_zone, foreign)
+
+
+def _columns(query: AnalyzedQuery) -> tuple[Field, ...]:
+    from weirflow.spark.compat import arrow_schema  # noqa: PLC0415 - imports pyspark
+
+    return _fields(spark_schema(arrow_schema(query.schema)))
 
 
 def _fields(schema: pa.Schema) -> tuple[Field, ...]:
@@ -140,11 +203,9 @@ def _catalog(tables: Mapping[str, pa.Schema]) -> dict[str, tuple[Field, ...]]:
     return {name: _fields(schema) for name, schema in tables.items()}
 
 
-def _agreeing(plan: Plan, query: AnalyzedQuery) -> Plan:
+def _with_columns(plan: Plan, columns: tuple[Field, ...]) -> Plan:
     """The plan, unless its columns are not those that Spark gives the query."""
-    from weirflow.spark.compat import arrow_schema  # noqa: PLC0415 - imports pyspark
-
-    if plan.fields != _fields(spark_schema(arrow_schema(query.schema))):
+    if plan.fields != columns:
         raise NotIncremental(
             "Spark gives the query other columns than it would have here.", reason=Reason.TYPE_NOT_SUPPORTED
         )

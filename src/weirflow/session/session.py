@@ -271,6 +271,10 @@ class Session(Tables):
         path = self._settings.path
         return path is not None and any((path / folder).is_dir() for folder in ("flows", "partitioned"))
 
+    def _shows(self, table: str) -> bool:
+        """See ``FlowSession``."""
+        return self._flow_sql is not None and self._flow_sql.shows(table)
+
     def _flows_sql(self) -> FlowSql:
         with self._lock:
             if self._closed:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from weirflow.errors import ConfigError, DataError
-from weirflow.flows.recompute import view_schema
+from weirflow.flows.view_schema import view_schema
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
 
 

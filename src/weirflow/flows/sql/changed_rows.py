@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.change_rules import one_for_each_key
+from weirflow.flows.view_schema import view_schema
 from weirflow.ivm.zset.delta import WEIGHT
 
 if TYPE_CHECKING:

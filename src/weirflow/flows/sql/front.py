@@ -41,6 +41,10 @@ class FlowSql:
             error.position = filled.position_in(statement, error.position)
             raise
 
+    def shows(self, table: str) -> bool:
+        """Whether a temporary view is what a query sees of a flow."""
+        return self._shown.has(table)
+
     def reading(self, query: str, run: Callable[[str], T]) -> T:
         """Run what may read sources and views of flows, after they are made tables; it is given the text to run.
 

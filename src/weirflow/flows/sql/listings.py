@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from weirflow.sql.snapshots import table_of
 from weirflow.sql.statements.flows import Kind
 from weirflow.sql.types import type_name
 
@@ -21,7 +22,7 @@ def listing(flows: Iterable[Flow], kind: Kind) -> pa.Table:
         (flow, one)
         for flow in sorted(flows, key=lambda flow: flow.name)
         for one in sorted(flow.describe().relations, key=lambda one: one.name)
-        if (one.kind == "source") == wants_sources
+        if one.kind != "snapshot" and (one.kind == "source") == wants_sources
     ]
     table = pa.table(
         {
@@ -50,6 +51,9 @@ def description(flow: Flow, name: str) -> pa.Table:
         }
         if info.settings is not None:
             about["Settings"] = str(info.settings)
+        tables = [table for table in map(table_of, info.reads) if table is not None]
+        if tables:
+            about["Snapshots"] = f"{', '.join(tables)}; REFRESH reads them again"
         if name in flow.sources and flow.source(name).key:
             about["Key"] = ", ".join(flow.source(name).key)
     rows += [("", ""), ("# Incremental", ""), *about.items()]

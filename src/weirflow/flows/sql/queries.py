@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import pyarrow as pa
 
 from weirflow.errors import FunctionNotFound, QueryError, SqlSyntaxError, TableNotFound
-from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.shown_relations import ShownRelations, words
+from weirflow.flows.view_schema import view_schema
 from weirflow.ivm.flow.query import run_query
 from weirflow.ivm.flow.state import FlowState
 from weirflow.sql.refusal import NotIncremental

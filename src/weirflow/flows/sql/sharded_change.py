@@ -10,13 +10,13 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.errors import UnsupportedError
-from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.change_plan import ROW, ChangePlan
 from weirflow.flows.sql.change_rules import one_for_each_key, require_in_time, several_match
 from weirflow.flows.sql.changed_rows import THERE, ChangedRows, OneForEachKey, delta_schema
 from weirflow.flows.sql.changes import MergeSource, RowChange
 from weirflow.flows.sql.local_change import delta
 from weirflow.flows.sql.merge import require_distinct
+from weirflow.flows.view_schema import view_schema
 from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
 from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.composed import ComposedSql, Fragment

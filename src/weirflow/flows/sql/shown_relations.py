@@ -62,9 +62,13 @@ class ShownRelations:
             self._register(flow, names)
         return ComposedSql([query]).replaced(edits).text if edits else query
 
+    def has(self, table: str) -> bool:
+        """Whether a temporary view is one of these."""
+        return table.casefold() in {shown.casefold() for shown in self._shown}
+
     def is_own_table(self, name: RelationName) -> bool:
         """Whether Spark has a table or view of this name that is not a flow's."""
-        if name.flow is None and name.name.casefold() in {shown.casefold() for shown in self._shown}:
+        if name.flow is None and self.has(name.name):
             return False
         table = ".".join(quoted(part) for part in (name.flow, name.name) if part is not None)
         spark = self._session.spark

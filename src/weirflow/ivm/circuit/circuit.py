@@ -17,6 +17,7 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.sql.snapshots import is_snapshot
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -84,7 +85,7 @@ class Circuit:
 
     def add_source(self, name: str, types: Sequence[pa.DataType], *, everywhere: bool = False) -> int:
         """A new input of the circuit."""
-        self.sources[name] = self.add(Input(types, everywhere=everywhere), (), f"source {name}", name)
+        self.sources[name] = self.add(Input(types, everywhere=everywhere), (), _label(name), name)
         return self.sources[name]
 
     def add(self, operator: Operator, inputs: Sequence[int], label: str, spec: Any = ()) -> int:
@@ -342,3 +343,7 @@ def _without_failing(operator: Operator, rows: Batch, asked: npt.NDArray[np.bool
             else:
                 ahead += np.array_split(some, 2)
     return rows.take(np.setdiff1d(np.arange(len(rows)), failing)) if failing else rows
+
+
+def _label(source: str) -> str:
+    return f"{source}: its rows as they were when last refreshed" if is_snapshot(source) else f"source {source}"

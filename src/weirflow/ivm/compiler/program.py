@@ -26,7 +26,7 @@ from weirflow.sql.passes.optimize import logical_plan, optimized
 from weirflow.sql.plan import Field, Plan, Scan
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.settings import USUAL, SqlSettings
-from weirflow.sql.stored import decode_plan, fitted, not_there
+from weirflow.sql.stored import decode_plan, fitted, not_there, outline
 from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
@@ -88,6 +88,11 @@ class View:
     def is_frame(self) -> bool:
         """Whether it was made of a frame: then its plan is all there is, and its text only shows it."""
         return self.sql.startswith(FRAME)
+
+    @property
+    def query(self) -> str:
+        """What is run when it is recomputed: its SQL, in which snapshots take the place of a Session's tables."""
+        return self.sql if self.plan is None else outline(self.plan).query or self.sql
 
     def is_declared_as(self, other: View) -> bool:
         """Whether users declare the two alike, whatever was read in their SQL, and with which settings."""
@@ -329,7 +334,7 @@ class Program:
             raise refusal or frame_recomputed()
         read = read_whole(view, self.relations)
         schemas = {name: self.relations[name].schema for name in read}
-        fields = tuple(Field(field.name, field.type) for field in engine.schema(view.sql, schemas))
+        fields = tuple(Field(field.name, field.type) for field in engine.schema(view.query, schemas))
         for column in fields:
             check_type(column.type)
         types = [field.type for field in fields]
@@ -339,12 +344,12 @@ class Program:
                 name: DeltaBatch.of_batch(schemas[name], self._in_order_of_fields(name, rows)).inserts()
                 for name, rows in zip(read, contents, strict=True)
             }
-            return Batch.of_arrow(engine.run(view.sql, tables))
+            return Batch.of_arrow(engine.run(view.query, tables))
 
         inputs = [self.store(name) for name in read]
         # The last result lies in the store behind the operator, where columns are in the order of the fields.
         operator = Recompute(types, inputs, run, lambda: _all_rows(result))
-        text = view.sql if view.read_with == USUAL else f"{view.sql}\n{view.settings}"
+        text = view.query if view.read_with == USUAL else f"{view.query}\n{view.settings}"
         node = self.circuit.add(operator, [self._store_node(name) for name in read], "recompute", text)
         store = self._lowering.arrange(node, (), fields)
         result = self._lowering.arrange_at(store)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.compiler.program import Mode, View
+    from weirflow.ivm.compiler.session_tables import SessionTable
     from weirflow.ivm.flow.describe import FlowInfo
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
@@ -130,6 +131,12 @@ class FlowBackend(Protocol):
 
     def drop(self, name: str) -> None:
         """Remove a source or view."""
+
+    def snapshot_of(self, table: SessionTable) -> str:
+        """The name of the relation that holds what a table of a Session had; it is made if there is none."""
+
+    def sweep(self) -> None:
+        """Remove what was read of tables and no view reads any more."""
 
     # Ticks
 

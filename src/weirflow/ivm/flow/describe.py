@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.compiler.reads import in_order, reads
+from weirflow.sql.snapshots import is_snapshot
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import View
@@ -18,7 +19,8 @@ class RelationInfo:
     """A source or view.
 
     Attributes:
-        kind: ``source``, ``incremental``, ``diff`` or, for a view whose inputs are not all there, ``waiting``.
+        kind: ``source``, ``incremental``, ``diff``, ``waiting`` for a view whose inputs are not all there, or
+            ``snapshot`` for what views read of a table of the Session.
         rows: how many rows it holds; None where they are not kept.
         reads: the sources and views that a view reads.
         settings: those that a view's SQL is read with; None for a source, and where nobody wrote them down.
@@ -46,7 +48,7 @@ def relation_infos(
         rows: how many rows one holds; None where they are not kept.
     """
     known = {name.casefold(): name for name in (*sources, *views)}
-    found = [RelationInfo(name, kind(name), rows(name)) for name in sources]
+    found = [RelationInfo(name, "snapshot" if is_snapshot(name) else kind(name), rows(name)) for name in sources]
     for name in in_order(views):
         read = sorted(known[one] for one in reads(views[name]) if one in known and known[one] != name)
         found.append(RelationInfo(name, kind(name), rows(name), tuple(read), views[name].settings))

@@ -12,9 +12,11 @@ from weirflow.ivm.compiler.program import Mode, View, frame_recomputed
 from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
+from weirflow.ivm.flow.refusals import require_no_snapshot
 from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, sink_terms
 from weirflow.ivm.flow.source import Lateness, NamedDeltas, Source, declared, deltas_of
 from weirflow.ivm.kernel.deadline import Deadline
+from weirflow.sql.snapshots import is_snapshot
 from weirflow.types import SinkMode, SourceSpread, one_of
 
 if TYPE_CHECKING:
@@ -164,7 +166,13 @@ class Flow:
     def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
 
-        Watches get the difference: there is one where a view depends on more than the sources, as on a function.
+        Tables of the Session that it reads are read again: the difference is ticked, for all views that read them.
+        Watches get the difference: there is one where a table has other rows, or where a view depends on more than the
+        sources, as on a function.
+
+        Raises:
+            TableNotFound: a table that it reads is gone; nothing has changed.
+            ConfigError: a table that it reads has other columns; nothing has changed.
         """
         return self._backend.refresh_view(name)
 
@@ -196,7 +204,7 @@ class Flow:
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the sources."""
-        return tuple(self._backend.sources)
+        return tuple(name for name in self._backend.sources if not is_snapshot(name))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -257,7 +265,9 @@ class Flow:
             TickPending: an earlier tick failed and waits.
             LeaseLost: another process coordinates the flow in shards now.
         """
-        return self._backend.tick(deltas_of(source, delta), Deadline(timeout), token=token)
+        deltas = deltas_of(source, delta)
+        require_no_snapshot(deltas)
+        return self._backend.tick(deltas, Deadline(timeout), token=token)
 
     def feed(
         self,
@@ -274,7 +284,9 @@ class Flow:
         Raises:
             StreamConflict: another stream was attached under this name before.
         """
-        return self._backend.feed(deltas_of(source, delta), Deadline(timeout), position)
+        deltas = deltas_of(source, delta)
+        require_no_snapshot(deltas)
+        return self._backend.feed(deltas, Deadline(timeout), position)
 
     def position(self, stream: Name) -> Position | None:
         """How far the flow has taken in what is attached under a name; None if nothing ever was."""
@@ -327,7 +339,7 @@ class Flow:
     @property
     def readable(self) -> tuple[str, ...]:
         """The sources and views whose rows are kept."""
-        return self._backend.readable
+        return tuple(name for name in self._backend.readable if not is_snapshot(name))
 
     def sql(self, query: Sql, *, tables: Mapping[Name, Any] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed where the flow runs.

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.describe import RelationInfo
 
 _WIDTH, _HEIGHT, _COLUMN, _ROW, _MARGIN = 170, 46, 230, 66, 12
-_COLOURS = {"source": "#dbeafe", "incremental": "#dcfce7", "diff": "#fef3c7", "waiting": "#fee2e2"}
+_COLOURS = {
+    "source": "#dbeafe",
+    "incremental": "#dcfce7",
+    "diff": "#fef3c7",
+    "waiting": "#fee2e2",
+    "snapshot": "#ede9fe",
+}
 
 
 @dataclass(frozen=True)
@@ -26,10 +32,11 @@ class FlowGraph:
     def mermaid(self) -> str:
         """The graph in Mermaid's language."""
         lines = ["flowchart LR"]
+        ids = {one.name: _id(one, number) for number, one in enumerate(self.relations)}
         for one in self.relations:
-            shape = f'[("{_title(one)}")]' if one.kind == "source" else f'["{_title(one)}"]'
-            lines.append(f"    {one.name}{shape}")
-        lines += [f"    {read} --> {one.name}" for one in self.relations for read in one.reads]
+            shape = f'[("{_title(one)}")]' if one.kind in ("source", "snapshot") else f'["{_title(one)}"]'
+            lines.append(f"    {ids[one.name]}{shape}")
+        lines += [f"    {ids[read]} --> {ids[one.name]}" for one in self.relations for read in one.reads]
         return "\n".join(lines)
 
     @property
@@ -69,6 +76,11 @@ class FlowGraph:
             places[one.name] = (at, rows.get(at, 0))
             rows[at] = rows.get(at, 0) + 1
         return places
+
+
+def _id(one: RelationInfo, number: int) -> str:
+    """What Mermaid calls it: the name of a snapshot is no word."""
+    return f"snapshot-{number}" if one.kind == "snapshot" else one.name
 
 
 def _title(one: RelationInfo) -> str:

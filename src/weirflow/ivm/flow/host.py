@@ -16,7 +16,8 @@ from typing_extensions import override
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.failpoints import failpoint
-from weirflow.ivm.compiler.reads import in_order, with_readers
+from weirflow.ivm.compiler.program import Mode
+from weirflow.ivm.compiler.reads import in_order, with_read, with_readers
 from weirflow.ivm.compiler.resolve import can_resolve, columns_of, resolved
 from weirflow.ivm.compiler.settled import settings_now
 from weirflow.ivm.flow.backend import FlowBackend
@@ -30,9 +31,11 @@ from weirflow.ivm.flow.refusals import (
     tick_pending,
 )
 from weirflow.ivm.flow.sinks.sink_set import SinkSet
+from weirflow.ivm.flow.snapshots import Snapshots
 from weirflow.ivm.flow.source import LATE, Source
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import afterwards
+from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate
@@ -47,10 +50,10 @@ if TYPE_CHECKING:
 
     from weirflow.checkpoint.storage.contract import CheckpointStorage
     from weirflow.ivm.compiler.program import RecomputeEngine, View
+    from weirflow.ivm.compiler.session_tables import SessionTable
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
-    from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.sql.settings import SqlSettings
     from weirflow.types import SourceSpread
 
@@ -102,6 +105,7 @@ class FlowHost(FlowBackend, ABC):
         self._outputs = Publisher(history=history, nbytes=_HISTORY_BYTES, delta=self.delta)
         self._sinks = SinkSet(self, self._outputs, self._lock)
         self._metrics = FlowMetrics(name, registry)
+        self._snapshots = Snapshots(self)
 
     @property
     @override
@@ -159,6 +163,7 @@ class FlowHost(FlowBackend, ABC):
             known = self.sources
             if known.get(source.name) != source:
                 require_free_name(source.name, (*known, *self.views))
+                self._snapshots.take_where_possible(self._waiting_views())
                 self._resolve_waiting({source.name: source.schema})
                 self._add_source(source, spread)
             elif spread is not None:
@@ -166,12 +171,20 @@ class FlowHost(FlowBackend, ABC):
 
     @override
     def define_view(self, name: str, view: View) -> None:
-        with self._ticks, self._lock:
-            self._require_open()
-            known = self.views
-            if name not in known or not known[name].is_declared_as(view):
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                known = self.views
+                if name in known and known[name].is_declared_as(view):
+                    return
                 require_free_name(name, (*self.sources, *known))
-                self._add_view(name, self._resolved(name, self._settled(view)))
+            view = self._settled(view)
+            with self._swept():
+                self._snapshots.take([view])
+                self._snapshots.take_where_possible(self._waiting_views())
+                with self._lock:
+                    self._require_open()
+                    self._add_view(name, self._resolved(name, view))
 
     @override
     def replace_view(self, name: str, view: View) -> EvolutionPlan:
@@ -180,10 +193,13 @@ class FlowHost(FlowBackend, ABC):
             view = self._settled(view)
             if not can_resolve(self._engine) and known.is_declared_as(view) and known.read_with == view.read_with:
                 view = known
-            views = self._resolved_anew(name, view)
-            if known == views[name]:
-                return EvolutionPlan(kept=tuple(self.views))
-            return self._rebuild(name, views)
+            with self._swept():
+                readers = with_readers(name, self.views) - {name}
+                self._snapshots.take([view, *(self.views[one] for one in readers)])
+                views = self._resolved_anew(name, view)
+                if known == views[name]:
+                    return EvolutionPlan(kept=tuple(self.views))
+                return self._rebuild(name, views)
 
     @override
     def refresh_view(self, name: str) -> EvolutionPlan:
@@ -191,7 +207,82 @@ class FlowHost(FlowBackend, ABC):
             view = self._view(name)
             if not view.stored:
                 raise not_refreshed(name)
-            return self._rebuild(name, {name: view})
+            views = self.views
+            read = {one: views[one] for one in with_read(name, views)}
+            changes = self._snapshots.differences(read.values())
+            if not changes:
+                return self._rebuild(name, {name: view})
+            self._tick_or_forget(changes)
+            moved = {other for one in changes for other in with_readers(one, views)} - changes.keys()
+            recomputed = {one.name for one in self.describe().relations if one.kind == Mode.DIFF}
+            if recomputed & (read.keys() | with_readers(name, views)) - moved:
+                return self._rebuild(name, {name: view})
+            kept = tuple(one for one in views if one not in moved)
+            return EvolutionPlan(kept=kept, rebuilt=tuple(one for one in views if one in moved))
+
+    @override
+    def drop(self, name: str) -> None:
+        with self._ticks, self._swept():
+            self._drop(name)
+
+    # Snapshots of a Session's tables
+
+    @property
+    def engine(self) -> RecomputeEngine | None:
+        """See ``SnapshotHost``."""
+        return self._engine
+
+    @override
+    def snapshot_of(self, table: SessionTable) -> str:
+        with self._ticks:
+            return self._snapshots.of(table)
+
+    @override
+    def sweep(self) -> None:
+        with self._ticks, self._lock:
+            if not self.closed and not self._has_pending:
+                self._snapshots.sweep()
+
+    def take_snapshot(self, source: Source, rows: pa.Table) -> None:
+        """See ``SnapshotHost``."""
+        with self._lock:
+            self._require_idle()
+            self._add_source(source, None)
+        if len(rows):
+            self._tick_or_forget({source.name: rows})
+
+    def drop_snapshot(self, name: str) -> None:
+        """See ``SnapshotHost``."""
+        self._drop(name)
+
+    def rows_of(self, name: str) -> Batch:
+        """See ``SnapshotHost``."""
+        with self._lock:
+            self._ready()
+            return self._all_rows(name)
+
+    @contextmanager
+    def _swept(self) -> Iterator[None]:
+        """Have no snapshots that nothing reads, behind what is done in the block; unless a tick waits to be retried."""
+        try:
+            yield
+        finally:
+            self.sweep()
+
+    def _tick_or_forget(self, changes: Mapping[str, Any]) -> None:
+        """Tick snapshots; a tick that fails is not kept."""
+        with self._lock:
+            self._require_idle()
+        try:
+            self.tick(changes, Deadline(None))
+        except BaseException:
+            self.discard()
+            raise
+
+    def _waiting_views(self) -> list[View]:
+        with self._lock:
+            schemas = self._schemas()
+            return [view for name, view in self.views.items() if name not in schemas]
 
     # Ticks
 
@@ -406,6 +497,10 @@ class FlowHost(FlowBackend, ABC):
 
     def _require_spread(self, name: str, spread: SourceSpread) -> None:
         """``ConfigError`` if a source's rows are spread in another way."""
+
+    @abstractmethod
+    def _drop(self, name: str) -> None:
+        """Remove a source or view that nothing reads. Takes the lock itself."""
 
     @abstractmethod
     def _add_view(self, name: str, view: View) -> None:

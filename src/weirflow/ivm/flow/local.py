@@ -155,7 +155,7 @@ class LocalBackend(FlowHost):
                 self._take_over(lambda: force_diff(self._state, view), lambda epoch: ForceDiff(epoch, view))
 
     @override
-    def drop(self, name: str) -> None:
+    def _drop(self, name: str) -> None:
         with self._ticks, self._lock:
             self._require_open()
             if self._pending is not None and name in self._pending.changes:

@@ -9,11 +9,13 @@ import pyarrow as pa
 
 from weirflow.ivm.compiler.program import Mode, Program, RecomputeEngine, View
 from weirflow.ivm.compiler.resolve import resolved
+from weirflow.ivm.compiler.session_tables import can_read_tables
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_table
 from weirflow.sql.settings import USUAL, SqlSettings
+from weirflow.sql.snapshots import free_name
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow.state import FlowState
@@ -54,6 +56,9 @@ def explain_query(
     settings: SqlSettings = USUAL,
 ) -> str:
     """How a query over sources and views of these columns would be maintained as a view, without making it one."""
+    if can_read_tables(engine):
+        read = [one for one in engine.tables(query, list(tables)) if one.snapshot_in(tables) is None]
+        tables = {**tables, **{free_name(one.name, tables): one.schema for one in read}}
     program = Program(engine)
     for name, schema in tables.items():
         program.add_source(name, schema)

@@ -13,6 +13,7 @@ from weirflow.errors import (
     WeirflowError,
     did_you_mean,
 )
+from weirflow.sql.snapshots import is_snapshot
 
 
 def require_free_name(name: str, taken: Iterable[str]) -> None:
@@ -98,3 +99,13 @@ def require_unsunk(sunk: Collection[str]) -> None:
             f"The view {min(sunk)!r} has a sink, whose target would hold rows of two definitions.",
             hint="close the sink, replace the view, and open the sink again with resync=True",
         )
+
+
+def require_no_snapshot(names: Iterable[str]) -> None:
+    """``ConfigError`` if deltas are given to a snapshot."""
+    for name in names:
+        if is_snapshot(name):
+            raise ConfigError(
+                f"{name!r} holds what the table had; deltas go to sources.",
+                hint="refresh a view that reads it: flow.refresh_view, or REFRESH",
+            )

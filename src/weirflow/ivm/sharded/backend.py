@@ -157,7 +157,7 @@ class ShardedBackend(FlowHost):
                 self._changes.make(lambda: self._coordinator.force(new, later=view is None))
 
     @override
-    def drop(self, name: str) -> None:
+    def _drop(self, name: str) -> None:
         with self._ticks, self._lock:
             self._require_idle()
             require_unread(name, readers_of(name, self.views))

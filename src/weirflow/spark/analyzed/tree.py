@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Self
 
 from pyspark.sql.types import StructType
 
 from weirflow.spark.analyzed.omitted import OMISSIONS, literal_value, local_rows
+from weirflow.spark.analyzed.outside import outside, replaced
 from weirflow.spark.analyzed.remote import Remote
 from weirflow.sql.resolved.node import OMITTED, Node
 from weirflow.stack import grows
 
 _PACKAGE = "org.apache.spark.sql."
+_TABLES = {"LogicalRelation", "HiveTableRelation", "DataSourceV2Relation", "LogicalRDD"}
 
 
 class AnalyzedQuery:
@@ -73,9 +75,25 @@ class AnalyzedQuery:
         return frozenset(_views(self._nodes))
 
     @property
+    def reads_others(self) -> bool:
+        """Whether it reads tables or files, which are no temporary views."""
+        return any(_reads_others(node) for node in _nodes(self._nodes))
+
+    @property
     def plan(self) -> Node:
         """The tree of its nodes."""
-        return _tree(json.loads(self._text), Remote(lambda: self._plan))  # which takes what it reads apart
+        return self.plan_over("", {})
+
+    def outside(self, own: str) -> list[tuple[str, ...]]:
+        """The names of tables and views that it reads besides relations with the mark ``own``; see ``outside``."""
+        return [one.parts for one in outside(self._nodes, Remote(lambda: self._plan), own)]
+
+    def plan_over(self, own: str, names: Mapping[tuple[str, ...], str]) -> Node:
+        """The tree of its nodes, with relations of these names in the places of what is ``outside``."""
+        nodes, top = json.loads(self._text), Remote(lambda: self._plan)  # which takes what it reads apart
+        if names:
+            replaced(outside(nodes, top, own), names)
+        return _tree(nodes, top)
 
 
 def expression_node(expression: Any) -> Node:
@@ -99,11 +117,23 @@ def _active(jvm: Any, session: Any) -> Iterator[None]:
 
 
 def _views(written: Any) -> Iterator[str]:
-    for node in written if isinstance(written, list) else written.values():
-        if isinstance(node, dict) and node.get("class", "").endswith(".View") and node["isTempView"]:
+    for node in _nodes(written):
+        if node["class"].endswith(".View") and node["isTempView"]:
             yield node["desc"]["identifier"]["table"]
+
+
+def _reads_others(node: dict[str, Any]) -> bool:
+    kind = node["class"].rpartition(".")[2]
+    return kind in _TABLES or kind.startswith("Streaming") or (kind == "View" and not node["isTempView"])
+
+
+def _nodes(written: Any) -> Iterator[dict[str, Any]]:
+    """All nodes, those of trees inside of others too."""
+    for node in written if isinstance(written, list) else written.values():
+        if isinstance(node, dict) and "class" in node:
+            yield node
         if isinstance(node, dict | list):
-            yield from _views(node)
+            yield from _nodes(node)
 
 
 def _tree(nodes: list[dict[str, Any]], top: Remote) -> Node:

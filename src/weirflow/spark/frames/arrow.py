@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -68,11 +68,13 @@ def relation_frame(session: Any, rows: pa.Table) -> Any:
     return session.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
 
 
-def empty_relation(session: Any, schema: pa.Schema) -> Any:
-    """As ``relation_frame``, without rows, on a classic session; a twentieth of the time."""
+def empty_relation(session: Any, schema: pa.Schema, mark: Mapping[str, str] | None = None) -> Any:
+    """As ``relation_frame``, without rows, on a classic session; a twentieth of the time. Columns may have a mark."""
     from pyspark.sql.classic.dataframe import DataFrame  # noqa: PLC0415 - Spark Connect does without
 
     columns = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    for column in columns.fields:
+        column.metadata = dict(mark or {})
     native, jvm = session._jsparkSession, session._jvm  # noqa: SLF001 - no public way
     return DataFrame(native.createDataFrame(jvm.java.util.ArrayList(), native.parseDataType(columns.json())), session)
 

@@ -18,6 +18,7 @@ from weirflow.errors import QueryError
 from weirflow.spark.compat import arrow_schema
 from weirflow.spark.frames.arrow import arrow_frame, spark_table
 from weirflow.spark.frames.frame import unwrap
+from weirflow.sql.quoting import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -108,9 +109,9 @@ class ShardJobs:
             there, name = self._given.pop()
             there.catalog.dropTempView(name)
         for name, (schema, work) in tables.items():
-            rows_of_shards(native, schema, shards, work).createOrReplaceTempView(f"`{name}`")
+            rows_of_shards(native, schema, shards, work).createOrReplaceTempView(quoted(name))
         for name, table in given.items():
-            arrow_frame(native, table).createOrReplaceTempView(f"`{name}`")
+            arrow_frame(native, table).createOrReplaceTempView(quoted(name))
             self._given.append((native, name))
         return self._run("plan a view", lambda: native.sql(sql))
 

@@ -22,6 +22,8 @@ from weirflow.sql.stored.nodes import POSITION, TableReader, TableWriter, dump
 from weirflow.sql.tree import Tree, inner
 
 VERSION = 1
+WITH_QUERY = 2
+"""The version of a text that also says what to run, which versions before that must not take for one that does not."""
 
 
 def encode_plan(plan: Plan) -> str:
@@ -49,6 +51,11 @@ def encode_refusal(refusal: NotIncremental, reads: Iterable[str] | None = None) 
     )
 
 
+def with_query(text: str, query: str) -> str:
+    """The text of a plan or refusal, which also says what is run in place of the view's SQL when it is recomputed."""
+    return dump({**json.loads(text), "version": WITH_QUERY, "query": query})
+
+
 def decode_plan(text: str) -> Plan:
     """The plan in a text.
 
@@ -64,19 +71,27 @@ def decode_plan(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Outline:
-    """What a stored plan reads, by names in lower case, and the columns that it gives; None where it is silent."""
+    """What a stored plan says of itself; None where it is silent.
+
+    Attributes:
+        reads: what it reads, by names in lower case.
+        fields: the columns that it gives.
+        query: what is run in place of the view's SQL when it is recomputed.
+    """
 
     reads: frozenset[str] | None
     fields: tuple[Field, ...] | None
+    query: str | None = None
 
 
 @lru_cache(maxsize=16_384)
 def outline(text: str) -> Outline:
     """The outline of the plan or refusal in a text; ``StorageError`` as ``decode_plan``."""
     found = _read(text)
+    query = json.loads(text).get("query")
     if isinstance(found, _Refused):
-        return Outline(found.reads, None)
-    return Outline(frozenset(scan.name.casefold() for scan in scans(found)), found.fields)
+        return Outline(found.reads, None, query)
+    return Outline(frozenset(scan.name.casefold() for scan in scans(found)), found.fields, query)
 
 
 def scans(plan: Plan) -> list[Scan]:
@@ -108,8 +123,10 @@ def _read(text: str) -> Plan | _Refused:
     try:
         found = json.loads(text)
         version = found["version"]
-        if version != VERSION:
-            raise unreadable(f"its version is {version}, this Weirflow reads {VERSION}")
+        if version not in (VERSION, WITH_QUERY):
+            raise unreadable(f"its version is {version}, this Weirflow reads {WITH_QUERY}")
+        if version == WITH_QUERY:
+            exactly(str, found["query"])
         reader = TableReader([read_type(one) for one in found.get("types", ())])
         if "refusal" in found:
             reason, message, hint, position = found["refusal"]

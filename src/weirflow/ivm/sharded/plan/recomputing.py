@@ -73,7 +73,7 @@ def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> D
         raise no_engine()
     view = entry_view(entry)
     schemas = {name: program.relations[name].schema for name in read_whole(view, program.relations)}
-    schema = under(executor.engine, view.settings).schema(view.sql, schemas)
+    schema = under(executor.engine, view.settings).schema(view.query, schemas)
     source = Source(entry.name, read_schema(schema))
     add_input(source, program)
     return source_entry(source)
