@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from support.compiled_views import compile_views
+from support.generator.deltas import Tables
 from support.maintained import Maintained
 
 from weirflow.errors import DataError, QueryError
@@ -167,13 +168,16 @@ class _Life:
         except DataError as error:
             self.ticks.append(error.code)
             return
+        tables = Tables(list(texts.sources))
         for tick in texts.ticks:
+            possible, after = tables.after({name: tuple(changes) for name, changes in tick.items()})
             try:
-                views.tick(tick)
+                views.tick(possible)
             except DataError as error:
                 views.discard()
                 self.ticks.append(error.code)
             else:
+                tables = after
                 self.ticks.append({name: Counter(rows) for name, rows in views.views.items()})
 
     @property

@@ -107,7 +107,7 @@ def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind o
     if zone == UTC_ZONE:
         return call
     name, arguments = call.function, call.arguments
-    if name in ("cast", "try_cast"):
+    if name in ("cast", "legacy_cast", "try_cast"):
         return cast_there(call, zone)
     if name in _CLOCK_PARTS and arguments[0].type == TIMESTAMP:
         return replace(call, arguments=(local_time(arguments[0], zone),))
@@ -124,19 +124,23 @@ def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind o
 
 
 def cast_there(call: Call, zone: str) -> Expr:
-    """A ``cast`` or ``try_cast`` in a session of that zone."""
-    inner, kind = call.arguments[0], call.type
+    """A ``cast``, ``legacy_cast`` or ``try_cast`` in a session of that zone."""
+    inner, kind, function = call.arguments[0], call.type, call.function
     if zone == UTC_ZONE or not looks_at_clocks(inner.type, kind):
         return call
-    strict = call.function == "cast"
-    if strict and inner.type == TIMESTAMP:
+    if function == "legacy_cast" and pa.types.is_nested(inner.type):
+        raise NotIncremental(
+            f"A cast without ANSI of values that hold times is not computed by the clocks of {zone}.",
+            reason=Reason.FUNCTION_NOT_PROVEN,
+            position=call.position,
+        )
+    if function != "try_cast" and inner.type == TIMESTAMP:
         shown = local_time(inner, zone)
-        return shown if kind == TIMESTAMP_NTZ else replace(call, arguments=(shown,))
-    if strict and kind == TIMESTAMP:
+        return shown if kind == TIMESTAMP_NTZ else replace(call, function="cast", arguments=(shown,))
+    if function == "cast" and kind == TIMESTAMP:
         return replace(call, function="utc_time", arguments=(inner, Literal(zone, STRING)))
-    return replace(
-        call, function="local_cast" if strict else "try_local_cast", arguments=(inner, Literal(zone, STRING))
-    )
+    by_clock = "local_cast" if function == "cast" else "try_local_cast"
+    return replace(call, function=by_clock, arguments=(inner, Literal(zone, STRING)))
 
 
 def local_time(moment: Expr, zone: str) -> Expr:

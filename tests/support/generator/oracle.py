@@ -78,6 +78,9 @@ class Oracle:
                 theirs = self._spark_views(case, ticked.tables)
         if theirs is None:
             return None
+        if isinstance(theirs, DataError) and any(_is_eager(view.text.spark) for view in case.views):
+            self.tally.unanswered += 1
+            return None
         if isinstance(theirs, DataError):
             return Mismatch(ticked.number, "the tick", "Spark", f"which raises {theirs}")
         for view, result in zip(case.views, theirs, strict=True):
@@ -147,6 +150,11 @@ def frame_of(view: View, table: Callable[[str], Any]) -> Any:
 def _in_utc(table: pa.Table) -> pa.Table:
     """With times of one zone, whatever zone the session shows them in."""
     return table.cast(view_schema(table.schema))
+
+
+def _is_eager(text: str) -> bool:
+    """Whether Spark computes what is aggregated also for rows that a FILTER drops: beside DISTINCT it does."""
+    return "FILTER" in text and "DISTINCT" in text
 
 
 def _rounded(rows: Counter[Row], view: View) -> Counter[Row]:

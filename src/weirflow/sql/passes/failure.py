@@ -18,6 +18,8 @@ _CAN_FAIL = frozenset(_CAN_FAIL_NAMES.split())
 _NULL_IN_NULL_OUT_NAMES = """
 add subtract multiply divide remainder negate equal not_equal less less_equal greater greater_equal
 like ilike rlike cast not abs upper lower length substring date_add date_sub local_time utc_time
+legacy_cast try_cast try_add try_subtract try_multiply try_divide try_remainder try_pmod try_integral_divide
+wrapping_add wrapping_subtract wrapping_multiply wrapping_negate wrapping_abs wrapping_integral_divide
 """
 _NULL_IN_NULL_OUT = frozenset(_NULL_IN_NULL_OUT_NAMES.split())
 

@@ -115,8 +115,8 @@ def _constant(expr: Expr, node: Node) -> object:
     """The value of a literal, which Spark may have negated or cast."""
     if isinstance(expr, Literal):
         return expr.value
-    if isinstance(expr, Call) and expr.function in ("negate", "cast"):
+    if isinstance(expr, Call) and expr.function in ("negate", "wrapping_negate", "cast"):
         inner = _constant(expr.arguments[0], node)
         if isinstance(inner, int | timedelta):
-            return -inner if expr.function == "negate" else inner
+            return inner if expr.function == "cast" else -inner
     raise refused(node)
