@@ -99,7 +99,7 @@ class ViewReader:
             )
 
     def _plan(self, query: AnalyzedQuery, tables: Mapping[str, pa.Schema]) -> Plan:
-        return _agreeing(read_plan(query.plan, _catalog(tables), self._zone), query)
+        return _agreeing(read_plan(query.plan, _catalog(tables), self._zone, ansi=self._is_ansi), query)
 
     @property
     def _zone(self) -> str:
@@ -108,7 +108,11 @@ class ViewReader:
 
     def _has_usual_settings(self) -> bool:
         """Whether the settings are those that the binder reads SQL with."""
-        return self._zone == UTC and self._native.conf.get("spark.sql.ansi.enabled") == "true"
+        return self._zone == UTC and self._is_ansi
+
+    @property
+    def _is_ansi(self) -> bool:
+        return bool(self._native.conf.get("spark.sql.ansi.enabled") == "true")
 
     def _register(self, tables: Mapping[str, pa.Schema]) -> None:
         """Have temporary views of these columns, and no others."""
