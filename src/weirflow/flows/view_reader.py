@@ -186,7 +186,7 @@ def _read(native: Any, root: Node, tables: Mapping[str, pa.Schema], settings: Sq
     from weirflow.spark.analyzed.foreign import ForeignReader  # noqa: PLC0415 - imports pyspark
 
     foreign = ForeignReader(native, conf_of(settings), computes)
-    return read_plan(root, _catalog(tables), settings.time_zone, foreign)
+    return read_plan(root, _catalog(tables), settings, foreign)
 
 
 def _columns(query: AnalyzedQuery) -> tuple[Field, ...]:

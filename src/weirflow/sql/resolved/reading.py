@@ -61,6 +61,7 @@ class Scope:
         common: by their ids, expressions that are written once and used several times.
         relation: reads the plan of a subquery in this scope.
         zone: the session's time zone, where a node does not say its own.
+        ansi: whether the session is in ANSI mode, likewise.
         aggregate: reads an aggregate, where there are groups.
         keys: what the rows are grouped by, where there are groups.
         foreign: for nodes that have no counterpart; without it they are refused.
@@ -74,6 +75,7 @@ class Scope:
     aggregate: Callable[[Node], Expr] | None = None
     keys: tuple[Expr, ...] = ()
     foreign: Foreign | None = None
+    ansi: bool = True
 
     def find(self, number: int) -> Column | None:
         """The column of the node's input with this id."""

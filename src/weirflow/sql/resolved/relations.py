@@ -36,8 +36,8 @@ from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.reading import Foreign, Scope, read_all, read_expression, read_order
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.resolved.windows import read_window
+from weirflow.sql.settings import USUAL, SqlSettings
 from weirflow.sql.types import BIGINT
-from weirflow.sql.zoned import UTC_ZONE
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -81,21 +81,26 @@ class Relation:
 
 
 def read_plan(
-    root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC_ZONE, foreign: Foreign | None = None
+    root: Node,
+    sources: Mapping[str, tuple[Field, ...]],
+    settings: SqlSettings = USUAL,
+    foreign: Foreign | None = None,
 ) -> Plan:
-    """The plan of a query over these sources, in a session of this time zone; see ``Scope.foreign``.
+    """The plan of a query over these sources, in a session of these settings; see ``Scope.foreign``.
 
     Raises:
         NotIncremental: it cannot be read without a doubt.
     """
-    return PlanReader(sources, zone, foreign).relation(root, None).plan
+    return PlanReader(sources, settings, foreign).relation(root, None).plan
 
 
 class PlanReader:
     """Reads one plan, its subqueries and common table expressions included."""
 
-    def __init__(self, sources: Mapping[str, tuple[Field, ...]], zone: str, foreign: Foreign | None = None) -> None:
-        self._zone = zone
+    def __init__(
+        self, sources: Mapping[str, tuple[Field, ...]], settings: SqlSettings, foreign: Foreign | None
+    ) -> None:
+        self._settings = settings
         self._foreign = foreign
         self._sources = {name.casefold(): (name, fields) for name, fields in sources.items()}
         self._ctes: dict[int, Relation] = {}
@@ -111,7 +116,8 @@ class PlanReader:
         return found
 
     def _scope(self, columns: Mapping[int, Column], around: Scope | None) -> Scope:
-        return Scope(columns, self.relation, self._zone, around, foreign=self._foreign)
+        settings = self._settings
+        return Scope(columns, self.relation, settings.time_zone, around, foreign=self._foreign, ansi=settings.ansi)
 
     def _over(self, node: Node, around: Scope | None) -> tuple[Relation, Scope]:
         below = self.relation(node.child("child"), around)

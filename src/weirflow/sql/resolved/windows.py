@@ -106,6 +106,8 @@ def _bound(node: Node, unit: FrameUnit, order: tuple[SortKey, ...], scope: Scope
         return value // timedelta(microseconds=1)
     if isinstance(value, timedelta) and kind == DATE and not value % timedelta(days=1):
         return value // timedelta(days=1)
+    if is_integral(kind) and not scope.ansi:  # a bound that does not fit would wrap around
+        raise refused(node)
     if isinstance(value, int) and (is_integral(kind) or kind == DATE):
         return value
     raise refused(node)
