@@ -246,7 +246,7 @@ def test_without_ansi_spark_computes_what_it_means_then(session, flow):
         usual.register_source("t", "a INT, b INT")
         usual.register_view("v", "SELECT a / b AS x FROM t", mode="incremental")
     flow.register_view("later", "SELECT a + b AS x FROM t")
-    assert recomputed(flow) == {"v", "later"}
+    assert recomputed(flow) == set()
     assert Counter(row["x"] for row in flow.snapshot("v").to_pylist()) == Counter([None, 2.0])
 
 
@@ -354,8 +354,8 @@ def test_a_durable_flow_keeps_views_of_frames(session, tmp_path):
 
 def test_what_a_frame_cannot_be_is_said(session, shop):
     orders = shop.table("orders")
-    with pytest.raises(QueryError, match="soundex"):
-        shop.register_view("v", orders.select(F.soundex("customer").alias("x")))
+    with pytest.raises(QueryError, match="approx"):
+        shop.register_view("v", orders.agg(F.approx_count_distinct("customer").alias("x")))
     with pytest.raises(QueryError, match="no incremental form"):
         shop.register_view("v", session.sql("SELECT 1 AS a FROM range(3)").toDF("b").sample(0.5))
     with pytest.raises(ConfigError, match="by deltas or not at all"):

@@ -23,7 +23,9 @@ class SessionFlow(SparkFlow, IncrementalFlow):
 
     def __init__(self, session: FlowSession, name: Name, **options: Any) -> None:
         engine = SparkRecompute(
-            lambda: with_settings_of(session.spark, session.spark.newSession()), session.operations.run_for_tick
+            lambda: with_settings_of(session.spark, session.spark.newSession()),
+            session.operations.run_for_tick,
+            session.functions,
         )
         super().__init__(name, engine=engine, **options)
         self._wire(session, engine.reader, self.path)

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from weirflow.flows.evaluation import SparkEvaluator
+from weirflow.flows.functions import SessionFunctions
 from weirflow.flows.view_reader import ViewReader
 from weirflow.rows.types import spark_schema
 from weirflow.sql.quoting import quoted
@@ -20,15 +21,27 @@ class SparkRecompute:
     Args:
         open_session: a new native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
+        functions: those that views may call by name.
+        in_shards: see ``ViewReader``.
     """
 
-    def __init__(self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        open_session: Callable[[], Any],
+        run: Callable[[str, Callable[[], Any]], Any],
+        functions: SessionFunctions | None = None,
+        *,
+        in_shards: bool = False,
+    ) -> None:
+        self._functions = functions or SessionFunctions(open_session)
         self._open_session = open_session
         self._run = run
         self._native: Any = None
-        self.reader = ViewReader(open_session)
-        self.evaluate = SparkEvaluator(open_session, run).evaluate
+        self.reader = ViewReader(open_session, self._functions, in_shards=in_shards)
+        self.evaluate = SparkEvaluator(open_session, run, self._functions).evaluate
         """See ``EvaluatingEngine``."""
+        self.function = self._functions.function
+        """See ``CallingEngine``."""
 
     def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine``."""
@@ -52,6 +65,7 @@ class SparkRecompute:
 
         if self._native is None:
             self._native = self._open_session()
+        self._functions.install(self._native)
         for name, table in tables.items():
             relation_frame(self._native, table).createOrReplaceTempView(quoted(name))
         return self._native.sql(sql)

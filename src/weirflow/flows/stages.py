@@ -41,7 +41,10 @@ class SparkStages(StageExecutor):
         self._own: list[Any] = []
         self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run_for_tick)
         self._recompute = SparkRecompute(
-            lambda: with_settings_of(session.spark, self._open()), session.operations.run_for_tick
+            lambda: with_settings_of(session.spark, self._open()),
+            session.operations.run_for_tick,
+            session.functions,
+            in_shards=True,
         )
 
     @property

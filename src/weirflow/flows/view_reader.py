@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import QueryError, UnsupportedError
+from weirflow.flows.functions import SessionFunctions
 from weirflow.flows.own_session import meaning
 from weirflow.ivm.compiler.program import FRAME
 from weirflow.ivm.kernel.expressions.compile import computes
+from weirflow.ivm.kernel.expressions.python_calls import is_plain
 from weirflow.rows.types import spark_schema
 from weirflow.sql.bind.query import bind_query
+from weirflow.sql.foreign import foreign_calls, shown
 from weirflow.sql.plan import Field
 from weirflow.sql.print import print_plan
 from weirflow.sql.quoting import quoted
@@ -35,10 +38,16 @@ class ViewReader:
 
     Args:
         open_session: a new native session that shares the Session's Spark.
+        functions: those that views may call by name.
+        in_shards: whether the views are those of a flow in shards, where no Spark can be asked for values.
     """
 
-    def __init__(self, open_session: Callable[[], Any]) -> None:
+    def __init__(
+        self, open_session: Callable[[], Any], functions: SessionFunctions | None = None, *, in_shards: bool = False
+    ) -> None:
         self._open_session = open_session
+        self._functions = functions or SessionFunctions(open_session)
+        self._in_shards = in_shards
         self._native: Any = None
         self._known: dict[str, pa.Schema] = {}
         self._lock = threading.RLock()  # two threads may ask, and what they read over is the session's
@@ -51,6 +60,7 @@ class ViewReader:
             return None
         with self._lock:
             self._register(tables)
+            self._functions.install(self._native)
             query = AnalyzedQuery.of_sql(self._native, sql)
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
@@ -103,8 +113,16 @@ class ViewReader:
     def _plan(self, query: AnalyzedQuery, tables: Mapping[str, pa.Schema]) -> Plan:
         from weirflow.spark.analyzed.foreign import ForeignReader  # noqa: PLC0415 - imports pyspark
 
-        foreign = ForeignReader(self._native, meaning(self._native), computes)
-        return _agreeing(read_plan(query.plan, _catalog(tables), self._zone, foreign), query)
+        foreign = ForeignReader(self._native, meaning(self._native), computes, is_plain, self._functions.find)
+        plan = read_plan(query.plan, _catalog(tables), self._zone, foreign)
+        calls = foreign_calls(plan) if self._in_shards else []
+        if calls:
+            raise NotIncremental(
+                f"{shown(calls[0])} is evaluated by Spark or this process, which a flow in shards cannot ask for it.",
+                reason=Reason.SPARK_NOT_ON_EXECUTORS,
+                hint="a flow in this process, session.flow(name), has Spark evaluate it for the rows of the delta",
+            )
+        return _agreeing(plan, query)
 
     @property
     def _zone(self) -> str:

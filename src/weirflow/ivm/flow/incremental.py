@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Folder, Name, checked
+from weirflow.ivm.compiler.user_functions import with_functions
 from weirflow.ivm.flow.flow import Flow
 from weirflow.ivm.flow.folder.repair import Repair, repair_flow
 from weirflow.ivm.flow.local import LocalBackend
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.sql.registered import UserFunction
 
 
 @checked
@@ -40,6 +43,8 @@ class IncrementalFlow(Flow):
         checkpoint_every: with a path, after how many ticks a checkpoint replaces the log; 0 for never by itself.
         history: of how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
         engine: what runs views that are not incremental.
+        functions: by name, the functions that stored views call: those of version "1" as they are, others as
+            ``UserFunction``. A Session's flow takes those of ``session.udf``.
         registry: where the flow's metrics are; None for Weirflow's own registry, of ``weirflow.observability.metrics``.
     """
 
@@ -52,8 +57,11 @@ class IncrementalFlow(Flow):
         checkpoint_every: Count = 10_000,
         history: Count = 1000,
         engine: RecomputeEngine | None = None,
+        functions: Mapping[str, Callable[..., Any] | UserFunction] | None = None,
         registry: CollectorRegistry | None = None,
     ) -> None:
+        if functions is not None:
+            engine = with_functions(engine, functions)
         super().__init__(
             LocalBackend(name, path, fsync, checkpoint_every, history=history, engine=engine, registry=registry)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from weirflow.sql.expr import Call, Column, Expr, Literal
-from weirflow.sql.foreign import SPARK
+from weirflow.sql.foreign import FOREIGN
 from weirflow.sql.traverse import parts
 from weirflow.sql.typing.casts import never_fails
 from weirflow.stack import grows
@@ -35,7 +35,7 @@ def _call_can_fail(call: Call) -> bool:
         return not (isinstance(divisor, Literal) and divisor.value)
     if call.function == "cast":
         return not never_fails(call.arguments[0].type, call.type)
-    return call.function in _CAN_FAIL or call.function == SPARK
+    return call.function in _CAN_FAIL or call.function in FOREIGN
 
 
 @grows
