@@ -4,7 +4,7 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-tpch bench-state bench-partitioned bench-streaming bench-process bench-peers docs docs-sql docs-streaming lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-functions bench-tpch bench-state bench-partitioned bench-streaming bench-process bench-peers docs docs-functions docs-sql docs-streaming lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ bench-ticks: setup ## measure ticks of views side by side with other engines (be
 bench-flow: setup ## measure what durability costs a flow and how fast it comes back
 	@$(BIN)/python benchmarks/flow.py
 
+bench-functions: setup ## measure ticks of views with functions that Spark or Python evaluates
+	@$(BIN)/python benchmarks/functions.py
+
 bench-tpch: setup ## measure refreshes of the 22 TPC-H queries side by side with Spark
 	@$(BIN)/python benchmarks/tpch.py
 
@@ -61,6 +64,9 @@ bench-peers: setup ## install the engines that bench-ticks compares with, each i
 
 docs: setup ## run every code block of README and docs
 	@$(BIN)/python -m pytest tests/docs
+
+docs-functions: setup ## write docs/functions.md, and the table it is made of, from what Spark and flows do
+	@$(BIN)/python scripts/function_support.py
 
 docs-sql: setup ## write docs/sql-support.md from what the tests check
 	@$(BIN)/python scripts/sql_support.py

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from weirflow.session import Operation, Session
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.spark.jobs.assignments import TaskAssignment, render_assignments
+    from weirflow.sql.registered import UserFunction
     from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.query.handle import StreamingQuery
@@ -53,6 +54,7 @@ __all__ = [
     "StreamingQueryListener",
     "TaskAssignment",
     "Trigger",
+    "UserFunction",
     "Watch",
     "WeirflowError",
     "__version__",
@@ -81,6 +83,7 @@ _LATE = {
     "StreamingQueryListener": "weirflow.streaming.query.listeners",
     "TaskAssignment": "weirflow.spark.jobs.assignments",
     "Trigger": "weirflow.streaming.trigger",
+    "UserFunction": "weirflow.sql.registered",
     "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",
     "open_checkpoint_storage_from_uri": "weirflow.checkpoint",

@@ -5,7 +5,8 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     WeirflowError
     ├── ConfigError                 CONFIG_INVALID           a setting or argument cannot be used
     │   ├── ProfileError            PROFILE_REFUSED          a durability profile could not keep its promise
-    │   └── EngineMissing           ENGINE_MISSING           a view is to be recomputed, and the flow has no Session
+    │   ├── EngineMissing           ENGINE_MISSING           a view needs Spark, and the flow has no Session
+    │   └── FunctionMissing         FUNCTION_MISSING         a view calls a function that was not given
     ├── DependencyMissing           DEPENDENCY_MISSING       an extra, or Java, is not installed
     ├── PackageUnavailable          PACKAGE_UNAVAILABLE      connector jars could not be fetched
     ├── StackExhausted              STACK_EXHAUSTED          the caller is so deep in calls that no room is left
@@ -28,6 +29,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── StreamNotFound          STREAM_NOT_FOUND         no streaming query has this name or id
     │   ├── SqlTypeError            SQL_TYPE                 types do not fit
     │   ├── DataError               DATA_ERROR               a row broke a rule: overflow, division by zero, bad cast
+    │   │   ├── FunctionFailed      FUNCTION_FAILED          a function that a view calls raised
     │   │   └── ResultTooLarge      RESULT_TOO_LARGE         an expression or join would make more than fits in memory
     │   └── UserCodeError           USER_CODE_FAILED         a Python function that was given to be run raised
     ├── OperationError
@@ -118,6 +120,10 @@ class ProfileError(ConfigError, code="PROFILE_REFUSED"):
 
 class EngineMissing(ConfigError, code="ENGINE_MISSING"):
     """A view is to be recomputed by Spark, and the flow was made without a Session; nothing has changed."""
+
+
+class FunctionMissing(ConfigError, code="FUNCTION_MISSING"):
+    """A view calls a function that was not given, or not in the version that the view was made with."""
 
 
 class DependencyMissing(WeirflowError, code="DEPENDENCY_MISSING"):
@@ -256,6 +262,10 @@ class DataError(QueryError, code="DATA_ERROR"):
 
 class ResultTooLarge(DataError, code="RESULT_TOO_LARGE"):
     """An expression, a generator or a join would make more at once than is allowed or fits; none of it was made."""
+
+
+class FunctionFailed(DataError, code="FUNCTION_FAILED"):
+    """A function that a view calls raised, or returned what it was not declared to; the tick has changed nothing."""
 
 
 class UserCodeError(QueryError, code="USER_CODE_FAILED"):

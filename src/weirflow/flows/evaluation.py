@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weirflow.errors import DataError, QueryError
+from weirflow.errors import DataError, FunctionFailed, QueryError, UserCodeError
 from weirflow.rows.types import spark_schema
+from weirflow.sql.registered import PREFIX, versions
+
+if TYPE_CHECKING:
+    from weirflow.flows.functions import SessionFunctions
 
 _MOST_ROWS = 500_000
 """That go to Spark at once."""
 _ROW = "_wf_row"
+_RULES = "spark.sql.optimizer.excludedRules"
+_IN_PLANNING = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+"""Evaluates small tables while a query is planned, where nothing can stop it."""
 
 
 class SparkEvaluator:
@@ -22,9 +29,16 @@ class SparkEvaluator:
     Args:
         open_session: a new native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
+        functions: those that expressions may call by name.
     """
 
-    def __init__(self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        open_session: Callable[[], Any],
+        run: Callable[[str, Callable[[], Any]], Any],
+        functions: SessionFunctions,
+    ) -> None:
+        self._functions = functions
         self._open_session = open_session
         self._run = run
         self._sessions: dict[tuple[tuple[str, str], ...], Any] = {}
@@ -32,6 +46,7 @@ class SparkEvaluator:
 
     def evaluate(self, expressions: Sequence[str], settings: Mapping[str, str], rows: pa.Table) -> pa.Table:
         """See ``EvaluatingEngine``."""
+        self._functions.require(versions(settings))
         slices = [rows.slice(at, _MOST_ROWS) for at in range(0, rows.num_rows, _MOST_ROWS)]
         return pa.concat_tables([self._evaluated(expressions, settings, one) for one in slices])
 
@@ -40,6 +55,8 @@ class SparkEvaluator:
             found: pa.Table = self._run("evaluate for a view", lambda: self._piece(expressions, settings, rows))
         except DataError:
             raise
+        except UserCodeError as error:
+            raise FunctionFailed(error.message, hint=error.hint) from error
         except QueryError as error:  # that it can be analyzed is proven, so it is about the rows
             raise DataError(error.message, hint=error.hint, condition=error.condition) from error
         return found
@@ -62,8 +79,11 @@ class SparkEvaluator:
         with self._lock:
             if key not in self._sessions:
                 native = self._open_session()
+                native.conf.set(_RULES, _IN_PLANNING)
                 for name, value in key:
-                    if native.conf.get(name) != value:
+                    if not name.startswith(PREFIX) and native.conf.get(name) != value:
                         native.conf.set(name, value)
                 self._sessions[key] = native
+            if versions(settings):
+                self._functions.install(self._sessions[key], anew=False)
             return self._sessions[key]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from weirflow.config import Settings
+    from weirflow.flows.functions import SessionFunctions
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.manager import StreamingQueryManager
     from weirflow.types import Profile
@@ -53,6 +54,10 @@ class FlowSession(Protocol):
     @property
     def operations(self) -> Work:
         """What runs Spark work."""
+
+    @property
+    def functions(self) -> SessionFunctions:
+        """The functions that were registered in it."""
 
     @property
     def streams(self) -> StreamingQueryManager:

@@ -17,6 +17,7 @@ from weirflow.sql.stored import with_query
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from weirflow.flows.functions import SessionFunctions
     from weirflow.flows.session_tables import SessionTables
     from weirflow.ivm.compiler.session_tables import SessionTable
     from weirflow.sql.settings import SqlSettings
@@ -30,6 +31,8 @@ class SparkRecompute:
         open_session: a new native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
         session_tables: the tables that views may read besides the flow's.
+        functions: those that views may call by name.
+        in_shards: see ``ViewReader``.
     """
 
     def __init__(
@@ -38,16 +41,22 @@ class SparkRecompute:
         open_session: Callable[[], Any],
         run: Callable[[str, Callable[[], Any]], Any],
         session_tables: SessionTables,
+        functions: SessionFunctions,
+        *,
+        in_shards: bool = False,
     ) -> None:
         self._main = main
         self._open_session = open_session
         self._run = run
         self._tables = session_tables
+        self._functions = functions
         self._settings: SqlSettings | None = None
         self._natives: dict[SqlSettings, Any] = {}
-        self.reader = ViewReader(open_session)
-        self.evaluate = SparkEvaluator(open_session, run).evaluate
+        self.reader = ViewReader(open_session, functions, in_shards=in_shards)
+        self.evaluate = SparkEvaluator(open_session, run, functions).evaluate
         """See ``EvaluatingEngine``."""
+        self.function = self._functions.function
+        """See ``CallingEngine``."""
 
     def settings_now(self) -> SqlSettings:
         """See ``SettledEngine``."""
@@ -102,6 +111,7 @@ class SparkRecompute:
         if settings not in self._natives:
             self._natives[settings] = with_settings(self._open_session(), settings)
         native = self._natives[settings]
+        self._functions.install(native)
         for name, table in tables.items():
             relation_frame(native, table).createOrReplaceTempView(quoted(name))
         return native.sql(sql)

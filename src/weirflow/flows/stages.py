@@ -43,9 +43,11 @@ class SparkStages(StageExecutor):
 
         self._session = session
         self._beside = SessionsBeside(session)
-        run = session.operations.run_for_tick
+        run, tables = session.operations.run_for_tick, SessionTables(session)
         self._jobs: ShardJobs = ShardJobs(self._beside.open, run)
-        self._recompute = SparkRecompute(lambda: session.spark, self._beside.open, run, SessionTables(session))
+        self._recompute = SparkRecompute(
+            lambda: session.spark, self._beside.open, run, tables, session.functions, in_shards=True
+        )
 
     @property
     def runs(self) -> str:

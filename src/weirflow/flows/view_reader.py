@@ -12,8 +12,10 @@ from weirflow.flows.own_session import conf_of, settings_of, with_settings
 from weirflow.ivm.compiler.program import FRAME
 from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.kernel.expressions.compile import computes
+from weirflow.ivm.kernel.expressions.python_calls import is_plain
 from weirflow.rows.types import spark_schema
 from weirflow.sql.bind.query import bind_query
+from weirflow.sql.foreign import foreign_calls, shown
 from weirflow.sql.plan import Field
 from weirflow.sql.print import print_plan
 from weirflow.sql.quoting import quoted
@@ -26,6 +28,7 @@ from weirflow.sql.types import nullable
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from weirflow.flows.functions import SessionFunctions
     from weirflow.spark.analyzed.tree import AnalyzedQuery
     from weirflow.sql.plan import Plan
     from weirflow.sql.resolved.node import Node
@@ -37,10 +40,14 @@ class ViewReader:
 
     Args:
         open_session: a new native session that shares the Session's Spark.
+        functions: those that views may call by name.
+        in_shards: whether the views are those of a flow in shards, where no Spark can be asked for values.
     """
 
-    def __init__(self, open_session: Callable[[], Any]) -> None:
+    def __init__(self, open_session: Callable[[], Any], functions: SessionFunctions, *, in_shards: bool) -> None:
         self._open_session = open_session
+        self._functions = functions
+        self._in_shards = in_shards
         self._mark = uuid.uuid4().hex
         self._relations: dict[SqlSettings, EmptyRelations] = {}
         self._lock = threading.RLock()  # two threads may ask, and what they read over is the session's
@@ -54,6 +61,7 @@ class ViewReader:
             if not relations.is_classic:
                 return _read_by_binder(relations, sql, tables, settings)
             relations.become(tables)
+            self._functions.install(relations.native)
             query = AnalyzedQuery.of_sql(relations.native, sql)
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
@@ -63,7 +71,7 @@ class ViewReader:
                 hint="name the table plainly, and no common table as it is called; or read a view of it",
             )
         try:
-            plan = _read(relations.native, query.plan, tables, settings)
+            plan = self._read(relations.native, query.plan, tables, settings)
             return encode_plan(_with_columns(plan, _columns(query)))
         except LeftToBinder as left:
             refusal: NotIncremental = left
@@ -112,9 +120,23 @@ class ViewReader:
 
         native = native_df.sparkSession
         query, settings = AnalyzedQuery.of_frame(native_df), settings_of(native)
-        read = _read(native, query.plan_over(self._mark, snapshots), tables, settings)
+        read = self._read(native, query.plan_over(self._mark, snapshots), tables, settings)
         plan = _with_columns(read, _columns(query))
         return FRAME + print_plan(plan), encode_plan(plan), settings
+
+    def _read(self, native: Any, root: Node, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> Plan:
+        from weirflow.spark.analyzed.foreign import ForeignReader  # noqa: PLC0415 - imports pyspark
+
+        foreign = ForeignReader(native, conf_of(settings), computes, is_plain, self._functions.find)
+        plan = read_plan(root, _catalog(tables), settings, foreign)
+        calls = foreign_calls(plan) if self._in_shards else []
+        if calls:
+            raise NotIncremental(
+                f"{shown(calls[0])} is evaluated by Spark or this process, which a flow in shards cannot ask for it.",
+                reason=Reason.SPARK_NOT_ON_EXECUTORS,
+                hint="a flow in this process, session.flow(name), has Spark evaluate it for the rows of the delta",
+            )
+        return plan
 
     def _under(self, settings: SqlSettings) -> EmptyRelations:
         if settings not in self._relations:
@@ -180,13 +202,6 @@ def _require_classic(native: Any) -> None:
         raise UnsupportedError(
             "Over Spark Connect there is no plan of a frame that a view could be made of.", hint="register SQL"
         )
-
-
-def _read(native: Any, root: Node, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> Plan:
-    from weirflow.spark.analyzed.foreign import ForeignReader  # noqa: PLC0415 - imports pyspark
-
-    foreign = ForeignReader(native, conf_of(settings), computes)
-    return read_plan(root, _catalog(tables), settings, foreign)
 
 
 def _columns(query: AnalyzedQuery) -> tuple[Field, ...]:

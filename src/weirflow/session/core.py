@@ -21,6 +21,7 @@ from weirflow.types import Placement
 if TYPE_CHECKING:
     import os
 
+    from weirflow.flows.functions import SessionFunctions
     from weirflow.flows.sql.front import FlowSql
     from weirflow.spark.engine import Engine
     from weirflow.spark.frames.frame import DataFrame
@@ -53,6 +54,7 @@ class SessionCore:
         )
         """Everything that runs in this Session now; see ``Operations``."""
         self._flow_sql: FlowSql | None = None
+        self._functions: SessionFunctions | None = None
         self._streams: StreamingQueryManager | None = None
         _open_sessions.add(self)
 

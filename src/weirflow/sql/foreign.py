@@ -1,4 +1,4 @@
-"""Calls that Spark evaluates: an expression that has no counterpart here, over columns that have one.
+"""Calls that Spark, or a function of a user's, evaluates: what has no counterpart here, over columns that have one.
 
 Such a call is a ``Call`` like any other, so that whatever walks, stores, compares or moves expressions takes it as one:
 its first two arguments are constants, Spark's text and the settings it is read with; the rest are what stands for the
@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.traverse import expressions, nodes, parts
+from weirflow.sql.expr import Call, Column, Expr, Literal, OuterColumn
+from weirflow.sql.tree import Tree, inner
 from weirflow.sql.types import STRING
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 SPARK: Final = "spark"
 """The function of calls that Spark evaluates."""
+PYTHON: Final = "python"
+"""The function of calls of one Python function of a user's, which this process runs; Spark could, by the same text."""
+FOREIGN: Final = frozenset({SPARK, PYTHON})
 MARK: Final = "_wf"
 """How the names of placeholders begin, and no name of a text otherwise."""
 _PLACEHOLDER = re.compile(rf"`{MARK}(\d+)`")
@@ -56,7 +59,9 @@ def column_name(number: int) -> str:
     return f"{MARK}{number}"
 
 
-def foreign_call(text: str, settings: Mapping[str, str], arguments: Iterable[Expr], kind: pa.DataType) -> Call:
+def foreign_call(
+    text: str, settings: Mapping[str, str], arguments: Iterable[Expr], kind: pa.DataType, function: str = SPARK
+) -> Call:
     """A call that Spark evaluates.
 
     >>> import pyarrow as pa
@@ -66,7 +71,7 @@ def foreign_call(text: str, settings: Mapping[str, str], arguments: Iterable[Exp
     'name'
     """
     written = json.dumps(dict(sorted(settings.items())), separators=(",", ":"))
-    return Call(SPARK, (Literal(text, STRING), Literal(written, STRING), *arguments), kind)
+    return Call(function, (Literal(text, STRING), Literal(written, STRING), *arguments), kind)
 
 
 def foreign_parts(call: Call) -> ForeignCall:
@@ -78,8 +83,8 @@ def foreign_parts(call: Call) -> ForeignCall:
 
 
 def is_foreign(expr: Expr) -> bool:
-    """Whether Spark evaluates the expression itself."""
-    return isinstance(expr, Call) and expr.function == SPARK
+    """Whether the expression itself is a call of ``foreign_call``'s."""
+    return isinstance(expr, Call) and expr.function in FOREIGN
 
 
 def filled(text: str, name: Callable[[int], str]) -> str:
@@ -91,7 +96,27 @@ def filled(text: str, name: Callable[[int], str]) -> str:
     return _PLACEHOLDER.sub(lambda found: name(int(found[1])), text)
 
 
+def shown(call: Call) -> str:
+    """A call for people: Spark's text, with the names of the columns in it."""
+    found = foreign_parts(call)
+    return filled(found.text, lambda number: _name(found.arguments[number]))
+
+
+def _name(argument: Expr) -> str:
+    return argument.name if isinstance(argument, Column | OuterColumn) else "…"
+
+
 def foreign_calls(plan: Plan) -> list[Call]:
-    """The calls of a plan without subqueries that Spark evaluates, each once."""
-    found = (part for node in nodes(plan) for expr in expressions(node) for part in parts(expr))
-    return list(dict.fromkeys(part for part in found if isinstance(part, Call) and part.function == SPARK))
+    """The calls of a plan and its subqueries that Spark or Python evaluates, each once."""
+    found: dict[Call, None] = {}
+    known: set[int] = set()
+    ahead: list[Tree] = [plan]
+    while ahead:
+        node = ahead.pop()
+        if id(node) in known:
+            continue
+        known.add(id(node))
+        if isinstance(node, Call) and node.function in FOREIGN:
+            found[node] = None
+        ahead += inner(node)
+    return list(found)

@@ -160,7 +160,7 @@ def _call(expr: Call) -> str:
         return f"({print_expr(left)} {_INFIX[expr.function]} {print_expr(right)})"
     if is_foreign(expr):
         found = foreign_parts(expr)
-        return f"spark{{{filled(found.text, lambda number: print_expr(found.arguments[number]))}}}"
+        return f"{expr.function}{{{filled(found.text, lambda number: print_expr(found.arguments[number]))}}}"
     if expr.function in ("cast", "legacy_cast", "try_cast"):
         return f"{expr.function}({print_expr(expr.arguments[0])} as {type_name(expr.type)})"
     return f"{expr.function}({_list(expr.arguments)})"

@@ -12,12 +12,16 @@ class Reason(StrEnum):
 
     EXPRESSION_NOT_DETERMINISTIC = "EXPRESSION_NOT_DETERMINISTIC"
     """The same rows could give another result tomorrow: ``now()``, ``rand()``, ``uuid()``."""
+    FUNCTION_NOT_DECLARED = "FUNCTION_NOT_DECLARED"
+    """A function of the user's that nobody has declared: ``session.udf(..., deterministic=True)`` does."""
     FUNCTION_NOT_PROVEN = "FUNCTION_NOT_PROVEN"
     """Spark has the function, but no proof says that ours equals it."""
     OPERATOR_NOT_INCREMENTALIZABLE = "OPERATOR_NOT_INCREMENTALIZABLE"
     """The operator has no delta rule: PIVOT, TABLESAMPLE, LATERAL subqueries that cannot become joins."""
     SETTING_NOT_SUPPORTED = "SETTING_NOT_SUPPORTED"
     """The SQL is to be read with a setting that only Spark knows."""
+    SPARK_NOT_ON_EXECUTORS = "SPARK_NOT_ON_EXECUTORS"
+    """Spark could evaluate a part of it on the delta, but the rows are on executors, where there is no Spark to ask."""
     TYPE_NOT_SUPPORTED = "TYPE_NOT_SUPPORTED"
     """A value of this type has no exact counterpart: calendar intervals, variants."""
 

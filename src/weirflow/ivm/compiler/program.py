@@ -16,6 +16,7 @@ from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Lowering
 from weirflow.ivm.compiler.reads import in_order, missing, reads
 from weirflow.ivm.compiler.settled import under
+from weirflow.ivm.compiler.user_functions import recomputes
 from weirflow.ivm.kernel.expressions.foreign import evaluated_by
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
@@ -328,7 +329,7 @@ class Program:
 
     def _recomputed(self, view: View, refusal: NotIncremental | None) -> Relation:
         engine = under(self._engine, view.settings)
-        if engine is None:
+        if engine is None or not recomputes(engine):
             raise refusal or no_engine()
         if view.is_frame:
             raise refusal or frame_recomputed()

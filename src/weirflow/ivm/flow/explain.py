@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.sql.foreign import PYTHON, SPARK, foreign_calls
+from weirflow.sql.foreign import shown as shown_call
 from weirflow.sql.settings import USUAL
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import Program, View
 
+_WHERE = {SPARK: "Spark on the delta", PYTHON: "this process' Python"}
+
 
 def explain_view(program: Program, name: str, view: View | None = None) -> str:
-    """A relation's mode and why, then its operators, each below what reads it, with the state it keeps.
+    """A relation's mode and why, what of it Spark or Python evaluates, then its operators.
 
-    What a view's SQL is read with is there if it is not what is usual.
-
+    What a view's SQL is read with is there if it is not what is usual. Each operator is below what reads it, with the
+    state it keeps.
     An operator that several read is shown in full where it first comes up and by its number afterwards.
     """
     relation = program.relations[name]
@@ -23,6 +27,10 @@ def explain_view(program: Program, name: str, view: View | None = None) -> str:
     if relation.refusal is not None:
         lines.append(f"  why: {relation.refusal.reason}: {relation.refusal.message}")
     lines += [f"  {line}" for line in settings_lines(view)]
+    if relation.plan is not None:
+        lines += [
+            f"  evaluated by {_WHERE[call.function]}: {shown_call(call)}" for call in foreign_calls(relation.plan)
+        ]
     shown: set[int] = set()
     readers = [relation.node] if relation.store is None else [relation.store.node]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Folder, Name, checked
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.settled import is_settled
+from weirflow.ivm.compiler.user_functions import with_functions
 from weirflow.ivm.flow.flow import Flow
 from weirflow.ivm.flow.folder.repair import Repair, repair_flow
 from weirflow.ivm.flow.local import LocalBackend
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.sql.registered import UserFunction
 
 
 @checked
@@ -44,6 +47,8 @@ class IncrementalFlow(Flow):
         checkpoint_every: with a path, after how many ticks a checkpoint replaces the log; 0 for never by itself.
         history: of how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
         engine: what runs views that are not incremental.
+        functions: by name, the functions that stored views call: those of version "1" as they are, others as
+            ``UserFunction``. A Session's flow takes those of ``session.udf``.
         registry: where the flow's metrics are; None for Weirflow's own registry, of ``weirflow.observability.metrics``.
         time_zone: by whose clocks SQL reads times: a region such as ``America/New_York``, or an offset such as
             ``+05:30``. A view keeps the one that it was registered with, here as below.
@@ -60,6 +65,7 @@ class IncrementalFlow(Flow):
         checkpoint_every: Count = 10_000,
         history: Count = 1000,
         engine: RecomputeEngine | None = None,
+        functions: Mapping[str, Callable[..., Any] | UserFunction] | None = None,
         registry: CollectorRegistry | None = None,
         time_zone: str = "UTC",
         ansi: bool = True,
@@ -72,6 +78,8 @@ class IncrementalFlow(Flow):
                 "The settings of a Session's flow are those of the Session.",
                 hint="set spark.sql.session.timeZone, spark.sql.ansi.enabled or spark.sql.caseSensitive there",
             )
+        if functions is not None:
+            engine = with_functions(engine, functions)
         super().__init__(
             LocalBackend(
                 name,

@@ -16,9 +16,11 @@ import pyarrow as pa
 from weirflow.spark.analyzed.tree import expression_node
 from weirflow.spark.frames.arrow import empty_relation
 from weirflow.sql.expr import Column
-from weirflow.sql.foreign import MARK, column_name, foreign_call, placeholder
-from weirflow.sql.refusal import NotIncremental
-from weirflow.sql.resolved.reading import NOT_DETERMINISTIC, Scope, read_expression
+from weirflow.sql.foreign import MARK, PYTHON, column_name, foreign_call, placeholder
+from weirflow.sql.quoting import quoted
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.registered import PREFIX, DeclaredFunction
+from weirflow.sql.resolved.reading import NOT_DETERMINISTIC, Scope, read_expression, refused
 from weirflow.sql.resolved.types import type_of
 from weirflow.sql.types import DAY_TIME_INTERVAL, NULL, YEAR_MONTH_INTERVAL
 from weirflow.stack import grows
@@ -33,9 +35,12 @@ _REFERENCES = _SUBQUERIES | {"AttributeReference", "OuterReference", "AggregateE
 _NEVER_NAMES = """
 Alias AttributeReference OuterReference AggregateExpression ScalarSubquery Exists InSubquery ListQuery LateralSubquery
 WindowExpression GroupingID Grouping SortOrder TimeWindow SessionWindow WindowTime PreciseTimestampConversion
-PythonUDF PythonUDAF ScalaUDF CommonExpressionRef CommonExpressionDef With
+PythonUDAF CommonExpressionRef CommonExpressionDef With
 """
 _NEVER = frozenset(_NEVER_NAMES.split()) | NOT_DETERMINISTIC
+_USER_FUNCTIONS = ("PythonUDF", "ScalaUDF")
+_BATCHED = 100
+"""Spark's number for Python functions of plain values."""
 _MOST_NODES = 2_000
 
 
@@ -50,10 +55,21 @@ class ForeignReader:
         native: the classic session in which the view is read.
         settings: those of the session that give expressions their meaning.
         computes: see ``Foreign``.
+        is_plain: whether values of a type are the same in Python here as in a function that Spark runs.
+        find: the function that the Session knows by a name.
     """
 
-    def __init__(self, native: Any, settings: Mapping[str, str], computes: Callable[[Call], bool]) -> None:
+    def __init__(
+        self,
+        native: Any,
+        settings: Mapping[str, str],
+        computes: Callable[[Call], bool],
+        is_plain: Callable[[pa.DataType], bool],
+        find: Callable[[str], DeclaredFunction | None],
+    ) -> None:
         self.computes = computes
+        self._is_plain = is_plain
+        self._find = find
         self._native = native
         self._settings = settings
         self._jvm = native._jvm  # noqa: SLF001 - no public way
@@ -65,6 +81,14 @@ class ForeignReader:
         key = _grouped(node, scope)
         if key is not None:
             return key
+        self._require_same_values(node)
+        if node.kind in _USER_FUNCTIONS:
+            declared = self.declared(node)
+            if declared.call is not None and _is_row_by_row(node):
+                return self._called(node, declared.name, declared.version, scope)
+        return self._by_spark(node, scope)
+
+    def _by_spark(self, node: Node, scope: Scope) -> Expr | None:
         try:
             kind = self._fit(node)
             written = _Writing(self, scope)
@@ -73,7 +97,41 @@ class ForeignReader:
                 return None
         except (_Unfit, NotIncremental):
             return None
-        return foreign_call(text, self._settings, written.arguments, kind)
+        return foreign_call(text, {**self._settings, **written.functions}, written.arguments, kind)
+
+    def _require_same_values(self, node: Node) -> None:
+        """Raise ``NotIncremental`` for an expression that may give the same rows another value."""
+        for one in _all(node):
+            if one.kind in _USER_FUNCTIONS:
+                self.declared(one)
+            if one.kind in NOT_DETERMINISTIC:
+                raise refused(one)
+        if not node.origin.get().deterministic():
+            raise NotIncremental(
+                f"{node.shown} gives the same rows another result each time.",
+                reason=Reason.EXPRESSION_NOT_DETERMINISTIC,
+            )
+
+    def declared(self, node: Node) -> DeclaredFunction:
+        """The function of a user's that a node calls; ``NotIncremental`` unless somebody vouches for it."""
+        name = _function_name(node)
+        found = None if name is None else self._find(name)
+        if found is None or not found.is_deterministic:
+            raise NotIncremental(
+                f"Nobody has declared the function {name or '<lambda>'!r} deterministic.",
+                reason=Reason.FUNCTION_NOT_DECLARED,
+                hint=f"session.udf({name or 'a name'!r}, ..., deterministic=True), if it gives equal rows equal values",
+            )
+        return found
+
+    def _called(self, node: Node, name: str, version: str, scope: Scope) -> Expr | None:
+        """A call that this process runs, if its types are the same in Python here as in Spark."""
+        kind = _type(node.origin.get())
+        arguments = tuple(read_expression(one, scope) for one in node.children)
+        if not all(self._is_plain(one.type) for one in arguments) or not self._is_plain(kind):
+            return self._by_spark(node, scope)
+        text = f"{quoted(name)}({', '.join(placeholder(at) for at in range(len(arguments)))})"
+        return foreign_call(text, {**self._settings, PREFIX + name: version}, arguments, kind, PYTHON)
 
     def is_inherited(self, expression: Any) -> bool:
         """Whether an expression is written by its parameters, and its child is what it means."""
@@ -95,7 +153,7 @@ class ForeignReader:
         if node.kind in _NEVER or node.kind in ("Literal", "NamedLambdaVariable", "LambdaFunction"):
             raise _Unfit
         expression = node.origin.get()
-        if not expression.deterministic() or self._generator.isInstance(expression):
+        if self._generator.isInstance(expression):
             raise _Unfit
         kind = _type(expression)
         if _has_interval(kind):
@@ -142,6 +200,7 @@ class _Writing:
     Attributes:
         arguments: what its placeholders stand for.
         origins: the same as Spark's objects.
+        functions: those of users that it calls, as settings.
     """
 
     def __init__(self, reader: ForeignReader, scope: Scope) -> None:
@@ -150,6 +209,7 @@ class _Writing:
         self._nodes = 0
         self.arguments: list[Expr] = []
         self.origins: list[Any] = []
+        self.functions: dict[str, str] = {}
 
     @grows
     def text(self, node: Node) -> str:
@@ -173,6 +233,12 @@ class _Writing:
         else:
             text = self.over_children(node)
         return text
+
+    def called(self, node: Node) -> str:
+        """A call of a function of a user's."""
+        found = self._reader.declared(node)
+        self.functions[PREFIX + found.name] = found.version
+        return f"{quoted(found.name)}({', '.join(self.text(one) for one in node.children)})"
 
     def over_children(self, node: Node) -> str:
         """What Spark writes of a node over what is written of its children."""
@@ -221,7 +287,7 @@ def _grouped(node: Node, scope: Scope) -> Expr | None:
 
 
 def _read(node: Node, scope: Scope) -> Expr | None:
-    if not any(True for _ in _references(node)):
+    if not any(one.kind in _REFERENCES for one in _all(node)):
         return None
     try:
         return read_expression(node, scope)
@@ -229,12 +295,12 @@ def _read(node: Node, scope: Scope) -> Expr | None:
         return None
 
 
-def _references(node: Node) -> Iterator[Node]:
+def _all(node: Node) -> Iterator[Node]:
+    """A node and all nodes below it."""
     ahead = [node]
     while ahead:
         one = ahead.pop()
-        if one.kind in _REFERENCES:
-            yield one
+        yield one
         ahead += one.children
 
 
@@ -260,6 +326,19 @@ def _has_interval(kind: pa.DataType) -> bool:
     if kind in (DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL, NULL):
         return True
     return any(_has_interval(kind.field(at).type) for at in range(kind.num_fields))
+
+
+def _function_name(node: Node) -> str | None:
+    """What a function of a user's is called."""
+    if node.kind == "PythonUDF":
+        return str(node.value("name"))
+    found = node.origin.get().udfName()
+    return str(found.get()) if found.isDefined() else None
+
+
+def _is_row_by_row(node: Node) -> bool:
+    """Whether Spark would give a Python function the values of one row at a time."""
+    return node.kind == "PythonUDF" and node.value("evalType") == _BATCHED
 
 
 def _variable(node: Node, _: _Writing) -> str:
@@ -306,8 +385,17 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
+def _variant_get(node: Node, writing: _Writing) -> str:
+    """``variant_get``, whose type Spark leaves out."""
+    child, path = (writing.text(one) for one in node.children)
+    name = "variant_get" if node.value("failOnError") else "try_variant_get"
+    return f"{name}({child}, {path}, {_quoted(str(node.origin.get().dataType().sql()))})"
+
+
 _WRITTEN: dict[str, Callable[[Node, _Writing], str]] = {
+    **dict.fromkeys(_USER_FUNCTIONS, lambda node, writing: writing.called(node)),
     "NamedLambdaVariable": _variable,
+    "VariantGet": _variant_get,
     "LambdaFunction": _lambda,
     **dict.fromkeys(("JsonToStructs", "CsvToStructs", "XmlToStructs"), _with_schema),
     **dict.fromkeys(

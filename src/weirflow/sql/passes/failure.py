@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from weirflow.sql.expr import Call, Column, Expr, Literal
-from weirflow.sql.foreign import SPARK
+from weirflow.sql.foreign import FOREIGN
 from weirflow.sql.traverse import parts
 from weirflow.sql.typing.casts import never_fails
 from weirflow.stack import grows
@@ -40,7 +40,7 @@ def _call_can_fail(call: Call) -> bool:
         return not never_fails(call.arguments[0].type, call.type)
     if call.function == "try_element_at":  # there is no element 0
         return True
-    return call.function in _CAN_FAIL or call.function == SPARK
+    return call.function in _CAN_FAIL or call.function in FOREIGN
 
 
 @grows

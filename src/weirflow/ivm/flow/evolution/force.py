@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.program import no_engine
+from weirflow.ivm.compiler.user_functions import recomputes
 from weirflow.ivm.flow.evolution.plan import restore
 from weirflow.ivm.flow.evolution.rebuild import Rebuilt
 from weirflow.ivm.flow.folder.entries import manifest_of
@@ -39,7 +40,7 @@ def force_diff(state: FlowState, name: str | None) -> Rebuilt:
         EngineMissing: nothing can recompute views here.
         ConfigError: a view reads another one whose rows are not kept.
     """
-    if state.engine is None:
+    if not recomputes(state.engine):
         raise no_engine()
     state.fill()
     views = {one: replace(view, forced=view.forced or name in (None, one)) for one, view in state.declared.items()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
 from weirflow.checkpoint.storage.local.errors import os_errors
-from weirflow.errors import FlowError, HistoryGone, StorageError, WeirflowError
+from weirflow.errors import EngineMissing, FlowError, FunctionMissing, HistoryGone, StorageError, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.durability.checkup import IDENTITY, LOG
@@ -109,6 +109,8 @@ class FlowStore:
 
         Raises:
             StorageError: files are damaged, and so are those that could replace them.
+            EngineMissing: a tick of the log needs Spark.
+            FunctionMissing: a view calls a function that was not given.
         """
         state, record = self._restored(engine)
         history.forget(state.epoch)
@@ -117,6 +119,8 @@ class FlowStore:
             entry = decode_entry(one.payload, one.number, str(self._folder / "log"))
             try:
                 self._replay(state, entry, history.append)
+            except (EngineMissing, FunctionMissing):  # nothing is wrong with the files
+                raise
             except WeirflowError as error:
                 raise StorageError(
                     f"Record {one.number} of the log in {self._folder} cannot be applied again: {error.message}",

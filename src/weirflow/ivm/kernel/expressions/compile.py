@@ -29,7 +29,7 @@ from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
 from weirflow.sql.expr import Call, Column, Expr, Literal
-from weirflow.sql.foreign import foreign_parts, is_foreign
+from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
 from weirflow.sql.traverse import columns, parts
 from weirflow.stack import grows
 
@@ -89,12 +89,18 @@ def computes(call: Call) -> bool:
     >>> computes(Call("soundex", (Column(0, "x", pa.string()),), pa.string()))
     False
     """
-    given = [Column(at, "", one.type) if columns(one) else one for at, one in enumerate(call.arguments)]
+    if is_foreign(call):
+        return True
+    given = [one if _is_constant(one) else Column(at, "", one.type) for at, one in enumerate(call.arguments)]
     try:
         compile_expression(replace(call, arguments=tuple(given)))
     except UnsupportedError:
         return any(not isinstance(one, Call | Column | Literal) for one in given)  # a subquery is no row's
     return True
+
+
+def _is_constant(expr: Expr) -> bool:
+    return not columns(expr) and not any(is_foreign(part) for part in parts(expr))
 
 
 _LOW = 3
@@ -183,6 +189,8 @@ class _Compiler:
         found = foreign_parts(call)
         arguments = [self._compile(each) for each in found.arguments]
         compiled = CompiledForeign(slot, found.text, found.settings, tuple(one.node for one in arguments), call.type)
+        if call.function == PYTHON:
+            return _CompiledNode(_once(self.foreign.python(compiled), slot), None, 1)
         is_inner = not any(is_foreign(part) for one in found.arguments for part in parts(one))
         height = 1 + max((one.height for one in arguments), default=0)
         return _CompiledNode(self.foreign.node(compiled, is_inner=is_inner), None, height)

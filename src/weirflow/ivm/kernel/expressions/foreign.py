@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import DataError, EngineMissing
+from weirflow.ivm.kernel.expressions.python_calls import found_function, python_node, unlike
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast
 from weirflow.ivm.zset.rows import group_rows
@@ -21,6 +22,7 @@ from weirflow.sql.foreign import column_name, filled, placeholder
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.rows import Node, Value
     from weirflow.ivm.zset.batch import Int64s
+    from weirflow.sql.registered import UserFunction
 
 
 @runtime_checkable
@@ -43,13 +45,21 @@ class EvaluatingEngine(Protocol):
         """
 
 
-_engine: ContextVar[EvaluatingEngine | None] = ContextVar("engine", default=None)
+@runtime_checkable
+class CallingEngine(Protocol):
+    """An engine that knows functions of users."""
+
+    def function(self, name: str) -> UserFunction | None:
+        """The function that views call by this name; None if there is none. Called when a view is compiled."""
+
+
+_engine: ContextVar[object] = ContextVar("engine", default=None)
 
 
 @contextmanager
 def evaluated_by(engine: object) -> Iterator[None]:
-    """Expressions that are compiled in this block have their foreign calls evaluated by an engine that can."""
-    token = _engine.set(engine if isinstance(engine, EvaluatingEngine) else None)
+    """Expressions that are compiled in this block have their foreign calls evaluated by an engine, as far as it can."""
+    token = _engine.set(engine)
     try:
         yield
     finally:
@@ -75,7 +85,9 @@ class ForeignCalls:
     """The foreign calls of expressions that are compiled together; those of the same rows are evaluated at once."""
 
     def __init__(self) -> None:
-        self._engine = _engine.get()
+        engine = _engine.get()
+        self._engine = engine if isinstance(engine, EvaluatingEngine) else None
+        self._find = engine.function if isinstance(engine, CallingEngine) else _nothing
         self._together: dict[str, list[CompiledForeign]] = {}
         self._is_careful = False
 
@@ -94,6 +106,17 @@ class ForeignCalls:
             return found
 
         return run
+
+    def python(self, call: CompiledForeign) -> Node:
+        """A call of a user's function as a node; ``FunctionMissing`` if it is not there."""
+        name, function = found_function(call.settings, self._find)
+
+        def by_engine(rows: Rows) -> Value:
+            if self._engine is None:
+                raise unlike(name, call.type)
+            return self._evaluated([call], [call.values(rows)], rows.length)[0]
+
+        return python_node(name, function, call.arguments, call.type, by_engine)
 
     def prepare(self, rows: Rows) -> None:
         """Evaluate several calls for all rows at once; what fails is left to whoever asks, for the rows that do."""
@@ -126,7 +149,7 @@ class ForeignCalls:
     ) -> list[pa.Array]:
         if self._engine is None:
             raise EngineMissing(
-                f"Spark evaluates {shown(calls[0].text)!r} of a view, and this flow has no Session.",
+                f"Spark evaluates {filled(calls[0].text, lambda _: '…')} for a view, and this flow has no Session.",
                 hint="open the flow with session.flow(name)",
             )
         columns: list[pa.Array] = []
@@ -141,13 +164,8 @@ class ForeignCalls:
         return [retyped(_whole(found.column(at)), call.type).take(pa.array(back)) for at, call in enumerate(calls)]
 
 
-def shown(text: str) -> str:
-    """A text for people: an ellipsis for each placeholder.
-
-    >>> shown("soundex(`_wf0`)")
-    'soundex(…)'
-    """
-    return filled(text, lambda _: "…")
+def _nothing(_: str) -> None:
+    """Finds no function."""
 
 
 def _place(columns: list[pa.Array], wanted: pa.Array) -> int:

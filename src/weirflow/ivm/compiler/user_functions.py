@@ -1,0 +1,51 @@
+"""Functions of users for a flow that has no Session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import ConfigError
+from weirflow.sql.registered import UserFunction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from weirflow.ivm.compiler.program import RecomputeEngine
+
+
+class FunctionsOnly:
+    """In an engine's place: knows functions, and recomputes nothing."""
+
+    def __init__(self, functions: Mapping[str, UserFunction]) -> None:
+        self._functions = {name.casefold(): one for name, one in functions.items()}
+
+    def function(self, name: str) -> UserFunction | None:
+        """See ``CallingEngine``."""
+        return self._functions.get(name.casefold())
+
+    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+        """See ``RecomputeEngine``; never called."""
+        raise NotImplementedError
+
+    def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """See ``RecomputeEngine``; never called."""
+        raise NotImplementedError
+
+
+def with_functions(
+    engine: RecomputeEngine | None, functions: Mapping[str, Callable[..., Any] | UserFunction]
+) -> FunctionsOnly:
+    """What a flow without an engine is given to know these functions."""
+    if engine is not None:
+        raise ConfigError(
+            "A flow takes functions= or engine=, not both.", hint="register the functions with the engine: session.udf"
+        )
+    return FunctionsOnly(
+        {name: one if isinstance(one, UserFunction) else UserFunction(one) for name, one in functions.items()}
+    )
+
+
+def recomputes(engine: RecomputeEngine | None) -> bool:
+    """Whether there is an engine that runs whole queries."""
+    return engine is not None and not isinstance(engine, FunctionsOnly)

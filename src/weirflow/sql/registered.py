@@ -1,0 +1,50 @@
+"""Functions that users register and views call by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PREFIX = "function:"
+"""How a setting of a foreign call begins that names a function of a user's; its value is the version."""
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A Python function that gives the same value for the same arguments, at any time.
+
+    Attributes:
+        call: the function; a NULL comes as None.
+        version: what is written down with the views that call it. Whoever changes what the function returns changes
+            the version.
+    """
+
+    call: Callable[..., Any]
+    version: str = "1"
+
+
+@dataclass(frozen=True)
+class DeclaredFunction:
+    """A function that a Session knows by name.
+
+    Attributes:
+        name: as views call it.
+        version: as ``UserFunction.version``.
+        is_deterministic: whether somebody vouches that it gives the same value for the same arguments.
+        call: the Python function, if it can be run in this process; otherwise Spark runs it.
+    """
+
+    name: str
+    version: str
+    is_deterministic: bool
+    call: Callable[..., Any] | None = None
+
+
+def versions(settings: Mapping[str, str]) -> dict[str, str]:
+    """The functions that a foreign call needs, by name, with their versions.
+
+    >>> versions({"function:clean": "2", "spark.sql.ansi.enabled": "true"})
+    {'clean': '2'}
+    """
+    return {name.removeprefix(PREFIX): version for name, version in settings.items() if name.startswith(PREFIX)}

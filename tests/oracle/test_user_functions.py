@@ -1,0 +1,226 @@
+"""Functions that users register: run on the rows that change, by this process or by Spark, with Spark's results."""
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
+from support.flow_engine import FlowEngine
+from support.maintained import comparable
+
+from weirflow import IncrementalFlow
+from weirflow.errors import ConfigError, DataError, FunctionFailed, FunctionMissing
+from weirflow.spark.frames.arrow import relation_frame
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.registered import UserFunction
+
+HERE, SPARK = "evaluated by this process' Python", "evaluated by Spark on the delta"
+
+
+def by_value():
+    """A function that workers of Spark need not import from here."""
+    return lambda text: None if text is None else text.strip().lower()
+
+
+clean = by_value()
+
+
+@pytest.fixture
+def flow(session):
+    with session.flow("functions") as flow:
+        flow.register_source("t", "id BIGINT, name STRING, n INT", key=["id"])
+        yield flow
+
+
+def rows(table):
+    return Counter(tuple(map(comparable, one.values())) for one in table.to_pylist())
+
+
+def by_spark(session, flow, sql):
+    relation_frame(session.spark, flow.snapshot("t")).createOrReplaceTempView("t")
+    found = session.spark.sql(sql).toArrow()
+    session.spark.catalog.dropTempView("t")
+    return found
+
+
+def test_a_python_function_runs_here_on_the_rows_that_change(session, flow):
+    seen = []
+
+    def cleaned(text):
+        seen.append(text)
+        return clean(text)
+
+    session.udf("cleaned", cleaned, "STRING", deterministic=True)
+    sql = "SELECT id, cleaned(name) AS c, upper(cleaned(name)) AS u FROM t WHERE cleaned(name) IS NOT NULL"
+    flow.register_view("v", sql)
+    assert f"{HERE}: `cleaned`(name)" in flow.explain("v")
+    flow.tick("t", [{"id": 1, "name": " Ann ", "n": 1}, {"id": 2, "name": None, "n": 2}])
+    seen.clear()
+    flow.tick("t", [{"id": 3, "name": "Bob", "n": 3}, {"id": 4, "name": "Bob", "n": 3}])
+    assert set(seen) == {"Bob"}
+    flow.tick("t", [{"id": 1, "name": "ANN", "n": 1}])
+    assert rows(flow.snapshot("v")) == rows(by_spark(session, flow, sql))
+
+
+VALUES = {
+    "BOOLEAN": [True, 1, "x"],
+    "TINYINT": [1, 200, 1.5, True],
+    "SMALLINT": [-5, 70_000],
+    "INT": [7, 1 << 40, "7"],
+    "BIGINT": [1 << 40, 2.0],
+    "FLOAT": [0.1, 1, 1e300],
+    "DOUBLE": [0.1, 3, float("nan"), "x"],
+    "STRING": ["é", 5, 1.5, True, [1], {"a": 1}],
+    "DECIMAL(10,2)": [Decimal("1.25"), Decimal("1.005"), 1],
+    "DATE": [dt.date(2024, 2, 29)],
+    "TIMESTAMP_NTZ": [dt.datetime(2024, 2, 29, 1, 2, 3, 4)],  # noqa: DTZ001 - a time without a zone
+    "TIMESTAMP": [dt.datetime(2024, 2, 29, 1, 2, 3, 4, tzinfo=dt.UTC)],
+    "BINARY": [b"ab", bytearray(b"cd"), "ef"],
+    "ARRAY<INT>": [[1, None], [1.5], (1, 2)],
+    "MAP<STRING, INT>": [{"a": 1}],
+    "STRUCT<a: INT, b: STRING>": [(1, "x"), {"a": 2, "b": None}],
+}
+
+
+def test_results_are_made_what_spark_makes_of_them(session, flow):
+    views = {}
+    for at, (kind, values) in enumerate(VALUES.items()):
+        session.udf(
+            f"made{at}", lambda n, values=values: values[n] if n < len(values) else None, kind, deterministic=True
+        )
+        views[f"v{at}"] = f"SELECT id, made{at}(n) AS x FROM t"
+        flow.register_view(f"v{at}", views[f"v{at}"], mode="incremental")
+    flow.tick("t", [{"id": n, "name": "x", "n": n} for n in range(7)])
+    for name, sql in views.items():
+        assert rows(flow.snapshot(name)) == rows(by_spark(session, flow, sql)), sql
+
+
+def test_arguments_are_what_spark_gives(session):
+    columns = {
+        "b": ("BOOLEAN", True),
+        "i": ("BIGINT", 5),
+        "f": ("FLOAT", 0.1),
+        "d": ("DOUBLE", -0.0),
+        "s": ("STRING", "x\U0001f600"),
+        "m": ("DECIMAL(12,3)", Decimal("1.500")),
+        "day": ("DATE", dt.date(1900, 1, 1)),
+        "ntz": ("TIMESTAMP_NTZ", dt.datetime(2024, 2, 29, 1, 2, 3, 4)),  # noqa: DTZ001 - a time without a zone
+        "at": ("TIMESTAMP", dt.datetime(2024, 3, 10, 7, 30, tzinfo=dt.UTC)),
+        "raw": ("BINARY", b"ab"),
+        "a": ("ARRAY<STRING>", ["x", None]),
+        "k": ("MAP<STRING, INT>", {"a": 1}),
+        "p": ("STRUCT<x: INT, y: STRING>", {"x": 1, "y": "z"}),
+    }
+    session.udf("shown", lambda value: f"{type(value).__name__} {value!r}", "STRING", deterministic=True)
+    with session.flow("arguments") as flow:
+        flow.register_source("t", ", ".join(f"{name} {kind}" for name, (kind, _) in columns.items()))
+        sql = f"SELECT {', '.join(f'shown({name}) AS {name}' for name in columns)} FROM t"
+        flow.register_view("v", sql, mode="incremental")
+        flow.tick("t", [{name: value for name, (_, value) in columns.items()}, dict.fromkeys(columns)])
+        assert rows(flow.snapshot("v")) == rows(by_spark(session, flow, sql))
+
+
+def test_what_the_function_raises_fails_the_tick_whole(session, flow):
+    session.udf("inverse", lambda n: 1.0 / n, "DOUBLE", deterministic=True)
+    flow.register_view("v", "SELECT id, inverse(n) AS x FROM t")
+    flow.register_view("guarded", "SELECT id, CASE WHEN n <> 0 THEN inverse(n) END AS x FROM t")
+    flow.tick("t", [{"id": 1, "name": "", "n": 2}])
+    with pytest.raises(FunctionFailed, match=r"'inverse' raised ZeroDivisionError for \(0\)") as failed:
+        flow.tick("t", [{"id": 2, "name": "", "n": 0}, {"id": 3, "name": "", "n": 1}])
+    assert isinstance(failed.value, DataError)
+    flow.discard()
+    flow.drop("v")
+    flow.tick("t", [{"id": 2, "name": "", "n": 0}])
+    assert rows(flow.snapshot("guarded")) == Counter({(1, comparable(0.5)): 1, (2, None): 1})
+
+
+def test_what_nobody_vouches_for_is_recomputed(session, flow):
+    session.udf("doubtful", clean, "STRING")
+    session.spark.udf.register("unknown", clean, "STRING")
+    for name in ("doubtful", "unknown"):
+        sql = f"SELECT id, {name}(name) AS c FROM t"
+        with pytest.raises(NotIncremental, match="declared") as refused:
+            flow.register_view("v", sql, mode="incremental")
+        assert refused.value.reason == Reason.FUNCTION_NOT_DECLARED
+        assert f"session.udf('{name}', ..., deterministic=True)" in str(refused.value)
+        flow.register_view(name, sql)
+    flow.tick("t", [{"id": 1, "name": " A", "n": 1}])
+    assert flow.snapshot("unknown").to_pylist() == flow.snapshot("doubtful").to_pylist() == [{"id": 1, "c": "a"}]
+
+
+def test_functions_of_spark_run_there(session, flow):
+    import pandas as pd  # noqa: PLC0415 - for this test alone
+
+    @F.pandas_udf("BIGINT")
+    def lengths(names: pd.Series) -> pd.Series:
+        return names.str.len()
+
+    session.udf("lengths", lengths, deterministic=True)
+    session.udf("clean", clean, "STRING", deterministic=True)
+    views = {
+        "pandas": "SELECT id, lengths(name) AS n FROM t",
+        "inside": "SELECT id, soundex(clean(name)) AS s FROM t",
+        "both": "SELECT id, lengths(clean(name)) AS s FROM t",
+    }
+    for name, sql in views.items():
+        flow.register_view(name, sql, mode="incremental")
+        assert SPARK in flow.explain(name)
+    flow.tick("t", [{"id": 1, "name": " Ann ", "n": 1}])
+    flow.tick("t", [{"id": 2, "name": "Bob", "n": 1}])
+    for name, sql in views.items():
+        assert rows(flow.snapshot(name)) == rows(by_spark(session, flow, sql))
+
+
+def test_frames_call_them_too(session, flow):
+    cleaned = session.udf("cleaned", clean, "STRING", deterministic=True)
+    flow.register_view("v", flow.table("t").select("id", cleaned("name").alias("c")))
+    flow.tick("t", [{"id": 1, "name": " Ann ", "n": 1}])
+    assert flow.snapshot("v").to_pylist() == [{"id": 1, "c": "ann"}]
+    with pytest.raises(NotIncremental) as refused:
+        flow.register_view("w", flow.table("t").select(F.udf(lambda text: text)("name").alias("c")))
+    assert refused.value.reason == Reason.FUNCTION_NOT_DECLARED
+
+
+def test_a_durable_flow_is_given_its_functions_again(session, tmp_path):
+    session.udf("kept", clean, "STRING", deterministic=True, version="a")
+    with session.flow("kept", path=tmp_path / "kept") as flow:
+        flow.register_source("t", "id BIGINT, name STRING", key=["id"])
+        flow.register_view("v", "SELECT id, kept(name) AS c FROM t")
+        flow.tick("t", [{"id": 1, "name": "Ann"}])
+    with pytest.raises(FunctionMissing, match="'kept', version 'a', which is not registered"):
+        IncrementalFlow("kept", path=tmp_path / "kept")
+    with pytest.raises(FunctionMissing, match="version 'a' of the function 'kept'; registered is version '1'"):
+        IncrementalFlow("kept", path=tmp_path / "kept", functions={"kept": clean})
+    with IncrementalFlow("kept", path=tmp_path / "kept", functions={"KEPT": UserFunction(clean, "a")}) as flow:
+        flow.tick("t", [{"id": 2, "name": "BOB"}])
+        assert rows(flow.snapshot("v")) == Counter({(1, "ann"): 1, (2, "bob"): 1})
+    with session.flow("kept", path=tmp_path / "kept") as flow:
+        session.udf("kept", str.upper, "STRING", deterministic=True, version="b")
+        flow.tick("t", [{"id": 3, "name": "Cy"}])
+        assert {"id": 3, "c": "cy"} in flow.snapshot("v").to_pylist()
+        flow.replace_view("v", "SELECT id, kept(name) AS c FROM t")
+        assert rows(flow.snapshot("v")) == Counter({(1, "ANN"): 1, (2, "BOB"): 1, (3, "CY"): 1})
+    with session.flow("kept", path=tmp_path / "kept") as flow:
+        flow.tick("t", [{"id": 3, "name": "Di"}])
+        assert {"id": 3, "c": "DI"} in flow.snapshot("v").to_pylist()
+
+
+def test_without_spark_results_are_of_the_declared_type(session, tmp_path):
+    session.udf("typed", lambda _: 1.5, "DOUBLE", deterministic=True)
+    with session.flow("typed", path=tmp_path / "typed") as flow:
+        flow.register_source("t", "id BIGINT")
+        flow.register_view("v", "SELECT typed(id) AS x FROM t")
+    with IncrementalFlow("typed", path=tmp_path / "typed", functions={"typed": lambda _: 1}) as flow:
+        with pytest.raises(FunctionFailed, match="'typed' returned a value that is not of the declared type double"):
+            flow.tick("t", [{"id": 1}])
+        flow.discard()
+
+
+def test_arguments_of_udf_that_make_no_sense_are_refused(session):
+    with pytest.raises(ConfigError, match="does not say what it returns"):
+        session.udf("nothing", clean)
+    with pytest.raises(ConfigError, match="is no function"):
+        session.udf("number", 5, "STRING")
+    with pytest.raises(ConfigError, match="not both"):
+        IncrementalFlow(functions={}, engine=FlowEngine())
