@@ -15,7 +15,6 @@ from weirflow.flows.feeds.table import TableFeed
 from weirflow.flows.own_session import settings_of
 from weirflow.flows.session_tables import SessionTables
 from weirflow.flows.sinks.table import TableTarget
-from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.flow import Flow
 from weirflow.sql.stored import not_there
 from weirflow.sql.typing.literals import duration_micros
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from weirflow.flows.host import FlowSession
     from weirflow.flows.view_reader import ViewReader
-    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.sinks.sink import SinkTarget
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.settings import SqlSettings
@@ -92,17 +90,6 @@ class SparkFlow(Flow):
         return found
 
     @override
-    def register_view(self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
-        with self._kept_still(sql):
-            super().register_view(name, sql, mode=mode, materialized=materialized)
-
-    @override
-    def replace_view(
-        self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
-    ) -> EvolutionPlan:
-        with self._kept_still(sql):
-            return super().replace_view(name, sql, mode=mode, materialized=materialized)
-
     @contextmanager
     def _kept_still(self, query: Any) -> Iterator[None]:
         """While a frame is read: what was read of a table stays until the view is there, and goes if it is not."""

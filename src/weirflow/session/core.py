@@ -16,13 +16,14 @@ from weirflow.observability.progress import make_display
 from weirflow.session.operations import Operations
 from weirflow.session.profiles import resolve_stores
 from weirflow.spark.launch.endpoint import parse_endpoint
-from weirflow.types import Placement
+from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
     import os
 
     from weirflow.flows.functions import SessionFunctions
     from weirflow.flows.sql.front import FlowSql
+    from weirflow.session.kept_tables import KeptTables
     from weirflow.spark.engine import Engine
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.manager import StreamingQueryManager
@@ -44,6 +45,7 @@ class SessionCore:
         self._stores = resolve_stores(self._settings)
         self._lock = threading.RLock()
         self._engine: Engine | None = None
+        self._kept_tables: KeptTables | None = None
         self._closed = False
         self._display = make_display(self._settings.progress)
         self.operations = Operations(
@@ -91,6 +93,8 @@ class SessionCore:
         _open_sessions.discard(self)
         self.operations.stop_all(timeout=_STOP_SECONDS)
         self._display.close()
+        if self._kept_tables is not None:
+            self._kept_tables.close()
         if engine is not None:
             engine.close()
 
@@ -125,12 +129,31 @@ class SessionCore:
                 from weirflow.spark.engine import start_engine  # noqa: PLC0415 - imports pyspark
 
                 path = self._settings.path
-                self._engine = start_engine(
+                engine = start_engine(
                     self._settings,
                     profile_conf=self._stores.spark_conf,
                     warehouse=path / "warehouse" if path else None,
                 )
+                try:
+                    self._kept_tables = self._tables_of(engine)
+                except BaseException:
+                    engine.close()
+                    raise
+                self._engine = engine
             return self._engine
+
+    def _tables_of(self, engine: Engine) -> KeptTables | None:
+        """The tables that were there when the last Spark of this Session ended; None where nothing keeps them."""
+        path = self._settings.path
+        in_memory = "spark.sql.catalogImplementation", "in-memory"
+        if self._stores.profile is not Profile.SINGLE_NODE_DURABLE or path is None:
+            return None
+        if engine.session.conf.get(*in_memory) != in_memory[1]:  # another one, which keeps what is in it
+            return None
+        from weirflow.session.kept_tables import KeptTables  # noqa: PLC0415 - opens databases
+        from weirflow.spark.catalog.catalog import SparkCatalog  # noqa: PLC0415 - imports pyspark
+
+        return KeptTables(SparkCatalog(engine.session), path / "metadata.db")
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

@@ -36,6 +36,10 @@ _ROCKSDB_CONF = {
     "spark.sql.streaming.stateStore.providerClass": _PROVIDERS + "RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
+_TABLES_CONF = {
+    # The partitions of a table are those of its folder: what is listed in Spark's catalog goes with its process.
+    "spark.sql.hive.manageFilesourcePartitions": "false",
+}
 _MEMORY_CONF = {"spark.sql.streaming.stateStore.providerClass": _PROVIDERS + "HDFSBackedStateStoreProvider"}
 
 
@@ -101,7 +105,7 @@ def _single_node_durable(settings: Settings) -> Stores:
         "RocksDB provider, changelog checkpoints",
         checkpoints,
         f"SQLite at {path / 'metadata.db'}",
-        _ROCKSDB_CONF,
+        {**_ROCKSDB_CONF, **_TABLES_CONF},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked, require
@@ -20,7 +21,6 @@ from weirflow.sql.snapshots import is_snapshot
 from weirflow.types import SinkMode, SourceSpread, one_of
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import pyarrow as pa
@@ -151,7 +151,8 @@ class Flow:
                 chooses.
             materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
         """
-        self._backend.define_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
+        with self._kept_still(sql):
+            self._backend.define_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
 
     def replace_view(
         self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
@@ -161,7 +162,8 @@ class Flow:
         Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
         error nothing has changed.
         """
-        return self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
+        with self._kept_still(sql):
+            return self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
 
     def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
@@ -499,6 +501,10 @@ class Flow:
         if mode is Mode.DIFF:
             raise frame_recomputed()
         return View(text, Mode.INCREMENTAL, stored=stored, plan=plan, settings=settings)
+
+    def _kept_still(self, query: Any) -> AbstractContextManager[None]:  # noqa: ARG002 - frames are a Session's
+        """Around the reading of a view's query and its registration."""
+        return nullcontext()
 
     def _frame_view(self, frame: Any) -> tuple[str, str, SqlSettings]:
         """The text, plan and settings of a view that is made of a frame; a Session's flow has it."""
