@@ -87,6 +87,11 @@ def local_cast(signature: CallSignature) -> Kernel | None:
     return None if made is None else lambda value, _: made(value)
 
 
+def cast_in_zone(cast: Cast, zone: str) -> Kernel | None:
+    """The kernel of a cast in a session of that zone; None if there is none that is proven equal to Spark's."""
+    return _cast(cast, clock_of(zone))
+
+
 def _cast(cast: Cast, clock: Clock) -> Kernel | None:  # noqa: PLR0911 - one for each kind of cast
     if cast.source == cast.target:
         return casts.kernel(cast)
