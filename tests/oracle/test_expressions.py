@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from support.exact_values import plain
 from support.expression_catalogue import FAMILIES, Case
 from support.expression_data import SCHEMA, edge_table, from_values, named_pool
 
@@ -197,15 +198,3 @@ def _condition(frame: DataFrame, sql: str, row: int) -> str | None:
         # What Java itself raises ("long overflow") has no condition in Spark.
         return getattr(known, "condition", None) or ("ARITHMETIC_OVERFLOW" if "overflow" in str(error) else str(error))
     return f"nothing, but gives {value}"
-
-
-def plain(array: pa.Array) -> list[Any]:
-    """Values that compare exactly: NaN equals itself, -0.0 differs from 0.0, times of any year are numbers."""
-    kind = array.type
-    if pa.types.is_date(kind):
-        return array.view(pa.int32()).to_pylist()
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return array.view(pa.int64()).to_pylist()
-    if pa.types.is_floating(kind) or pa.types.is_nested(kind):
-        return [repr(value) for value in array.to_pylist()]
-    return array.to_pylist()

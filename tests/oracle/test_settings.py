@@ -247,8 +247,10 @@ CHANGES = [
     "INSERT INTO t SELECT 4, TIMESTAMP_NTZ'2024-03-09 21:00:00', DATE'2024-01-01'",
     "UPDATE t SET d = at + INTERVAL '1' DAY WHERE to_date(at) = DATE'2024-03-10'",
     "UPDATE t SET at = d WHERE hour(at) = 21",
-    "MERGE INTO t USING (SELECT 3 AS id, CAST(date_trunc('day', TIMESTAMP'2024-11-03 12:00:00') AS TIMESTAMP_NTZ) AS n) s "
-    "ON t.id = s.id AND hour(t.at) = 1 WHEN MATCHED THEN UPDATE SET at = s.n, d = s.n + INTERVAL '90' MINUTE",
+    """MERGE INTO t USING (
+        SELECT 3 AS id, CAST(date_trunc('day', TIMESTAMP'2024-11-03 12:00:00') AS TIMESTAMP_NTZ) AS n
+    ) AS s ON t.id = s.id AND hour(t.at) = 1
+    WHEN MATCHED THEN UPDATE SET at = s.n, d = s.n + INTERVAL '90' MINUTE""",
     "DELETE FROM t WHERE at = DATE'2024-03-10'",
 ]
 

@@ -202,7 +202,7 @@ def document() -> str:
             if one.section == section:
                 example = " ".join(one.sql.split()).replace("|", "\\|")
                 lines.append(f"| {one.name} | {one.outcome} | `{example}` |")
-    names = sorted(FUNCTIONS.keys() - zones.FUNCTIONS.keys())  # those have no name in SQL
+    names = sorted(name for name in FUNCTIONS.keys() - zones.FUNCTIONS.keys() if not _is_of_a_mode(name))
     lines += [
         "",
         "## Functions",
@@ -212,7 +212,19 @@ def document() -> str:
     ]
     lines += [", ".join(f"`{name}`" for name in names[at : at + 8]) + "," for at in range(0, len(names), 8)]
     lines[-1] = lines[-1].removesuffix(",") + "."
+    lines += [
+        "",
+        "In a Session they are also maintained as Spark means them without ANSI (`spark.sql.ansi.enabled=false`:",
+        "integers wrap around, other results that do not fit are NULL), and so are `try_add`, `try_subtract`,",
+        "`try_multiply`, `try_divide`, `try_mod`, `try_cast`, `try_element_at`, `try_sum` and `try_avg`, and without a",
+        "format `try_to_date` and `try_to_timestamp`.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _is_of_a_mode(name: str) -> bool:
+    """Whether it has no name in SQL, but is what another function means under some settings."""
+    return name.startswith(("legacy_", "wrapping_", "try_")) and name != "try_cast"
 
 
 class CatalogueTables(RandomTables):

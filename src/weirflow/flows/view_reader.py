@@ -125,7 +125,7 @@ def _require_classic(native: Any) -> None:
 
 
 def _plan(query: AnalyzedQuery, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> Plan:
-    return _agreeing(read_plan(query.plan, _catalog(tables), settings.time_zone), query)
+    return _agreeing(read_plan(query.plan, _catalog(tables), settings.time_zone, ansi=settings.ansi), query)
 
 
 def _fields(schema: pa.Schema) -> tuple[Field, ...]:

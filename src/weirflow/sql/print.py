@@ -157,7 +157,7 @@ def _call(expr: Call) -> str:
     if expr.function in _INFIX:
         left, right = expr.arguments
         return f"({print_expr(left)} {_INFIX[expr.function]} {print_expr(right)})"
-    if expr.function in ("cast", "try_cast"):
+    if expr.function in ("cast", "legacy_cast", "try_cast"):
         return f"{expr.function}({print_expr(expr.arguments[0])} as {type_name(expr.type)})"
     return f"{expr.function}({_list(expr.arguments)})"
 

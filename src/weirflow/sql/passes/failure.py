@@ -17,6 +17,8 @@ _CAN_FAIL = frozenset(_CAN_FAIL_NAMES.split())
 _NULL_IN_NULL_OUT_NAMES = """
 add subtract multiply divide remainder negate equal not_equal less less_equal greater greater_equal
 like ilike rlike cast not abs upper lower length substring date_add date_sub local_time utc_time
+legacy_cast try_cast try_add try_subtract try_multiply try_divide try_remainder try_pmod try_integral_divide
+wrapping_add wrapping_subtract wrapping_multiply wrapping_negate wrapping_abs wrapping_integral_divide
 """
 _NULL_IN_NULL_OUT = frozenset(_NULL_IN_NULL_OUT_NAMES.split())
 
@@ -35,6 +37,8 @@ def _call_can_fail(call: Call) -> bool:
         return not (isinstance(divisor, Literal) and divisor.value)
     if call.function == "cast":
         return not never_fails(call.arguments[0].type, call.type)
+    if call.function == "try_element_at":  # there is no element 0
+        return True
     return call.function in _CAN_FAIL
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import AggregateCall, Expr, Literal
 from weirflow.sql.functions.aggregates import AGGREGATES
+from weirflow.sql.functions.modes import EvalMode, aggregate_in
 from weirflow.sql.functions.operators import OPERATORS
+from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import Function
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, refused
 from weirflow.sql.types import BIGINT, DOUBLE, INT
@@ -17,12 +19,11 @@ if TYPE_CHECKING:
     from weirflow.sql.resolved.node import Node
 
 _BUFFERS = ("mutableAggBufferOffset", "inputAggBufferOffset")
-_ANSI = {"evalContext": ("ANSI", True)}
 _SPREAD = {"nullOnDivideByZero": True}
 
 AGGREGATE_CLASSES: dict[str, Function] = {
-    "Sum": Function("sum", ("child",), settings=_ANSI),
-    "Average": Function("avg", ("child",), settings={"evalMode": "ANSI"}),
+    "Sum": Function("sum", ("child",), mode="evalContext"),
+    "Average": Function("avg", ("child",), mode="evalMode"),
     "Min": Function("min", ("child",)),
     "Max": Function("max", ("child",)),
     "MaxBy": Function("max_by", ("valueExpr", "orderingExpr")),
@@ -84,7 +85,12 @@ def _called(node: Node, scope: Scope, *, distinct: bool, condition: Expr | None)
     typed, kind = AGGREGATES[found.name].bind(arguments, None)
     if typed != arguments:
         raise refused(node)
-    return AggregateCall(found.name, typed, kind, distinct, condition)
+    mode = EvalMode.ANSI if found.mode is None else eval_mode(node, found.mode)
+    call = AggregateCall(found.name, typed, kind, distinct, condition)
+    meant = None if mode is None else aggregate_in(mode, call)
+    if meant is None:
+        raise refused(node)
+    return meant
 
 
 def _count(node: Node, scope: Scope, condition: Expr | None) -> AggregateCall:

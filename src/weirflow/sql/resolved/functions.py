@@ -16,6 +16,7 @@ class Function:
         arguments: the fields that are its arguments, in our order; those that Spark left out are left out.
         rest: the field with all further arguments.
         settings: fields that must have these values for the two to be the same.
+        mode: the field that says what becomes of values that do not fit.
         ignored: fields that make no difference.
     """
 
@@ -24,6 +25,7 @@ class Function:
     rest: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    mode: str | None = None
 
 
 _ARITHMETIC = """
@@ -49,21 +51,20 @@ DayOfMonth day, DayOfWeek dayofweek, DayOfYear dayofyear, WeekDay weekday, WeekO
 UnixMicros unix_micros, UnixMillis unix_millis, UnixSeconds unix_seconds, DateFromUnixDate date_from_unix_date,
 MicrosToTimestamp timestamp_micros, MillisToTimestamp timestamp_millis, Ceil ceil, Floor floor
 """
-_ANSI = {"evalContext": ("ANSI", True)}
-_STRICT = {"failOnError": True}
+_FAILS = "failOnError"
 
 
-def _table(written: str, *arguments: str, **settings: Any) -> dict[str, Function]:
+def _table(written: str, *arguments: str, mode: str | None = None, **settings: Any) -> dict[str, Function]:
     pairs = (one.split() for one in written.split(","))
-    return {kind: Function(name, arguments, settings=settings) for kind, name in pairs}
+    return {kind: Function(name, arguments, settings=settings, mode=mode) for kind, name in pairs}
 
 
 FUNCTIONS: dict[str, Function] = {
-    **_table(_ARITHMETIC, "left", "right", **_ANSI),
+    **_table(_ARITHMETIC, "left", "right", mode="evalContext"),
     **_table(_BINARY, "left", "right"),
     **_table(_UNARY, "child"),
-    **_table("UnaryMinus negate, Abs abs", "child", **_STRICT),
-    **_table("Round round, BRound bround", "child", "scale", ansiEnabled=True),
+    **_table("UnaryMinus negate, Abs abs", "child", mode=_FAILS),
+    **_table("Round round, BRound bround", "child", "scale", mode="ansiEnabled"),
     **_table("StringLPad lpad, StringRPad rpad", "str", "len", "pad"),
     **_table("Left left, Right right", "str", "len"),
     **_table("DateAdd date_add, DateSub date_sub", "startDate", "days"),
@@ -88,14 +89,14 @@ FUNCTIONS: dict[str, Function] = {
     "AddMonths": Function("add_months", ("startDate", "numMonths")),
     "DateDiff": Function("date_diff", ("endDate", "startDate")),
     "LastDay": Function("last_day", ("startDate",)),
-    "MakeDate": Function("make_date", ("year", "month", "day"), settings=_STRICT),
+    "MakeDate": Function("make_date", ("year", "month", "day"), mode=_FAILS),
     "TruncDate": Function("trunc", ("date", "format")),
     "CreateArray": Function("array", rest="children", ignored=("useStringTypeWhenEmpty",)),
     "CreateMap": Function("map", rest="children", ignored=("useStringTypeWhenEmpty",)),
     "CreateNamedStruct": Function("named_struct", rest="children"),
     "ArrayJoin": Function("array_join", ("array", "delimiter", "nullReplacement")),
-    "ElementAt": Function("element_at", ("left", "right"), settings=_STRICT),
-    "Size": Function("size", ("child",), settings={"legacySizeOfNull": False}),
+    "ElementAt": Function("element_at", ("left", "right"), mode=_FAILS),
+    "Size": Function("size", ("child",), mode="legacySizeOfNull"),
     "Slice": Function("slice", ("x", "start", "length")),
     "SortArray": Function("sort_array", ("base", "ascendingOrder")),
 }
@@ -104,6 +105,5 @@ FUNCTIONS: dict[str, Function] = {
 CHILD_ONLY: dict[str, tuple[str, ...]] = {
     "KnownNullable": ("child",),
     "KnownNotNull": ("child",),
-    "TypedNullLiteral": ("child",),
 }
 """Classes that mean their only child, and the fields that add nothing to it."""

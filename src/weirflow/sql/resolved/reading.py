@@ -14,11 +14,14 @@ from weirflow.sql.functions.collections import item, map_value
 from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.dates import with_unit
 from weirflow.sql.functions.lookup import scalar
+from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
+from weirflow.sql.traverse import parts
 from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, array_of
 from weirflow.sql.typing.coercion import explicit_cast
 from weirflow.sql.zoned import UTC_ZONE, there, zone_name
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
     from weirflow.sql.resolved.node import Node
     from weirflow.sql.resolved.relations import Relation
 
-ANSI = "ANSI"
 _NOT_DETERMINISTIC_NAMES = """
 CurrentDate CurrentTimestamp Now LocalTimestamp CurrentTime CurrentTimeZone CurrentDatabase CurrentCatalog CurrentUser
 Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName InputFileBlockStart
@@ -54,6 +56,7 @@ class Scope:
         common: by their ids, expressions that are written once and used several times.
         relation: reads the plan of a subquery in this scope.
         zone: the session's time zone, where a node does not say its own.
+        ansi: whether the session is in ANSI mode, likewise.
         aggregate: reads an aggregate, where there are groups.
     """
 
@@ -63,6 +66,7 @@ class Scope:
     around: Scope | None = None
     common: Mapping[int, Expr] = field(default_factory=dict)
     aggregate: Callable[[Node], Expr] | None = None
+    ansi: bool = True
 
     def find(self, number: int) -> Column | None:
         """The column of the node's input with this id."""
@@ -145,7 +149,16 @@ def _call(node: Node, function: Function, scope: Scope) -> Expr:
     node.ignore(*function.ignored)
     rule = OPERATORS.get(function.name) or scalar(function.name)
     assert rule is not None, f"{function.name} has a rule"
-    return applied(rule, arguments, node)
+    made = applied(rule, arguments, node)
+    return made if function.mode is None else _meant(made, eval_mode(node, function.mode), node)
+
+
+def _meant(made: Expr, mode: EvalMode | None, node: Node) -> Expr:
+    """A call by the rules of ANSI mode, with what it means in another."""
+    found = None if mode is None else call_in(mode, made)
+    if found is None:
+        raise refused(node)
+    return found
 
 
 def _attribute(node: Node, scope: Scope) -> Expr:
@@ -164,17 +177,22 @@ def _literal(node: Node, _: Scope) -> Expr:
     return literal(node.value("value"), type_of(node.value("dataType")))
 
 
+def _typed_null(node: Node, scope: Scope) -> Expr:
+    """NULL, of the type that its child has."""
+    return literal(None, read_expression(node.child("child"), scope).type)
+
+
 def _cast(node: Node, scope: Scope) -> Expr:
     inner, kind = read_expression(node.child("child"), scope), type_of(node.value("dataType"))
     if inner.type == kind:  # Spark may write it nevertheless
         node.ignore("evalMode", "timeZoneId")
         return inner
-    mode = node.value("evalMode")
-    if mode == "TRY":
-        return by_clock(Call("try_cast", (inner,), kind), node)
-    if mode != ANSI:
-        raise refused(node)
-    return by_clock(explicit_cast(inner, kind), node)
+    return _cast_in(EvalMode(node.value("evalMode")), inner, kind, node)
+
+
+def _cast_in(mode: EvalMode, inner: Expr, kind: pa.DataType, node: Node) -> Expr:
+    """A cast, which may look at the clock of the node's time zone."""
+    return by_clock(explicit_cast(inner, kind) if mode is EvalMode.ANSI else cast_in(mode, inner, kind), node)
 
 
 def by_clock(made: Expr, node: Node) -> Expr:
@@ -266,9 +284,8 @@ def _array_struct_field(node: Node, scope: Scope) -> Expr:
 
 
 def _array_item(node: Node, scope: Scope) -> Expr:
-    if not node.value("failOnError"):
-        raise refused(node)
-    return item(read_expression(node.child("child"), scope), read_expression(node.child("ordinal"), scope), None)
+    array, index = (read_expression(node.child(name), scope) for name in ("child", "ordinal"))
+    return _meant(item(array, index, None), eval_mode(node, "failOnError"), node)
 
 
 def _map_value(node: Node, scope: Scope) -> Expr:
@@ -288,11 +305,21 @@ def _trim(node: Node, scope: Scope) -> Expr:
 
 def _parsed(node: Node, scope: Scope) -> Expr:
     """``to_date`` and ``to_timestamp``, which without a format are casts."""
-    strict = node.value("ansiEnabled") if node.kind == "ParseToDate" else node.value("failOnError")
+    mode = eval_mode(node, "ansiEnabled" if node.kind == "ParseToDate" else "failOnError")
     kind = DATE if node.kind == "ParseToDate" else type_of(node.value("dataType"))
-    if not strict or node.has("format"):
+    if mode is None or node.has("format"):
         raise refused(node)
-    return by_clock(explicit_cast(read_expression(node.child("left"), scope), kind), node)
+    return _cast_in(mode, read_expression(node.child("left"), scope), kind, node)
+
+
+def _attempt(node: Node, scope: Scope) -> Expr:
+    """``TryEval``: NULL where what is inside raises, whatever that is; so it must raise just where Spark does."""
+    inner = read_expression(node.child("child"), scope)
+    if any(
+        isinstance(part, Call) and part.type == TIMESTAMP and part.arguments[0].type == STRING for part in parts(inner)
+    ):
+        raise refused(node)  # texts with the names of zones are read by Spark alone
+    return Call("try", (inner,), inner.type)
 
 
 def _window(node: Node, _: Scope) -> Expr:
@@ -359,6 +386,7 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "AttributeReference": _attribute,
     "OuterReference": _outer,
     "Literal": _literal,
+    "TypedNullLiteral": _typed_null,
     "Cast": _cast,
     "Alias": _alias,
     "CaseWhen": _case,
@@ -377,6 +405,7 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "GetStructField": _struct_field,
     "GetArrayStructFields": _array_struct_field,
     "GetArrayItem": _array_item,
+    "TryEval": _attempt,
     "GetMapValue": _map_value,
     "StringTrim": _trim,
     "StringTrimLeft": _trim,

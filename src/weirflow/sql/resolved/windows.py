@@ -106,6 +106,8 @@ def _bound(node: Node, unit: FrameUnit, order: tuple[SortKey, ...], scope: Scope
         return value // timedelta(microseconds=1)
     if isinstance(value, timedelta) and kind == DATE and not value % timedelta(days=1):
         return value // timedelta(days=1)
+    if is_integral(kind) and not scope.ansi:  # a bound that does not fit would wrap around
+        raise refused(node)
     if isinstance(value, int) and (is_integral(kind) or kind == DATE):
         return value
     raise refused(node)
@@ -115,8 +117,8 @@ def _constant(expr: Expr, node: Node) -> object:
     """The value of a literal, which Spark may have negated or cast."""
     if isinstance(expr, Literal):
         return expr.value
-    if isinstance(expr, Call) and expr.function in ("negate", "cast"):
+    if isinstance(expr, Call) and expr.function in ("negate", "wrapping_negate", "cast"):
         inner = _constant(expr.arguments[0], node)
         if isinstance(inner, int | timedelta):
-            return -inner if expr.function == "negate" else inner
+            return inner if expr.function == "cast" else -inner
     raise refused(node)

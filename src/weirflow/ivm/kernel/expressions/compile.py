@@ -14,7 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import DataError, UnsupportedError
-from weirflow.ivm.kernel.expressions.registry import ALL_EVALUATED, FORMS, FUNCTIONS, RIGHT_FIRST, UnknownFunction
+from weirflow.ivm.kernel.expressions.numbers.tolerant import without_zeros
+from weirflow.ivm.kernel.expressions.registry import (
+    ALL_EVALUATED,
+    FORMS,
+    FUNCTIONS,
+    RIGHT_FIRST,
+    ZERO_IS_NULL,
+    UnknownFunction,
+)
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
@@ -191,7 +199,13 @@ def _call(call: Call, arguments: list[_CompiledNode]) -> Node:
         raise unknown
     if call.function in ALL_EVALUATED:
         return lambda rows: kernel(*[node(rows) for node in nodes])
+    if call.function in ZERO_IS_NULL:
+        nodes[-1] = _zeros_as_nulls(nodes[-1])
     return _strict(kernel, nodes, signature.types, right_first=call.function in RIGHT_FIRST)
+
+
+def _zeros_as_nulls(node: Node) -> Node:
+    return lambda rows: without_zeros(node(rows))
 
 
 def _strict(kernel: Kernel, nodes: list[Node], types: Sequence[pa.DataType], *, right_first: bool) -> Node:

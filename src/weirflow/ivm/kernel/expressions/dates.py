@@ -196,25 +196,30 @@ def parsed(signature: CallSignature) -> Kernel | None:
 
 
 def make_date(signature: CallSignature) -> Kernel:
-    """A date of year, month and day; an error if there is none."""
-    position = signature.position
+    """A date of year, month and day; if there is none, an error, or NULL if the function's name says so."""
+    position, tolerant = signature.position, signature.function == "try_make_date"
 
     def run(years: pa.Array, months: pa.Array, days: pa.Array) -> pa.Array:
         results: list[int | None] = []
         for year, month, day in zip(years.to_pylist(), months.to_pylist(), days.to_pylist(), strict=True):
-            results.append(None if None in (year, month, day) else _made(year, month, day, position))
+            known = None not in (year, month, day)
+            results.append(_made(year, month, day, position, tolerant=tolerant) if known else None)
         return pa.array(results, _INT).view(_DATE)
 
     return on_arrays(run)
 
 
-def _made(year: int, month: int, day: int, position: SqlPosition | None) -> int:
+def _made(year: int, month: int, day: int, position: SqlPosition | None, *, tolerant: bool) -> int | None:
     condition = "DATETIME_FIELD_OUT_OF_BOUNDS.WITH_SUGGESTION"
     if abs(year) > 999_999_999:  # noqa: PLR2004 - the years Java has
+        if tolerant:
+            return None
         raise failure(condition, f"Invalid value for Year (valid values -999999999 - 999999999): {year}.", position)
     try:
         made = days_from_civil(year, month, day)
     except ValueError as error:
+        if tolerant:
+            return None
         raise failure(condition, f"{error}.", position) from None
     if not _INT_RANGE.min <= made <= _INT_RANGE.max:
         raise overflow("integer", position)
@@ -317,6 +322,6 @@ FUNCTIONS: dict[str, Builder] = {
     "date_from_unix_date": date_from_days,
     "date_trunc": date_trunc,
     "last_day": last_day,
-    "make_date": make_date,
+    **dict.fromkeys(("make_date", "try_make_date"), make_date),
     "trunc": trunc,
 }

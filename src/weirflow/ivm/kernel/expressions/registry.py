@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from weirflow.errors import SqlPosition, UnsupportedError
 from weirflow.ivm.kernel.expressions import (
+    attempt,
     boolean,
     comparison,
     conditional,
@@ -19,8 +20,9 @@ from weirflow.ivm.kernel.expressions import (
     zones,
 )
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
+from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
 from weirflow.ivm.kernel.expressions.nested import functions as nested
-from weirflow.ivm.kernel.expressions.numbers import arithmetic, math
+from weirflow.ivm.kernel.expressions.numbers import arithmetic, math, tolerant, wrapping
 from weirflow.ivm.kernel.expressions.strings import functions as strings
 from weirflow.ivm.kernel.expressions.strings import regex
 
@@ -33,6 +35,7 @@ FUNCTIONS: dict[str, Builder] = {
     **casts.FUNCTIONS,
     **comparison.FUNCTIONS,
     **dates.FUNCTIONS,
+    **legacy_casts.FUNCTIONS,
     **math.FUNCTIONS,
     **nested.FUNCTIONS,
     **regex.FUNCTIONS,
@@ -40,13 +43,17 @@ FUNCTIONS: dict[str, Builder] = {
     **time_units.FUNCTIONS,
     **time_windows.FUNCTIONS,
     **zoned.FUNCTIONS,
+    **tolerant.FUNCTIONS,
+    **wrapping.FUNCTIONS,
     **zones.FUNCTIONS,
 }
-FORMS: dict[str, FormBuilder] = {**boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
+FORMS: dict[str, FormBuilder] = {**attempt.FORMS, **boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
 SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
 """Every function that is evaluated for at least some argument types."""
 
-RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod"})
+ZERO_IS_NULL = frozenset({"try_divide", "try_integral_divide", "try_pmod", "try_remainder", "wrapping_integral_divide"})
+"""Functions to which a last argument of zero is NULL."""
+RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod"}) | ZERO_IS_NULL
 """Functions of which Spark evaluates the last argument first."""
 ALL_EVALUATED = frozenset(
     {"array", "concat", "concat_ws", "equal_null_safe", "greatest", "least", "locate", "map", "named_struct"}

@@ -12,6 +12,12 @@ import pyarrow as pa
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.operators.aggregate import linear
 from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, DoubleVariance, Escapes
+from weirflow.ivm.operators.aggregate.tolerant import (
+    TolerantDecimalAverage,
+    TolerantDecimalSum,
+    TolerantIntegerSum,
+    WrappingSum,
+)
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.hashing import Equality
@@ -138,14 +144,14 @@ class TouchedCall(ABC):
 def linear_function(call: AggregateCall) -> linear.LinearFunction:
     """The linear function of a call; ``KeyError`` if it has none."""
     kind = call.arguments[0].type if call.arguments else None
-    if call.function in ("sum", "avg"):
+    if call.function in _OF_NUMBERS:
         return _SUMS[call.function, _family(kind)](call)
     return _PLAIN[call.function](call)
 
 
 def is_linear(call: AggregateCall) -> bool:
     """Whether the call's state is additive."""
-    if call.function in ("sum", "avg"):
+    if call.function in _OF_NUMBERS:
         return call.arguments[0].type is not None and (call.function, _family(call.arguments[0].type)) in _SUMS
     return call.function in _PLAIN
 
@@ -165,7 +171,12 @@ _SUMS: dict[tuple[str, str], type[linear.LinearFunction]] = {
     ("avg", "integer"): linear.IntegerAverage,
     ("avg", "decimal"): linear.DecimalAverage,
     ("avg", "double"): DoubleAverage,
+    ("wrapping_sum", "integer"): WrappingSum,
+    ("try_sum", "integer"): TolerantIntegerSum,
+    ("try_sum", "decimal"): TolerantDecimalSum,
+    ("try_avg", "decimal"): TolerantDecimalAverage,
 }
+_OF_NUMBERS = frozenset(function for function, _ in _SUMS)
 _PLAIN: dict[str, type[linear.LinearFunction]] = {
     "count": linear.Count,
     "bool_and": linear.BooleanFold,

@@ -127,13 +127,13 @@ class DecimalSum(LinearFunction):
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         del values
-        unscaled = sums.wide_totals(totals[:, 1:])
+        return decimal_array(self.unscaled(totals), self.type, self.position)
+
+    def unscaled(self, totals: np.ndarray) -> list[int | None]:
+        """The totals as integers in units of the last digit; None for groups without a value."""
+        exact = sums.wide_totals(totals[:, 1:])
         counts = totals[:, 0].tolist()
-        return decimal_array(
-            [None if count == 0 else total for count, total in zip(counts, unscaled, strict=True)],
-            self.type,
-            self.position,
-        )
+        return [None if count == 0 else total for count, total in zip(counts, exact, strict=True)]
 
 
 class IntegerAverage(IntegerSum):
@@ -157,12 +157,15 @@ class DecimalAverage(DecimalSum):
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         del values
+        return decimal_array(self.averages(totals), self.type, self.position)
+
+    def averages(self, totals: np.ndarray) -> list[int | None]:
+        """The averages as integers in units of the last digit; None for groups without a value."""
         shift = 10 ** (self.type.scale - self._scale)
-        unscaled = [
-            None if count == 0 else _divide_half_up(total * shift, count)
-            for count, total in zip(totals[:, 0].tolist(), sums.wide_totals(totals[:, 1:]), strict=True)
+        return [
+            None if total is None else _divide_half_up(total * shift, count)
+            for count, total in zip(totals[:, 0].tolist(), self.unscaled(totals), strict=True)
         ]
-        return decimal_array(unscaled, self.type, self.position)
 
 
 class BooleanFold(LinearFunction):

@@ -21,6 +21,8 @@ _WIDE = pa.decimal128(20, 0)
 _SUMS = pa.decimal128(30, 0)
 """Sums of 64-bit integers on a shard may leave 64 bits where the sum of all does not."""
 _TOTAL = pa.decimal128(38, 0)
+_SUM_CASTS = {"sum": "cast", "try_sum": "try_cast"}
+"""What makes a BIGINT of the total."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +60,19 @@ def _parts(call: AggregateCall, partial: Column, total: Column) -> tuple[Aggrega
     if call.function == "count":
         none = Literal(0, _BIGINT)
         return call, AggregateCall("sum", (partial,), _BIGINT), Call("coalesce", (total, none), _BIGINT)
-    if call.function == "sum" and pa.types.is_integer(call.arguments[0].type):
+    if call.function in _SUM_CASTS and pa.types.is_integer(call.arguments[0].type):
         wide = Call("cast", call.arguments, _WIDE)
-        local = replace(call, arguments=(wide,), type=_SUMS)
-        return local, AggregateCall("sum", (partial,), _TOTAL), Call("cast", (total,), call.type, call.position)
+        local = replace(call, function="sum", arguments=(wide,), type=_SUMS)
+        fitted = Call(_SUM_CASTS[call.function], (total,), call.type, call.position)
+        return local, AggregateCall("sum", (partial,), _TOTAL), fitted
     if is_of_parts(call):
         return call, AggregateCall(call.function, (partial,), call.type), total
     return None
 
 
 def _partial_type(call: AggregateCall) -> pa.DataType:
-    return _SUMS if call.function == "sum" else call.type
+    return _SUMS if call.function in _SUM_CASTS else call.type
 
 
 def _final_type(call: AggregateCall) -> pa.DataType:
-    return _TOTAL if call.function == "sum" else call.type
+    return _TOTAL if call.function in _SUM_CASTS else call.type

@@ -36,12 +36,13 @@ def kernel(wanted: Cast) -> Kernel | None:
         return lambda value: value.cast(wanted.target)
     if pa.types.is_nested(wanted.source):
         return cast_nested.kernel(wanted, kernel)
-    source, target = _family(wanted.source), _family(wanted.target)
+    source, target = family(wanted.source), family(wanted.target)
     builder = _BUILDERS.get((source, target))
     return builder(wanted) if builder else None
 
 
-def _family(kind: pa.DataType) -> str:  # noqa: PLR0911 - one for each
+def family(kind: pa.DataType) -> str:  # noqa: PLR0911 - one for each
+    """What casts tell types apart by."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if pa.types.is_integer(kind):

@@ -26,26 +26,26 @@ def from_simple(cast: Cast) -> Kernel:
 def from_floating(cast: Cast) -> Kernel:
     """``1.0``, ``1.0E10``, ``NaN``, ``-Infinity``."""
     bits = FLOAT_BITS if cast.source == pa.float32() else DOUBLE_BITS
-    return _texts(lambda array: [java_text(number, bits) for number in numbers(array).tolist()])
+    return texts(lambda array: [java_text(number, bits) for number in numbers(array).tolist()])
 
 
 def from_decimal(cast: Cast) -> Kernel:
     """All digits of the scale, never an exponent."""
     scale = cast.source.scale
-    return _texts(lambda array: [plain_text(int(number), scale) for number in unscaled(array)])
+    return texts(lambda array: [plain_text(int(number), scale) for number in unscaled(array)])
 
 
 def from_date(cast: Cast) -> Kernel:  # noqa: ARG001 - there is one way
     """``yyyy-MM-dd``."""
-    return _texts(lambda array: text_of_days(numbers(array).astype(np.int64)))
+    return texts(lambda array: text_of_days(numbers(array).astype(np.int64)))
 
 
 def from_timestamp(cast: Cast) -> Kernel:  # noqa: ARG001 - with and without zone alike, for the zone is UTC
     """``yyyy-MM-dd HH:mm:ss[.ffffff]``."""
-    return _texts(lambda array: text_of_micros(numbers(array)))
+    return texts(lambda array: text_of_micros(numbers(array)))
 
 
-def _texts(spell: Callable[[pa.Array], list[str]]) -> Kernel:
+def texts(spell: Callable[[pa.Array], list[str]]) -> Kernel:
     """The texts, but NULL where the array is."""
 
     def run(array: pa.Array) -> pa.Array:

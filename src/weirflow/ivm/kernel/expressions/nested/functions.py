@@ -66,14 +66,18 @@ def get_array_struct_field(signature: CallSignature) -> Kernel | None:
 
 
 def get_array_item(signature: CallSignature) -> Kernel | None:
-    """``array[index]``, from 0; an error beyond the array."""
+    """``array[index]``, from 0; an error beyond the array, or NULL if the function's name says so."""
     if not (pa.types.is_list(signature.types[0]) and pa.types.is_integer(signature.types[1])):
         return None
-    position = signature.position
+    position, tolerant = signature.position, signature.function == "try_get_array_item"
 
     def run(arrays: pa.Array, indexes: pa.Array) -> pa.Array:
-        places, sizes = numbers(indexes).astype(np.int64), lengths(arrays)
-        row = first_row((places < 0) | (places >= sizes), arrays, indexes)
+        # As in Spark, an index is 32 bits wide, also if it is a BIGINT.
+        places, sizes = numbers(indexes).astype(np.int32).astype(np.int64), lengths(arrays)
+        beyond = (places < 0) | (places >= sizes)
+        row = first_row(beyond, arrays, indexes)
+        if row is not None and tolerant:
+            return _taken_within(arrays, places, beyond, indexes)
         if row is not None:
             raise _out_of_bounds("INVALID_ARRAY_INDEX", int(places[row]), int(sizes[row]), position)
         return _taken(arrays, places, nulls_of(arrays, indexes))
@@ -82,26 +86,39 @@ def get_array_item(signature: CallSignature) -> Kernel | None:
 
 
 def element_at(signature: CallSignature) -> Kernel | None:
-    """``element_at(array, index)``: from 1, or from the end if negative; of a map, as ``map[key]``."""
+    """``element_at(array, index)``: from 1, or from the end if negative; of a map, as ``map[key]``.
+
+    There is no element 0, whichever of its two names the function has.
+    """
     if pa.types.is_map(signature.types[0]):
         return get_map_value(signature)
     if not pa.types.is_list(signature.types[0]) or signature.types[1] != _INT:
         return None
-    position = signature.position
+    position, tolerant = signature.position, signature.function == "try_element_at"
 
     def run(arrays: pa.Array, indexes: pa.Array) -> pa.Array:
         wanted, sizes = numbers(indexes).astype(np.int64), lengths(arrays)
         places = np.where(wanted > 0, wanted - 1, sizes + wanted)
-        beyond = (np.abs(wanted) > sizes) | (wanted == 0)
-        row = first_row(beyond, arrays, indexes)
+        beyond = np.abs(wanted) > sizes
+        row = first_row((wanted == 0) if tolerant else beyond | (wanted == 0), arrays, indexes)
+        if row is None and beyond.any():
+            return _taken_within(arrays, places, beyond, indexes)
         if row is not None:
-            if np.abs(wanted[row]) > sizes[row]:
+            if beyond[row]:
                 condition = "INVALID_ARRAY_INDEX_IN_ELEMENT_AT"
                 raise _out_of_bounds(condition, int(wanted[row]), int(sizes[row]), position)
             raise failure("INVALID_INDEX_OF_ZERO", "The index 0 is invalid: the first element has index 1.", position)
         return _taken(arrays, places, nulls_of(arrays, indexes))
 
     return on_arrays(run)
+
+
+def _taken_within(
+    arrays: pa.Array, places: NDArray[np.int64], beyond: NDArray[np.bool_], indexes: pa.Array
+) -> pa.Array:
+    """The elements at these places, and NULL where they are beyond the array."""
+    inside = pa.array(np.where(beyond, 0, places), mask=beyond)
+    return _taken(arrays, places, nulls_of(arrays, indexes, inside))
 
 
 def _out_of_bounds(condition: str, index: int, size: int, position: SqlPosition | None) -> Exception:
@@ -304,8 +321,8 @@ def array_join(signature: CallSignature) -> Kernel | None:
 FUNCTIONS: dict[str, Builder] = {
     "get_struct_field": get_struct_field,
     "get_array_struct_field": get_array_struct_field,
-    "get_array_item": get_array_item,
-    "element_at": element_at,
+    **dict.fromkeys(("get_array_item", "try_get_array_item"), get_array_item),
+    **dict.fromkeys(("element_at", "try_element_at"), element_at),
     "get_map_value": get_map_value,
     "size": size,
     "array_size": size,

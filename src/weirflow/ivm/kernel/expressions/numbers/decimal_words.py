@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from weirflow.ivm.kernel.expressions.failures import decimal_overflow
 from weirflow.ivm.kernel.expressions.rows import first_row, nulls_of
@@ -19,6 +20,8 @@ MAX_DIGITS = 38
 LONG_DIGITS = 18
 """Decimals of up to so many digits fit into 64 bits."""
 _LOW = (1 << 64) - 1
+_PLAIN_EXPONENT = -6
+"""Java writes numbers with an exponent if theirs is less."""
 
 
 def unscaled(array: pa.Array) -> NDArray[Any]:
@@ -57,13 +60,17 @@ def fitted(
     position: SqlPosition | None,
     *sources: pa.Array,
     condition: str = "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
+    tolerant: bool = False,
 ) -> pa.Array:
-    """As ``from_unscaled``, but raises if a value that is not NULL has too many digits."""
+    """As ``from_unscaled``, but raises if a value that is not NULL has too many digits; ``tolerant``, it is NULL."""
     bound = 10**kind.precision
     if values.dtype == object or kind.precision <= LONG_DIGITS:
         outside = ((values >= bound) | (values <= -bound)).astype(np.bool_)
         row = first_row(outside, *sources)
         if row is not None:
+            if tolerant:
+                inside = from_unscaled(np.where(outside, 0, values), kind, *sources)
+                return pc.if_else(pa.array(~outside), inside, None)
             raise decimal_overflow(plain_text(int(values[row]), kind.scale), kind, position, condition)
         if outside.any():
             values = np.where(outside, 0, values)  # NULLs all of them
@@ -96,3 +103,17 @@ def plain_text(value: int, scale: int) -> str:
         return str(value)
     digits = str(abs(value)).rjust(scale + 1, "0")
     return f"{'-' if value < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+
+
+def scientific_text(value: int, scale: int) -> str:
+    """An unscaled value as Java's ``BigDecimal.toString`` has it.
+
+    >>> scientific_text(-15, 20), scientific_text(0, 7), scientific_text(15, 1)
+    ('-1.5E-19', '0E-7', '1.5')
+    """
+    digits = str(abs(value))
+    exponent = len(digits) - 1 - scale
+    if exponent >= _PLAIN_EXPONENT:
+        return plain_text(value, scale)
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{'-' if value < 0 else ''}{digits[0]}{fraction}E{exponent}"

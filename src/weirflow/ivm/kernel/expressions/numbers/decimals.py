@@ -1,5 +1,7 @@
 """Arithmetic on decimals: exact, then rounded half up to the type Spark gives the result, or an error if it is larger.
 
+``tolerant``, what is larger is NULL.
+
 Spark computes with 39 digits and cuts off the rest, one digit more than any result has, so its rounding is exact too.
 """
 
@@ -43,7 +45,7 @@ _NEGATED_DIGITS = 34
 _WORKING_DIGITS = 39
 
 
-def arithmetic(signature: CallSignature) -> Kernel | None:
+def arithmetic(signature: CallSignature, *, tolerant: bool = False) -> Kernel | None:
     """``+``, ``-`` and ``*`` of two decimals."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)):
@@ -54,8 +56,8 @@ def arithmetic(signature: CallSignature) -> Kernel | None:
         # Nothing is lost, nothing can overflow.
         return _on_longs(signature) if precision <= LONG_DIGITS else _ARROW[signature.function]
     if scale == kind.scale and precision <= _MAX_256:
-        return _on_256_bits(signature)
-    return _on_integers(signature)
+        return _on_256_bits(signature, tolerant=tolerant)
+    return _on_integers(signature, tolerant=tolerant)
 
 
 def _exact_type(function: str, left: pa.DataType, right: pa.DataType) -> tuple[int, int]:
@@ -76,21 +78,21 @@ def _on_longs(signature: CallSignature) -> Kernel:
     return on_arrays(lambda a, b: from_unscaled(operate(unscaled(a) * up, unscaled(b) * down), kind, a, b))
 
 
-def _on_256_bits(signature: CallSignature) -> Kernel:
+def _on_256_bits(signature: CallSignature, *, tolerant: bool) -> Kernel:
     left, right = (pa.decimal256(each.precision, each.scale) for each in signature.types)
     operate, kind = _ARROW[signature.function], signature.result
-    exact = _on_integers(signature)
+    exact = _on_integers(signature, tolerant=tolerant)
 
     def run(a: Value, b: Value) -> Value:
         try:
             return operate(a.cast(left), b.cast(right)).cast(kind)
         except pa.ArrowInvalid:
-            return exact(a, b)  # which knows the row, and raises
+            return exact(a, b)  # which knows the row
 
     return run
 
 
-def _on_integers(signature: CallSignature) -> Kernel:
+def _on_integers(signature: CallSignature, *, tolerant: bool) -> Kernel:
     left, right = signature.types
     kind, function, position = signature.result, signature.function, signature.position
     _, scale = _exact_type(function, left, right)
@@ -102,12 +104,12 @@ def _on_integers(signature: CallSignature) -> Kernel:
         else:
             first, second = rescaled(first, left.scale, scale), rescaled(second, right.scale, scale)
             exact = first + second if function == "add" else first - second
-        return fitted(rescaled(exact, scale, kind.scale), kind, position, a, b)
+        return fitted(rescaled(exact, scale, kind.scale), kind, position, a, b, tolerant=tolerant)
 
     return on_arrays(run)
 
 
-def division(signature: CallSignature) -> Kernel | None:
+def division(signature: CallSignature, *, tolerant: bool = False) -> Kernel | None:
     """``/`` of two decimals."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)):
@@ -119,12 +121,12 @@ def division(signature: CallSignature) -> Kernel | None:
         if divisor is None:
             raise divide_by_zero(position)
         quotient = half_up(wide(a) * 10 ** (kind.scale + right.scale), divisor * 10**left.scale)
-        return fitted(quotient, kind, position, a, b)
+        return fitted(quotient, kind, position, a, b, tolerant=tolerant)
 
     return on_arrays(run)
 
 
-def modulus(signature: CallSignature) -> Kernel | None:
+def modulus(signature: CallSignature, *, tolerant: bool = False) -> Kernel | None:
     """``%`` and ``pmod``."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)):
@@ -144,12 +146,12 @@ def modulus(signature: CallSignature) -> Kernel | None:
         if positive:
             again = rest + divisor
             rest = np.where(rest < 0, again - _towards_zero(again, divisor) * divisor, rest)
-        return fitted(rescaled(rest, scale, kind.scale), kind, position, a, b)
+        return fitted(rescaled(rest, scale, kind.scale), kind, position, a, b, tolerant=tolerant)
 
     return on_arrays(run)
 
 
-def integral_division(signature: CallSignature) -> Kernel | None:
+def integral_division(signature: CallSignature, *, tolerant: bool = False) -> Kernel | None:
     """``div``: the quotient's integral part as BIGINT; as in Spark, its low 64 bits if it is larger."""
     left, right = signature.types
     if not (pa.types.is_decimal128(left) and pa.types.is_decimal128(right)) or signature.result != pa.int64():
@@ -163,11 +165,13 @@ def integral_division(signature: CallSignature) -> Kernel | None:
             raise divide_by_zero(position)
         quotient = _towards_zero(wide(a) * 10**right.scale, divisor * 10**left.scale)
         _check_quotient(quotient, position, a, b)
-        row = first_row(np.abs(quotient) >= 10**digits, a, b)
-        if row is not None:
+        large = (np.abs(quotient) >= 10**digits).astype(np.bool_)
+        row = first_row(large, a, b)
+        if row is not None and not tolerant:
             raise decimal_overflow(plain_text(int(quotient[row]), 0), pa.decimal128(digits, 0), position)
         wrapped = ((quotient + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
-        return like_nulls(wrapped.astype(np.int64), pa.int64(), a, b)
+        quotients = like_nulls(wrapped.astype(np.int64), pa.int64(), a, b)
+        return quotients if row is None else pc.if_else(pa.array(~large), quotients, None)
 
     return on_arrays(run)
 

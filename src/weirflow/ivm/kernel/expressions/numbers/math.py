@@ -36,7 +36,7 @@ def ceil_floor(signature: CallSignature) -> Kernel | None:
         return lambda value: value
     if pa.types.is_floating(kind) and result == pa.int64():
         operate = np.ceil if up else np.floor
-        return on_arrays(lambda array: like_nulls(_as_long(operate(numbers(array))), result, array))
+        return on_arrays(lambda array: like_nulls(as_long(operate(numbers(array))), result, array))
     if not (pa.types.is_decimal128(kind) and pa.types.is_decimal128(result) and result.scale == 0):
         return None
     power, position = 10**kind.scale, signature.position
@@ -49,19 +49,22 @@ def ceil_floor(signature: CallSignature) -> Kernel | None:
     return on_arrays(run)
 
 
-def _as_long(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """As Java converts: NaN to zero, what is beyond the range to its end."""
+def as_long(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """As Java converts whole numbers: NaN to zero, what is beyond the range to its end."""
     inside = np.where((values >= -(2.0**63)) & (values < 2.0**63), values, 0.0).astype(np.int64)
     return np.where(values >= 2.0**63, _LONG.max, np.where(values < -(2.0**63), _LONG.min, inside))
 
 
 def rounding(signature: CallSignature) -> Kernel | None:
-    """``round`` (halves away from zero) and ``bround`` (halves to even), to a constant number of places."""
+    """``round`` (halves away from zero) and ``bround`` (halves to even), to a constant number of places.
+
+    What does not fit is an error, unless the function's name says that it wraps around.
+    """
     kind = signature.types[0]
     places = signature.constants[1] if len(signature.types) > 1 else pa.scalar(0)
     if places is None or not places.is_valid:
         return None
-    scale, even = places.as_py(), signature.function == "bround"
+    scale, even = places.as_py(), signature.function.endswith("bround")
     if pa.types.is_decimal128(kind):
         kernel = _round_decimal(signature, scale, even=even)
     elif pa.types.is_floating(kind):
@@ -94,9 +97,13 @@ def _round_integer(signature: CallSignature, scale: int, *, even: bool) -> Kerne
         return lambda value: value
     power = 10 ** min(-scale, _INT_DIGITS * 2)
     info = np.iinfo(kind.to_pandas_dtype())
+    modulus = 1 << kind.bit_width
+    wraps = signature.function.startswith("wrapping_")
 
     def run(array: pa.Array) -> pa.Array:
         values = _divided(numbers(array).astype(object), power, even=even) * power
+        if wraps:
+            values = (values - info.min) % modulus + info.min
         if first_row(((values < info.min) | (values > info.max)).astype(np.bool_), array) is not None:
             raise overflow(_JAVA_NAMES[kind], position)
         return like_nulls(np.where(numbers(array) == 0, 0, values).astype(info.dtype), kind, array)
@@ -212,8 +219,7 @@ def shift(signature: CallSignature) -> Kernel | None:
 FUNCTIONS: dict[str, Builder] = {
     "ceil": ceil_floor,
     "floor": ceil_floor,
-    "round": rounding,
-    "bround": rounding,
+    **dict.fromkeys(("round", "bround", "wrapping_round", "wrapping_bround"), rounding),
     "sqrt": square_root,
     "sign": sign,
     "rint": rint,
