@@ -31,6 +31,8 @@ _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UCT"
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?")
 _MOST_HOURS = 18
 _DAY = timedelta(days=1)
+_CASTS = {"cast": "local_cast", "try_cast": "try_local_cast", "legacy_cast": "legacy_local_cast"}
+"""What casts of arrays, maps and structs are called in a zone."""
 _CLOCK_PARTS = frozenset({"hour", "minute", "second"})
 _BY_TIME = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 
@@ -107,7 +109,7 @@ def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind o
     if zone == UTC_ZONE:
         return call
     name, arguments = call.function, call.arguments
-    if name in ("cast", "legacy_cast", "try_cast"):
+    if name in _CASTS:
         return cast_there(call, zone)
     if name in _CLOCK_PARTS and arguments[0].type == TIMESTAMP:
         return replace(call, arguments=(local_time(arguments[0], zone),))
@@ -124,23 +126,17 @@ def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind o
 
 
 def cast_there(call: Call, zone: str) -> Expr:
-    """A ``cast``, ``legacy_cast`` or ``try_cast`` in a session of that zone."""
-    inner, kind, function = call.arguments[0], call.type, call.function
+    """A cast in a session of that zone; what a clock shows can always be said, so that only texts may fail."""
+    inner, kind = call.arguments[0], call.type
     if zone == UTC_ZONE or not looks_at_clocks(inner.type, kind):
         return call
-    if function == "legacy_cast" and pa.types.is_nested(inner.type):
-        raise NotIncremental(
-            f"A cast without ANSI of values that hold times is not computed by the clocks of {zone}.",
-            reason=Reason.FUNCTION_NOT_PROVEN,
-            position=call.position,
-        )
-    if function != "try_cast" and inner.type == TIMESTAMP:
+    if inner.type == TIMESTAMP:
         shown = local_time(inner, zone)
         return shown if kind == TIMESTAMP_NTZ else replace(call, function="cast", arguments=(shown,))
-    if function == "cast" and kind == TIMESTAMP:
-        return replace(call, function="utc_time", arguments=(inner, Literal(zone, STRING)))
-    by_clock = "local_cast" if function == "cast" else "try_local_cast"
-    return replace(call, function=by_clock, arguments=(inner, Literal(zone, STRING)))
+    function = _CASTS[call.function]
+    if kind == TIMESTAMP:
+        function = "utc_time" if call.function == "cast" or inner.type != STRING else "try_utc_time"
+    return replace(call, function=function, arguments=(inner, Literal(zone, STRING)))
 
 
 def local_time(moment: Expr, zone: str) -> Expr:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery, SortKey
 from weirflow.sql.functions.collections import item, map_value
 from weirflow.sql.functions.conditionals import case
+from weirflow.sql.functions.dates import with_unit
 from weirflow.sql.functions.lookup import scalar
 from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
@@ -38,6 +39,10 @@ InputFileBlockLength SparkVersion
 """
 NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}
+_WITH_UNIT = {
+    "TimestampAdd": ("timestampadd", ("quantity", "timestamp")),
+    "TimestampDiff": ("timestampdiff", ("startTimestamp", "endTimestamp")),
+}
 _TRIMS = {"StringTrim": "trim", "StringTrimLeft": "ltrim", "StringTrimRight": "rtrim"}
 
 
@@ -390,6 +395,13 @@ def _time_between(node: Node, scope: Scope) -> Expr:
     return by_clock(OPERATORS["subtract"]((left, right), None), node)
 
 
+def _with_unit(node: Node, scope: Scope) -> Expr:
+    """``timestampadd`` and ``timestampdiff``."""
+    function, names = _WITH_UNIT[node.kind]
+    given = read_all([node.child(name) for name in names], scope)
+    return by_clock(with_unit(function, node.value("unit"), given, None), node)
+
+
 def refused(node: Node) -> NotIncremental:
     """The refusal of a node that has no counterpart, or has it only with other settings."""
     if node.kind in NOT_DETERMINISTIC:
@@ -437,4 +449,6 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "TimestampAddYMInterval": _added_months,
     "SubtractDates": _time_between,
     "SubtractTimestamps": _time_between,
+    "TimestampAdd": _with_unit,
+    "TimestampDiff": _with_unit,
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
-from weirflow.ivm.kernel.expressions.casts import nested
+from weirflow.ivm.kernel.expressions.casts import legacy, nested
 from weirflow.ivm.kernel.expressions.casts.context import Cast
 from weirflow.ivm.kernel.expressions.casts.parse import to_timestamp
 from weirflow.ivm.kernel.expressions.dates import DAY, add_interval
@@ -78,20 +78,32 @@ def _moved(clock: Clock, shift: Callable[..., pa.Array]) -> Kernel:
 
 
 def local_cast(signature: CallSignature) -> Kernel | None:
-    """``local_cast(value, zone)``: ``CAST`` in a session of that zone; ``try_local_cast`` is ``TRY_CAST``."""
+    """``local_cast(value, zone)``: ``CAST`` in a session of that zone, ``try_local_cast`` ``TRY_CAST``.
+
+    ``legacy_local_cast`` is ``CAST`` without ANSI.
+    """
     clock = _clock(signature)
     if clock is None:
         return None
-    tolerant = signature.function == "try_local_cast"
-    made = _cast(Cast(signature.types[0], signature.result, signature.position, tolerant=tolerant), clock)
+    cast = Cast(signature.types[0], signature.result, signature.position, tolerant=signature.function != "local_cast")
+    others = legacy.kernel if signature.function == "legacy_local_cast" else casts.kernel
+    made = _cast(cast, clock, others)
     return None if made is None else lambda value, _: made(value)
 
 
-def _cast(cast: Cast, clock: Clock) -> Kernel | None:  # noqa: PLR0911 - one for each kind of cast
+def cast_in_zone(cast: Cast, zone: str) -> Kernel | None:
+    """The kernel of a cast in a session of that zone; None if there is none that is proven equal to Spark's."""
+    return _cast(cast, clock_of(zone), casts.kernel)
+
+
+def _cast(  # noqa: PLR0911 - one for each kind of cast
+    cast: Cast, clock: Clock, others: Callable[[Cast], Kernel | None]
+) -> Kernel | None:
+    """The kernel of a cast; ``others`` has those that look at no clock."""
     if cast.source == cast.target:
-        return casts.kernel(cast)
+        return others(cast)
     if pa.types.is_nested(cast.source):
-        return nested.kernel(cast, lambda part: _cast(part, clock))
+        return nested.kernel(cast, lambda part: _cast(part, clock, others))
     if cast.source == _MOMENT and cast.target in (pa.date32(), pa.string(), _SHOWN):
         shown = casts.kernel(replace(cast, source=_SHOWN))
         assert shown is not None, "there are such casts"
@@ -104,7 +116,7 @@ def _cast(cast: Cast, clock: Clock) -> Kernel | None:  # noqa: PLR0911 - one for
         return on_arrays(
             lambda dates: like_nulls(clock.day_start(numbers(dates).astype(np.int64) * DAY), _MOMENT, dates)
         )
-    return casts.kernel(cast)
+    return others(cast)
 
 
 def _clock(signature: CallSignature) -> Clock | None:
@@ -117,4 +129,5 @@ FUNCTIONS: dict[str, Builder] = {
     "local_timestampadd": local_timestampadd,
     "local_cast": local_cast,
     "try_local_cast": local_cast,
+    "legacy_local_cast": local_cast,
 }

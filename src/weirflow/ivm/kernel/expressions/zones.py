@@ -175,12 +175,16 @@ def local_time(signature: CallSignature) -> Kernel | None:
 
 
 def utc_time(signature: CallSignature) -> Kernel | None:
-    """``utc_time(timestamp_ntz, zone)``: when a clock there shows it. Of a date, its begin; of a text, its cast."""
+    """``utc_time(timestamp_ntz, zone)``: when a clock there shows it. Of a date, its begin; of a text, its cast.
+
+    Of a text ``try_utc_time`` is NULL where its cast raises.
+    """
     clock = _clock(signature, 1)
     if clock is None:
         return None
     if pa.types.is_string(signature.types[0]):
-        cast = Cast(signature.types[0], signature.result, signature.position)
+        tolerant = signature.function == "try_utc_time"
+        cast = Cast(signature.types[0], signature.result, signature.position, tolerant=tolerant)
         parsed = to_timestamp(cast, lambda shown: int(clock.moment(np.array([shown]))[0]))
         return lambda texts, _: parsed(texts)
     if pa.types.is_date(signature.types[0]):
@@ -223,4 +227,9 @@ def _clock(signature: CallSignature, index: int) -> Clock | None:
     return None if zone is None or not zone.is_valid else clock_of(zone.as_py())
 
 
-FUNCTIONS: dict[str, Builder] = {"local_time": local_time, "utc_time": utc_time, "local_trunc": local_trunc}
+FUNCTIONS: dict[str, Builder] = {
+    "local_time": local_time,
+    "utc_time": utc_time,
+    "try_utc_time": utc_time,
+    "local_trunc": local_trunc,
+}
