@@ -33,7 +33,7 @@ class SparkRecompute:
         *,
         in_shards: bool = False,
     ) -> None:
-        self._functions = functions or SessionFunctions(open_session)
+        self._functions = functions or SessionFunctions()
         self._open_session = open_session
         self._run = run
         self._native: Any = None

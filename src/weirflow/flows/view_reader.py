@@ -46,7 +46,7 @@ class ViewReader:
         self, open_session: Callable[[], Any], functions: SessionFunctions | None = None, *, in_shards: bool = False
     ) -> None:
         self._open_session = open_session
-        self._functions = functions or SessionFunctions(open_session)
+        self._functions = functions or SessionFunctions()
         self._in_shards = in_shards
         self._native: Any = None
         self._known: dict[str, pa.Schema] = {}
@@ -93,6 +93,7 @@ class ViewReader:
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
 
         self._require_classic()
+        self._functions.install(self._native)
         plan = self._plan(AnalyzedQuery.of_frame(native_df), tables)
         return FRAME + print_plan(plan), encode_plan(plan)
 
