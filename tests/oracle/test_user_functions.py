@@ -201,8 +201,11 @@ def test_a_durable_flow_is_given_its_functions_again(session, tmp_path):
         assert {"id": 3, "c": "cy"} in flow.snapshot("v").to_pylist()
         flow.replace_view("v", "SELECT id, kept(name) AS c FROM t")
         assert rows(flow.snapshot("v")) == Counter({(1, "ANN"): 1, (2, "BOB"): 1, (3, "CY"): 1})
+        flow.checkpoint()
     with session.flow("kept", path=tmp_path / "kept") as flow:
         flow.tick("t", [{"id": 3, "name": "Di"}])
+        assert {"id": 3, "c": "DI"} in flow.snapshot("v").to_pylist()
+    with IncrementalFlow("kept", path=tmp_path / "kept", functions={"kept": UserFunction(str.upper, "b")}) as flow:
         assert {"id": 3, "c": "DI"} in flow.snapshot("v").to_pylist()
 
 

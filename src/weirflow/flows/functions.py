@@ -11,49 +11,36 @@ from weirflow.errors import ConfigError
 from weirflow.ivm.kernel.expressions.python_calls import missing, other_version
 from weirflow.sql.registered import DeclaredFunction, UserFunction
 
-_BUILTIN = "org.apache.spark.sql.catalyst.analysis.FunctionRegistry"
-
 
 class SessionFunctions:
     """The functions of a Session by name, in any case of letters as in Spark.
 
     Args:
-        spark: the Session's native session; starts Spark.
+        spark: the Session's native session; starts Spark. Without it there are no functions.
     """
 
-    def __init__(self, spark: Callable[[], Any]) -> None:
+    def __init__(self, spark: Callable[[], Any] | None = None) -> None:
         self._spark = spark
         self._declared: dict[str, DeclaredFunction] = {}
+        self._calls: dict[tuple[str, str], Callable[..., Any]] = {}
+        self._registrations: dict[str, Callable[[Any], Any]] = {}
         self._changes = 0
         self._installed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def declare(self, name: str, function: Any, returns: Any, *, deterministic: bool, version: str) -> Any:
         """Register a function; returns what PySpark calls it by in frames, or None for one of Java's."""
-        from pyspark.sql import functions  # noqa: PLC0415 - imports pyspark
-
-        native = self._spark()
-        made: Any = None
-        call = None
-        if isinstance(function, str):
-            native.udf.registerJavaFunction(name, function, returns)
-        elif hasattr(function, "evalType"):
-            made = native.udf.register(name, function)
-        elif callable(function):
-            if returns is None:
-                raise ConfigError(
-                    f"The function {name!r} does not say what it returns.", hint="pass returns=, for example 'STRING'"
-                )
-            plain = functions.udf(function, returns)
-            made = native.udf.register(name, plain if deterministic else plain.asNondeterministic())
-            call = function
-        else:
-            raise ConfigError(
-                f"A {type(function).__name__} is no function.",
-                hint="pass a Python function, what udf() or pandas_udf() returned, or the name of a Java class",
-            )
+        register = _registration(name, function, returns, deterministic=deterministic)
+        assert self._spark is not None
+        made = register(self._spark())
+        is_plain = callable(function) and not hasattr(function, "evalType")
         with self._lock:
-            self._declared[name.casefold()] = DeclaredFunction(name, version, deterministic, call)
+            self._declared[name.casefold()] = DeclaredFunction(
+                name, version, deterministic, function if is_plain else None
+            )
+            if is_plain:
+                self._calls[name.casefold(), version] = function
+            self._registrations[name.casefold()] = register
             self._changes += 1
         return made
 
@@ -61,10 +48,13 @@ class SessionFunctions:
         """The function of a name."""
         return self._declared.get(name.casefold())
 
-    def function(self, name: str) -> UserFunction | None:
-        """See ``CallingEngine``."""
-        found = self.find(name)
-        return None if found is None or found.call is None else UserFunction(found.call, found.version)
+    def function(self, name: str, version: str | None) -> UserFunction | None:
+        """See ``CallingEngine``. Views that are made with a version keep it, whatever was registered later."""
+        if version is None:
+            last = self.find(name)
+            return None if last is None or last.call is None else UserFunction(last.call, last.version)
+        call = self._calls.get((name.casefold(), version))
+        return None if call is None else UserFunction(call, version)
 
     def require(self, wanted: dict[str, str]) -> None:
         """Raise ``FunctionMissing`` unless these functions are there, in these versions."""
@@ -83,14 +73,49 @@ class SessionFunctions:
             anew: look also for functions that were registered without ``declare``.
         """
         changes = self._changes
-        if not hasattr(native, "_jsparkSession") or (not anew and self._installed.get(native) == changes):
+        is_classic = hasattr(native, "_jsparkSession")
+        if self._spark is None or (self._installed.get(native) == changes and not (anew and is_classic)):
             return
-        jvm = native._jvm  # noqa: SLF001 - no public way, here and below
-        known = self._spark()._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
-        own = native._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
-        builtin = getattr(jvm, _BUILTIN).builtin()
-        added = known.listFunction().toSet().diff(builtin.listFunction().toSet()).toSeq()
-        for at in range(added.size()):
-            name = added.apply(at)
-            own.registerFunction(name, known.lookupFunction(name).get(), known.lookupFunctionBuilder(name).get())
+        if is_classic:
+            _copy(self._spark(), native)
+        else:
+            for register in list(self._registrations.values()):
+                register(native)
         self._installed[native] = changes
+
+
+def _registration(name: str, function: Any, returns: Any, *, deterministic: bool) -> Callable[[Any], Any]:
+    """What makes a function known to a session."""
+    if isinstance(function, str):
+        return lambda native: native.udf.registerJavaFunction(name, function, returns)
+    if hasattr(function, "evalType"):
+        return lambda native: native.udf.register(name, function)
+    if not callable(function):
+        raise ConfigError(
+            f"A {type(function).__name__} is no function.",
+            hint="pass a Python function, what udf() or pandas_udf() returned, or the name of a Java class",
+        )
+    if returns is None:
+        raise ConfigError(
+            f"The function {name!r} does not say what it returns.", hint="pass returns=, for example 'STRING'"
+        )
+
+    def register(native: Any) -> Any:
+        from pyspark.sql import functions  # noqa: PLC0415 - imports pyspark
+
+        made = functions.udf(function, returns)
+        return native.udf.register(name, made if deterministic else made.asNondeterministic())
+
+    return register
+
+
+def _copy(known: Any, native: Any) -> None:
+    """Have a classic session know the functions that were registered in another one."""
+    jvm = native._jvm  # noqa: SLF001 - no public way, here and below
+    source = known._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
+    target = native._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
+    builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()
+    added = source.listFunction().toSet().diff(builtin.listFunction().toSet()).toSeq()
+    for at in range(added.size()):
+        name = added.apply(at)
+        target.registerFunction(name, source.lookupFunction(name).get(), source.lookupFunctionBuilder(name).get())

@@ -119,6 +119,7 @@ class ViewReader:
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
 
         native = native_df.sparkSession
+        self._functions.install(native)
         query, settings = AnalyzedQuery.of_frame(native_df), settings_of(native)
         read = self._read(native, query.plan_over(self._mark, snapshots), tables, settings)
         plan = _with_columns(read, _columns(query))

@@ -20,9 +20,10 @@ class FunctionsOnly:
     def __init__(self, functions: Mapping[str, UserFunction]) -> None:
         self._functions = {name.casefold(): one for name, one in functions.items()}
 
-    def function(self, name: str) -> UserFunction | None:
+    def function(self, name: str, version: str | None) -> UserFunction | None:
         """See ``CallingEngine``."""
-        return self._functions.get(name.casefold())
+        found = self._functions.get(name.casefold())
+        return found if found is not None and version in (None, found.version) else None
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
         """See ``RecomputeEngine``; never called."""

@@ -49,8 +49,11 @@ class EvaluatingEngine(Protocol):
 class CallingEngine(Protocol):
     """An engine that knows functions of users."""
 
-    def function(self, name: str) -> UserFunction | None:
-        """The function that views call by this name; None if there is none. Called when a view is compiled."""
+    def function(self, name: str, version: str | None) -> UserFunction | None:
+        """The function that views call by this name, in a version or (None) in the last; None if there is none.
+
+        Called when a view is compiled.
+        """
 
 
 _engine: ContextVar[object] = ContextVar("engine", default=None)
@@ -164,7 +167,7 @@ class ForeignCalls:
         return [retyped(_whole(found.column(at)), call.type).take(pa.array(back)) for at, call in enumerate(calls)]
 
 
-def _nothing(_: str) -> None:
+def _nothing(_: str, __: str | None) -> None:
     """Finds no function."""
 
 

@@ -25,8 +25,8 @@ from weirflow.sql.types import type_name
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.rows import Node, Value
 
-Find = Callable[[str], UserFunction | None]
-"""Finds a function by its name."""
+Find = Callable[[str, str | None], UserFunction | None]
+"""Finds a function by its name, in a version or (None) in the last one."""
 _SHOWN = 200
 _TYPES: dict[pa.DataType, type[Any]] = {
     pa.bool_(): bool,
@@ -52,11 +52,10 @@ def is_plain(kind: pa.DataType) -> bool:
 def found_function(settings: str, find: Find) -> tuple[str, UserFunction]:
     """The function that a call of these settings needs; ``FunctionMissing`` unless it is there, in its version."""
     ((name, version),) = versions(json.loads(settings)).items()
-    function = find(name)
+    function = find(name, version)
     if function is None:
-        raise missing(name, version)
-    if function.version != version:
-        raise other_version(name, version, function.version)
+        last = find(name, None)
+        raise missing(name, version) if last is None else other_version(name, version, last.version)
     return name, function
 
 
@@ -72,7 +71,7 @@ def other_version(name: str, wanted: str, found: str) -> FunctionMissing:
     """The error for a function that is there in another version."""
     return FunctionMissing(
         f"A view was made with version {wanted!r} of the function {name!r}; registered is version {found!r}.",
-        hint="open the flow with the version that the view was made with; replace the view to have it use another",
+        hint=f"register version {wanted!r}; to go on to another, replace the view while both are there and checkpoint",
     )
 
 
