@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
-from weirflow.flows.own_session import with_settings_of
 from weirflow.flows.recompute import SparkRecompute
 from weirflow.flows.spark_flow import SparkFlow
 from weirflow.ivm.flow import IncrementalFlow
@@ -22,8 +21,9 @@ class SessionFlow(SparkFlow, IncrementalFlow):
     """
 
     def __init__(self, session: FlowSession, name: Name, **options: Any) -> None:
-        engine = SparkRecompute(
-            lambda: with_settings_of(session.spark, session.spark.newSession()), session.operations.run_for_tick
-        )
+        def another() -> Any:
+            return session.spark.newSession()
+
+        engine = SparkRecompute(lambda: session.spark, another, session.operations.run_for_tick)
         super().__init__(name, engine=engine, **options)
         self._wire(session, engine.reader, self.path)

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from weirflow.sql.settings import SqlSettings
+from weirflow.sql.zoned import zone_name
+
+_WITHOUT_ZONE = "TIMESTAMP_NTZ"
+
 
 def own_session(main: Any) -> Any:
     """A new native session at the catalog and schema where ``main`` is now."""
@@ -13,21 +18,32 @@ def own_session(main: Any) -> Any:
     return own
 
 
-_MEANING = (
-    "spark.sql.session.timeZone",
-    "spark.sql.ansi.enabled",
-    "spark.sql.caseSensitive",
-    "spark.sql.timestampType",
-)
+def settings_of(native: Any) -> SqlSettings:
+    """What SQL means in a native session now."""
+    get = native.conf.get
+    return SqlSettings(
+        time_zone=zone_name(get("spark.sql.session.timeZone")),
+        ansi=get("spark.sql.ansi.enabled") == "true",
+        case_sensitive=get("spark.sql.caseSensitive") == "true",
+        timestamp_ntz=get("spark.sql.timestampType") == _WITHOUT_ZONE,
+    )
 
 
-def with_settings_of(main: Any, own: Any) -> Any:
-    """A session in which SQL means what it means in ``main`` now."""
-    for name in _MEANING:
-        value = main.conf.get(name)
-        if own.conf.get(name) != value:
-            own.conf.set(name, value)
-    return own
+def conf_of(settings: SqlSettings) -> dict[str, str]:
+    """The configuration of a session in which SQL means what these settings say."""
+    return {
+        "spark.sql.session.timeZone": settings.time_zone,
+        "spark.sql.ansi.enabled": str(settings.ansi).lower(),
+        "spark.sql.caseSensitive": str(settings.case_sensitive).lower(),
+        "spark.sql.timestampType": _WITHOUT_ZONE if settings.timestamp_ntz else "TIMESTAMP_LTZ",
+    }
+
+
+def with_settings(native: Any, settings: SqlSettings) -> Any:
+    """A native session in which SQL means what these settings say."""
+    for name, value in conf_of(settings).items():
+        native.conf.set(name, value)
+    return native
 
 
 def provider(native: Any, table: str) -> str:

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from weirflow.flows.own_session import settings_of, with_settings
 from weirflow.flows.view_reader import ViewReader
 from weirflow.rows.types import spark_schema
 from weirflow.sql.quoting import quoted
 from weirflow.sql.types import nullable
 
+if TYPE_CHECKING:
+    from weirflow.sql.settings import SqlSettings
+
 
 class SparkRecompute:
-    """Runs queries in a Spark session of its own, where no other table can stand in for the flow's.
+    """Runs queries in Spark sessions of its own, where no other table can stand in for the flow's.
 
     Args:
+        main: the Session's native session; starts Spark.
         open_session: a new native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
     """
 
-    def __init__(self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        main: Callable[[], Any],
+        open_session: Callable[[], Any],
+        run: Callable[[str, Callable[[], Any]], Any],
+    ) -> None:
+        self._main = main
         self._open_session = open_session
         self._run = run
-        self._native: Any = None
+        self._settings: SqlSettings | None = None
+        self._natives: dict[SqlSettings, Any] = {}
         self.reader = ViewReader(open_session)
+
+    def settings_now(self) -> SqlSettings:
+        """See ``SettledEngine``."""
+        return self._settings or settings_of(self._main())
+
+    def under(self, settings: SqlSettings) -> SparkRecompute:
+        """See ``SettledEngine``."""
+        found = copy.copy(self)
+        found._settings = settings  # noqa: SLF001 - one of this class
+        return found
 
     def resolve(self, sql: str, tables: Mapping[str, pa.Schema]) -> str | None:
         """See ``ResolvingEngine``."""
-        found: str | None = self._run("read a view", lambda: self.reader.read(sql, tables))
+        found: str | None = self._run("read a view", lambda: self.reader.read(sql, tables, self.settings_now()))
         return found
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -47,11 +70,13 @@ class SparkRecompute:
     def _frame(self, sql: str, tables: Mapping[str, pa.Table]) -> Any:
         from weirflow.spark.frames.arrow import relation_frame  # noqa: PLC0415 - imports pyspark
 
-        if self._native is None:
-            self._native = self._open_session()
+        settings = self.settings_now()
+        if settings not in self._natives:
+            self._natives[settings] = with_settings(self._open_session(), settings)
+        native = self._natives[settings]
         for name, table in tables.items():
-            relation_frame(self._native, table).createOrReplaceTempView(quoted(name))
-        return self._native.sql(sql)
+            relation_frame(native, table).createOrReplaceTempView(quoted(name))
+        return native.sql(sql)
 
 
 def view_schema(schema: pa.Schema) -> pa.Schema:

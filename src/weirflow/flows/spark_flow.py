@@ -12,6 +12,7 @@ from typing_extensions import override
 from weirflow.arguments import Count, Name, Uri, checked
 from weirflow.flows.feeds.feeds import Feeds, as_stream, as_trigger, check_name
 from weirflow.flows.feeds.table import TableFeed
+from weirflow.flows.own_session import settings_of
 from weirflow.flows.sinks.table import TableTarget
 from weirflow.ivm.flow.flow import Flow
 from weirflow.sql.stored import not_there
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from weirflow.flows.view_reader import ViewReader
     from weirflow.ivm.flow.sinks.sink import SinkTarget
     from weirflow.spark.frames.frame import DataFrame
+    from weirflow.sql.settings import SqlSettings
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.restart import RestartPolicy
 
@@ -64,11 +66,12 @@ class SparkFlow(Flow):
         schemas = self._schemas()
         if name not in schemas:
             raise not_there(name, schemas)
-        native = self._session.operations.run("plan a view", lambda: self._reader.table(name, schemas))
+        settings = settings_of(self._session.spark)
+        native = self._session.operations.run("plan a view", lambda: self._reader.table(name, schemas, settings))
         return self._session._wrapped(native)  # noqa: SLF001 - a frame of this Session
 
     @override
-    def _frame_view(self, frame: Any) -> tuple[str, str]:
+    def _frame_view(self, frame: Any) -> tuple[str, str, SqlSettings]:
         from weirflow.spark.frames.frame import unwrap  # noqa: PLC0415 - imports pyspark
 
         native = unwrap(frame)
@@ -76,7 +79,7 @@ class SparkFlow(Flow):
             return super()._frame_view(frame)
         schemas = self._schemas()
         run = self._session.operations.run
-        found: tuple[str, str] = run("read a view", lambda: self._reader.read_frame(native, schemas))
+        found: tuple[str, str, SqlSettings] = run("read a view", lambda: self._reader.read_frame(native, schemas))
         return found
 
     def _schemas(self) -> dict[str, pa.Schema]:

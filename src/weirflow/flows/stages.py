@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from weirflow.flows.own_session import with_settings_of
+from weirflow.flows.own_session import conf_of
 from weirflow.flows.recompute import SparkRecompute, view_schema
 from weirflow.ivm.sharded.executor import StageExecutor
 from weirflow.ivm.sharded.worker.reports import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.spark.jobs.shards import ShardJobs
+    from weirflow.sql.settings import SqlSettings
 
 
 class SparkStages(StageExecutor):
@@ -40,9 +41,7 @@ class SparkStages(StageExecutor):
         self._session = session
         self._own: list[Any] = []
         self._jobs: ShardJobs = ShardJobs(self._open, session.operations.run_for_tick)
-        self._recompute = SparkRecompute(
-            lambda: with_settings_of(session.spark, self._open()), session.operations.run_for_tick
-        )
+        self._recompute = SparkRecompute(lambda: session.spark, self._open, session.operations.run_for_tick)
 
     @property
     def runs(self) -> str:
@@ -85,11 +84,17 @@ class SparkStages(StageExecutor):
         return rows_of_shards(self._session.spark, work.schema, shards, work)
 
     def query(
-        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+        self,
+        sql: str,
+        tables: Mapping[str, ReadRows],
+        shards: int,
+        given: Mapping[str, pa.Table] | None = None,
+        settings: SqlSettings | None = None,
     ) -> Any:
         """See ``StageExecutor``: executors read the rows where the query needs them."""
         works = {name: (work.schema, work) for name, work in tables.items()}
-        return self._jobs.query(sql, works, shards, given or {})
+        conf = conf_of(settings or self._recompute.settings_now())
+        return self._jobs.query(sql, works, shards, given or {}, conf)
 
     @override
     def table(self, frame: Any) -> pa.Table:

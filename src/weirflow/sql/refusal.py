@@ -16,6 +16,8 @@ class Reason(StrEnum):
     """Spark has the function, but no proof says that ours equals it."""
     OPERATOR_NOT_INCREMENTALIZABLE = "OPERATOR_NOT_INCREMENTALIZABLE"
     """The operator has no delta rule: PIVOT, TABLESAMPLE, LATERAL subqueries that cannot become joins."""
+    SETTING_NOT_SUPPORTED = "SETTING_NOT_SUPPORTED"
+    """The SQL is to be read with a setting that only Spark knows."""
     TYPE_NOT_SUPPORTED = "TYPE_NOT_SUPPORTED"
     """A value of this type has no exact counterpart: calendar intervals, variants."""
 

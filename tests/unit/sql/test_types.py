@@ -16,6 +16,7 @@ from weirflow.errors import SqlSyntaxError
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.expr import Literal
 from weirflow.sql.plan import Project
+from weirflow.sql.settings import SqlSettings
 from weirflow.sql.types import parse_ddl, parse_type_name, type_name
 from weirflow.sql.typing import literals
 
@@ -96,7 +97,7 @@ def test_what_is_no_type_is_a_syntax_error(text: str) -> None:
     ],
 )
 def test_literals_have_sparks_types(sql: str, value: object, kind: str) -> None:
-    plan = bind_query(f"SELECT {sql}", {}, time_zone="Europe/Berlin")
+    plan = bind_query(f"SELECT {sql}", {}, settings=SqlSettings("Europe/Berlin"))
 
     assert isinstance(plan, Project)
     assert plan.expressions == (Literal(value, parse_type_name(kind)),)

@@ -44,6 +44,7 @@ class ChangePlan:
         is_merge: whether rows say which clause they are for.
         matches: whether there are clauses of a MERGE for rows that match.
         one_match: whether no row may match several.
+        time_zone: by whose clocks a time is stored as another type.
     """
 
     source: Source
@@ -51,6 +52,7 @@ class ChangePlan:
     is_merge: bool = False
     matches: bool = False
     one_match: bool = False
+    time_zone: str = "UTC"
 
     @property
     def removes(self) -> bool:
@@ -79,10 +81,10 @@ class ChangePlan:
             rows = found.filter(pc.equal(found.column(1), number)) if self.is_merge else found
             old = dict(zip(schema.names, rows.columns[begin:end], strict=True)) if clause.removes else {}
             if clause.removes:
-                removed.append(stored(schema, old, rows.num_rows))
+                removed.append(stored(schema, old, rows.num_rows, self.time_zone))
             if clause.columns is not None:
                 behind = values + len(clause.columns)
                 new = dict(zip(clause.columns, rows.columns[values:behind], strict=True))
-                added.append(stored(schema, {**old, **new}, rows.num_rows))
+                added.append(stored(schema, {**old, **new}, rows.num_rows, self.time_zone))
                 values = behind
         return pa.concat_tables(removed), pa.concat_tables(added)

@@ -48,6 +48,8 @@ def description(flow: Flow, name: str) -> pa.Table:
             "Rows": "not kept" if info.rows is None else str(info.rows),
             "Epoch": str(flow.epoch),
         }
+        if info.settings is not None:
+            about["Settings"] = str(info.settings)
         if name in flow.sources and flow.source(name).key:
             about["Key"] = ", ".join(flow.source(name).key)
     rows += [("", ""), ("# Incremental", ""), *about.items()]

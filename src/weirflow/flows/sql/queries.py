@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
 from weirflow.errors import FunctionNotFound, QueryError, SqlSyntaxError, TableNotFound
+from weirflow.flows.own_session import settings_of
 from weirflow.flows.recompute import view_schema
 from weirflow.flows.sql.shown_relations import ShownRelations, words
 from weirflow.ivm.flow.query import run_query
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
     from weirflow.flows.registry import Flow, FlowRegistry
     from weirflow.spark.frames.frame import DataFrame
+    from weirflow.sql.settings import SqlSettings
     from weirflow.sql.statements.composed import ComposedSql
 
     Rows: TypeAlias = pa.Table | DataFrame
@@ -88,9 +91,14 @@ class FlowQueries:
         """The rows of a query that reads nothing; None if Spark must run it."""
         with placed(query, self._statement):
             try:
-                return run_query(FlowState(), query.text, {})
+                return run_query(FlowState(), query.text, {}, self.settings)
             except _ONLY_ON_SPARK:
                 return None
+
+    @cached_property
+    def settings(self) -> SqlSettings:
+        """What the Session's SQL means while the statement runs."""
+        return settings_of(self._session.spark)
 
     def placed(self, made: ComposedSql) -> AbstractContextManager[None]:
         """Let errors about a text that Spark has say where in the statement it is."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from weirflow.errors import AlreadyExists, ConfigError, TableNotFound, UnsupportedError, did_you_mean
+from weirflow.flows.own_session import settings_of
 from weirflow.flows.sql.changes import delete, insert, update
 from weirflow.flows.sql.listings import description, listing
 from weirflow.flows.sql.local_change import LocalChange
@@ -167,7 +169,7 @@ class FlowStatements:
         query = ComposedSql([statement.what])
         if read is None:
             with placed(query, sql):
-                return _plan(explain_query({}, query.text, Mode.AUTO))
+                return _plan(explain_query({}, query.text, Mode.AUTO, settings=settings_of(self._session.spark)))
         query = _without_own_flow(query, read)
         with placed(query, sql):
             return _plan(read.explain_query(query.text))
@@ -190,6 +192,7 @@ class FlowStatements:
                     plan, found = update(change, changed)
                 case Merge():
                     plan, found = merge(change, changed)
+            plan = replace(plan, time_zone=queries.settings.time_zone)
             try:
                 return _summary(changed.tick(plan, found))
             finally:

@@ -8,14 +8,16 @@ import pyarrow as pa
 
 from weirflow.errors import ColumnNotFound, DataError, SqlTypeError, did_you_mean
 from weirflow.ivm.kernel.expressions.casts.context import Cast
-from weirflow.ivm.kernel.expressions.casts.dispatch import kernel
+from weirflow.ivm.kernel.expressions.zoned import cast_in_zone
 from weirflow.ivm.zset.batch import one_array
 from weirflow.sql.types import nullable, type_name
 from weirflow.sql.typing.store_assignment import can_store
 
 
 def column_named(known: Sequence[str], name: str) -> str:
-    """The column of this name in any case, as it is spelled among the known ones; ``ColumnNotFound`` if it is not."""
+    """The column of this name, in any case if need be, as it is spelled there; ``ColumnNotFound`` if it is not."""
+    if name in known:
+        return name
     for one in known:
         if one.casefold() == name.casefold():
             return str(one)
@@ -32,8 +34,8 @@ def columns_named(known: Sequence[str], names: Sequence[str]) -> list[str]:
     return found
 
 
-def stored(schema: pa.Schema, columns: Mapping[str, pa.ChunkedArray], rows: int) -> pa.Table:
-    """Rows of the schema with these columns, cast as they may be, and NULL in all others.
+def stored(schema: pa.Schema, columns: Mapping[str, pa.ChunkedArray], rows: int, zone: str) -> pa.Table:
+    """Rows of the schema with these columns, cast as they may be in that time zone, and NULL in all others.
 
     Raises:
         SqlTypeError: values of such a type are not stored in such a column without an explicit cast.
@@ -42,7 +44,7 @@ def stored(schema: pa.Schema, columns: Mapping[str, pa.ChunkedArray], rows: int)
     arrays = []
     for field in schema:
         given = columns.get(field.name)
-        array = pa.nulls(rows, field.type) if given is None else _stored(one_array(given), field)
+        array = pa.nulls(rows, field.type) if given is None else _stored(one_array(given), field, zone)
         if not field.nullable and array.null_count:
             raise DataError(
                 f"The column {field.name!r} is NOT NULL, but {array.null_count} values are NULL.",
@@ -52,9 +54,9 @@ def stored(schema: pa.Schema, columns: Mapping[str, pa.ChunkedArray], rows: int)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _stored(array: pa.Array, field: pa.Field) -> pa.Array:
+def _stored(array: pa.Array, field: pa.Field, zone: str) -> pa.Array:
     source, target = array.type, nullable(field.type)
-    cast = kernel(Cast(source, target)) if can_store(source, target) else None
+    cast = cast_in_zone(Cast(source, target), zone) if can_store(source, target) else None
     if cast is None:
         raise SqlTypeError(
             f"The column {field.name!r} is {type_name(target)}, which takes no {type_name(source)} unasked.",

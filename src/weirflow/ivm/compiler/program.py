@@ -15,6 +15,7 @@ from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Lowering
 from weirflow.ivm.compiler.reads import in_order, missing, reads
+from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
@@ -23,6 +24,7 @@ from weirflow.sql.limits import check_plan, check_type
 from weirflow.sql.passes.optimize import logical_plan, optimized
 from weirflow.sql.plan import Field, Plan, Scan
 from weirflow.sql.refusal import NotIncremental
+from weirflow.sql.settings import USUAL, SqlSettings
 from weirflow.sql.stored import decode_plan, fitted, not_there
 from weirflow.sql.traverse import map_plan
 
@@ -66,6 +68,7 @@ class View:
         stored: whether its rows are kept, to be read at any time.
         forced: recomputed whatever its mode says; no part of how it was declared.
         plan: what the SQL means, from ``encode_plan`` or ``encode_refusal``; None for what the binder reads in it.
+        settings: what the text leaves open, as it was when the view was registered; None if nobody wrote it down.
     """
 
     sql: str
@@ -73,6 +76,12 @@ class View:
     stored: bool = True
     forced: bool = field(default=False, compare=False)
     plan: str | None = None
+    settings: SqlSettings | None = None
+
+    @property
+    def read_with(self) -> SqlSettings:
+        """The settings that the binder reads it with."""
+        return USUAL if self.settings is None else self.settings
 
     @property
     def is_frame(self) -> bool:
@@ -80,8 +89,8 @@ class View:
         return self.sql.startswith(FRAME)
 
     def is_declared_as(self, other: View) -> bool:
-        """Whether users declare the two alike, whatever was read in their SQL."""
-        return replace(self, plan=other.plan) == other
+        """Whether users declare the two alike, whatever was read in their SQL, and with which settings."""
+        return replace(self, plan=other.plan, settings=other.settings) == other
 
 
 @dataclass(frozen=True)
@@ -239,7 +248,7 @@ class Program:
         if not lacking:  # otherwise all names count, to suggest one
             read = reads(view)
             known = {name: fields for name, fields in known.items() if name.casefold() in read}
-        return _plan(view.sql, view.plan, tuple(known.items()))
+        return _plan(view.sql, view.plan, view.read_with, tuple(known.items()))
 
     def rows(self, name: str) -> Batch:
         """All rows of a stored relation, each once with its weight."""
@@ -311,7 +320,7 @@ class Program:
         return Relation(plan.fields, node, store, plan, Mode.INCREMENTAL)
 
     def _recomputed(self, view: View, refusal: NotIncremental | None) -> Relation:
-        engine = self._engine
+        engine = under(self._engine, view.settings)
         if engine is None:
             raise refusal or no_engine()
         if view.is_frame:
@@ -333,7 +342,8 @@ class Program:
         inputs = [self.store(name) for name in read]
         # The last result lies in the store behind the operator, where columns are in the order of the fields.
         operator = Recompute(types, inputs, run, lambda: _all_rows(result))
-        node = self.circuit.add(operator, [self._store_node(name) for name in read], "recompute", view.sql)
+        text = view.sql if view.read_with == USUAL else f"{view.sql}\n{view.settings}"
+        node = self.circuit.add(operator, [self._store_node(name) for name in read], "recompute", text)
         store = self._lowering.arrange(node, (), fields)
         result = self._lowering.arrange_at(store)
         return Relation(fields, node, store, None, Mode.DIFF, refusal)
@@ -421,10 +431,12 @@ def no_engine() -> EngineMissing:
 
 
 @lru_cache(maxsize=256)
-def _plan(sql: str, stored: str | None, catalog: tuple[tuple[str, tuple[Field, ...]], ...]) -> Plan:
+def _plan(
+    sql: str, stored: str | None, settings: SqlSettings, catalog: tuple[tuple[str, tuple[Field, ...]], ...]
+) -> Plan:
     """The plan of a view, from its SQL or as it was stored; each shard of a partitioned flow asks for the same ones."""
     if stored is None:
-        return logical_plan(sql, dict(catalog))
+        return logical_plan(sql, dict(catalog), settings=settings)
     plan = decode_plan(stored)
     check_plan(plan)
     return optimized(fitted(plan, dict(catalog)))

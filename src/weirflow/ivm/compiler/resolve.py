@@ -11,6 +11,7 @@ import pyarrow as pa
 from weirflow.errors import TableNotFound, WeirflowError
 from weirflow.ivm.compiler.program import Program, RecomputeEngine, View
 from weirflow.ivm.compiler.reads import is_readable, missing
+from weirflow.ivm.compiler.settled import settings_now, under
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.stored import encode_refusal, outline
 
@@ -80,11 +81,12 @@ def resolved(
 def _resolved(engine: ResolvingEngine, schemas: Mapping[str, pa.Schema], view: View) -> View:
     if view.is_frame:
         return view
+    settings = view.settings or settings_now(engine)
     try:
-        plan = engine.resolve(view.sql, schemas)
+        plan = under(engine, settings).resolve(view.sql, schemas)
     except NotIncremental as refusal:
         plan = encode_refusal(refusal)
-    return replace(view, plan=plan)
+    return replace(view, plan=plan, settings=settings)
 
 
 def columns_of(

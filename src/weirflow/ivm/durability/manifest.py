@@ -7,9 +7,10 @@ import re
 import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
+from weirflow.sql.settings import SqlSettings  # noqa: TC001 - read when files are
 
 PLANNED = 2
-"""The format of a file about views with plans, which versions before plans must not take for views without."""
+"""The format of a file about views with plans or settings, which versions before must not take for views without."""
 FORMATS = (FORMAT, PLANNED)
 _EARLIER = "restore an earlier one: pass epoch="
 MANIFESTS = "manifests/"
@@ -48,6 +49,7 @@ class ViewState(msgspec.Struct, frozen=True):
 
     Attributes:
         plan: what its SQL means; left out for a view without a plan.
+        settings: those that it was registered with; left out if nobody wrote them down.
     """
 
     sql: str
@@ -56,6 +58,7 @@ class ViewState(msgspec.Struct, frozen=True):
     store: str | None
     forced: bool = False
     plan: str | msgspec.UnsetType = msgspec.UNSET
+    settings: SqlSettings | msgspec.UnsetType = msgspec.UNSET
 
 
 class Manifest(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import pyarrow as pa
 from weirflow.errors import ConfigError, StorageError
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
+from weirflow.sql.settings import SqlSettings  # noqa: TC001 - read when files are
 
 
 class SourceChange(msgspec.Struct, frozen=True, array_like=True):
@@ -61,9 +62,10 @@ class ReplaceView(msgspec.Struct, frozen=True, tag="replace", array_like=True):
 
 
 class DefinePlannedView(DefineView, frozen=True, tag="planned view", array_like=True):
-    """A view was registered with a plan, which versions before plans must not take for one without."""
+    """A view was registered with a plan or settings, which versions before them must not take for one without."""
 
-    plan: str
+    plan: str | None
+    settings: SqlSettings | None = None
 
 
 class ReplacePlannedView(ReplaceView, frozen=True, tag="planned replace", array_like=True):
@@ -71,6 +73,8 @@ class ReplacePlannedView(ReplaceView, frozen=True, tag="planned replace", array_
 
     plan: str | None
     others: dict[str, str | None]
+    settings: SqlSettings | None = None
+    settings_of_others: dict[str, SqlSettings | None] = {}
 
 
 class ForceDiff(msgspec.Struct, frozen=True, tag="force", array_like=True):

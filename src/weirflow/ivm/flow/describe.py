@@ -10,6 +10,7 @@ from weirflow.ivm.compiler.reads import in_order, reads
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import View
+    from weirflow.sql.settings import SqlSettings
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,14 @@ class RelationInfo:
         kind: ``source``, ``incremental``, ``diff`` or, for a view whose inputs are not all there, ``waiting``.
         rows: how many rows it holds; None where they are not kept.
         reads: the sources and views that a view reads.
+        settings: those that a view's SQL is read with; None for a source, and where nobody wrote them down.
     """
 
     name: str
     kind: str
     rows: int | None
     reads: tuple[str, ...] = ()
+    settings: SqlSettings | None = None
 
 
 def relation_infos(
@@ -46,7 +49,7 @@ def relation_infos(
     found = [RelationInfo(name, kind(name), rows(name)) for name in sources]
     for name in in_order(views):
         read = sorted(known[one] for one in reads(views[name]) if one in known and known[one] != name)
-        found.append(RelationInfo(name, kind(name), rows(name), tuple(read)))
+        found.append(RelationInfo(name, kind(name), rows(name), tuple(read), views[name].settings))
     return tuple(found)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.sql.settings import USUAL
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import Program
+    from weirflow.ivm.compiler.program import Program, View
 
 
-def explain_view(program: Program, name: str) -> str:
+def explain_view(program: Program, name: str, view: View | None = None) -> str:
     """A relation's mode and why, then its operators, each below what reads it, with the state it keeps.
+
+    What a view's SQL is read with is there if it is not what is usual.
 
     An operator that several read is shown in full where it first comes up and by its number afterwards.
     """
@@ -19,6 +22,7 @@ def explain_view(program: Program, name: str) -> str:
     lines = [f"{name}: {mode_of(relation.kind)}"]
     if relation.refusal is not None:
         lines.append(f"  why: {relation.refusal.reason}: {relation.refusal.message}")
+    lines += [f"  {line}" for line in settings_lines(view)]
     shown: set[int] = set()
     readers = [relation.node] if relation.store is None else [relation.store.node]
 
@@ -36,6 +40,11 @@ def explain_view(program: Program, name: str) -> str:
     for number in readers:
         show(number, 1)
     return "\n".join(lines)
+
+
+def settings_lines(view: View | None) -> list[str]:
+    """What a view's SQL is read with, for people, if it is not what is usual."""
+    return [] if view is None or view.read_with == USUAL else [f"read with: {view.read_with}"]
 
 
 def mode_of(kind: str) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.observability.metrics import FlowGauges
+    from weirflow.sql.settings import SqlSettings
 
 
 @checked
@@ -482,13 +483,13 @@ class Flow:
                 return View(require(Sql, query), mode, stored=stored)
             except ValueError as wrong:
                 raise ConfigError(f"The SQL of a view is {shown(query)}; {wrong}.") from None
-        text, plan = self._frame_view(query)
+        text, plan, settings = self._frame_view(query)
         if mode is Mode.DIFF:
             raise frame_recomputed()
-        return View(text, Mode.INCREMENTAL, stored=stored, plan=plan)
+        return View(text, Mode.INCREMENTAL, stored=stored, plan=plan, settings=settings)
 
-    def _frame_view(self, frame: Any) -> tuple[str, str]:
-        """The text and plan of a view that is made of a frame; a Session's flow has it."""
+    def _frame_view(self, frame: Any) -> tuple[str, str, SqlSettings]:
+        """The text, plan and settings of a view that is made of a frame; a Session's flow has it."""
         raise ConfigError(
             f"A view is one query in SQL, not {kind_of(frame)}.",
             hint="a flow of a Session also takes frames that are made of flow.table(name)",

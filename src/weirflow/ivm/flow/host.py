@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.reads import in_order, with_readers
 from weirflow.ivm.compiler.resolve import can_resolve, columns_of, resolved
+from weirflow.ivm.compiler.settled import settings_now
 from weirflow.ivm.flow.backend import FlowBackend
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
 from weirflow.ivm.flow.outputs.publisher import Publisher
@@ -35,6 +37,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.observability.metrics import FlowMetrics
+from weirflow.sql.settings import USUAL
 from weirflow.stack import require_room
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
     from weirflow.ivm.kernel.deadline import Deadline
+    from weirflow.sql.settings import SqlSettings
     from weirflow.types import SourceSpread
 
 _log = logging.getLogger(__name__)
@@ -73,6 +77,7 @@ class FlowHost(FlowBackend, ABC):
         name: the flow's.
         history: of how many epochs deltas are kept for those who come back.
         registry: where metrics are; None for Weirflow's own.
+        settings: with which SQL is read, unless an engine has its own.
 
     Attributes:
         identity: tells the flow from all others; the same after a restart if the flow survives one.
@@ -83,9 +88,12 @@ class FlowHost(FlowBackend, ABC):
     storage: CheckpointStorage | None = None
     _changes: Settling
 
-    def __init__(self, name: str, *, history: int, registry: CollectorRegistry | None) -> None:
+    def __init__(
+        self, name: str, *, history: int, registry: CollectorRegistry | None, settings: SqlSettings = USUAL
+    ) -> None:
         require_room()
         self.name = name
+        self._own_settings = settings
         # Who changes the flow holds the first, then the second; who reads it, the second alone, so that nobody who
         # only reads waits while a tick waits for others.
         self._ticks = threading.RLock()
@@ -163,13 +171,14 @@ class FlowHost(FlowBackend, ABC):
             known = self.views
             if name not in known or not known[name].is_declared_as(view):
                 require_free_name(name, (*self.sources, *known))
-                self._add_view(name, self._resolved(name, view))
+                self._add_view(name, self._resolved(name, self._settled(view)))
 
     @override
     def replace_view(self, name: str, view: View) -> EvolutionPlan:
         with self._ticks:
             known = self._view(name)
-            if not can_resolve(self._engine) and known.is_declared_as(view):
+            view = self._settled(view)
+            if not can_resolve(self._engine) and known.is_declared_as(view) and known.read_with == view.read_with:
                 view = known
             views = self._resolved_anew(name, view)
             if known == views[name]:
@@ -444,6 +453,15 @@ class FlowHost(FlowBackend, ABC):
         """``FlowError`` in a process that was forked from the one that owns the flow."""
 
     # Inner workings
+
+    @property
+    def settings(self) -> SqlSettings:
+        """Those with which SQL is read now: the Session's, or the flow's own."""
+        return settings_now(self._engine) or self._own_settings
+
+    def _settled(self, view: View) -> View:
+        """A view that is registered now, with the settings that it keeps; a frame has its own."""
+        return view if view.settings is not None else replace(view, settings=self.settings)
 
     def _resolved(self, name: str, view: View) -> View:
         """A new view with the plan that the engine reads in its SQL; views that wait for it are declared anew first."""

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from weirflow.arguments import Count, Folder, Name, checked
+from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.settled import is_settled
 from weirflow.ivm.flow.flow import Flow
 from weirflow.ivm.flow.folder.repair import Repair, repair_flow
 from weirflow.ivm.flow.local import LocalBackend
+from weirflow.sql.settings import USUAL, SqlSettings
+from weirflow.sql.zoned import tzinfo_of, zone_name
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -41,6 +45,10 @@ class IncrementalFlow(Flow):
         history: of how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
         engine: what runs views that are not incremental.
         registry: where the flow's metrics are; None for Weirflow's own registry, of ``weirflow.observability.metrics``.
+        time_zone: by whose clocks SQL reads times: a region such as ``America/New_York``, or an offset such as
+            ``+05:30``. A view keeps the one that it was registered with, here as below.
+        ansi: whether what has no result (a division by zero, an overflow) is an error, as in Spark's ANSI mode.
+        case_sensitive: whether names of columns that differ only by case are different ones.
     """
 
     def __init__(
@@ -53,9 +61,28 @@ class IncrementalFlow(Flow):
         history: Count = 1000,
         engine: RecomputeEngine | None = None,
         registry: CollectorRegistry | None = None,
+        time_zone: str = "UTC",
+        ansi: bool = True,
+        case_sensitive: bool = False,
     ) -> None:
+        tzinfo_of(time_zone)
+        settings = SqlSettings(zone_name(time_zone), ansi, case_sensitive)
+        if is_settled(engine) and settings != USUAL:
+            raise ConfigError(
+                "The settings of a Session's flow are those of the Session.",
+                hint="set spark.sql.session.timeZone, spark.sql.ansi.enabled or spark.sql.caseSensitive there",
+            )
         super().__init__(
-            LocalBackend(name, path, fsync, checkpoint_every, history=history, engine=engine, registry=registry)
+            LocalBackend(
+                name,
+                path,
+                fsync,
+                checkpoint_every,
+                history=history,
+                engine=engine,
+                registry=registry,
+                settings=settings,
+            )
         )
 
     @classmethod

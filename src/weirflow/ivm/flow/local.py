@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.batch import Batch
+    from weirflow.sql.settings import SqlSettings
     from weirflow.types import SourceSpread
 
 _log = logging.getLogger(__name__)
@@ -85,8 +86,9 @@ class LocalBackend(FlowHost):
         history: int,
         engine: RecomputeEngine | None,
         registry: CollectorRegistry | None,
+        settings: SqlSettings,
     ) -> None:
-        super().__init__(name, history=history, registry=registry)
+        super().__init__(name, history=history, registry=registry, settings=settings)
         self._recompute = engine
         self._pending: Pending | None = None
         self._saved_to: dict[str, Checkpoints] = {}
@@ -332,7 +334,7 @@ class LocalBackend(FlowHost):
         """See ``FlowBackend``: computed in this process."""
         with self._lock:
             self._ready()
-            return run_query(self._state, sql, tables)
+            return run_query(self._state, sql, tables, self.settings)
 
     @override
     def describe(self) -> FlowInfo:
@@ -352,13 +354,15 @@ class LocalBackend(FlowHost):
         with self._lock:
             self._ready()
             wanted = self._state.program.relations if view is None else [self._relation(view)]
-            return "\n".join(explain_view(self._state.program, name) for name in wanted)
+            views = self.views
+            return "\n".join(explain_view(self._state.program, name, views.get(name)) for name in wanted)
 
     @override
     def explain_query(self, sql: str, mode: Mode) -> str:
         with self._lock:
             self._ready()
-            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._engine)
+            schemas = {name: self._schema(name) for name in self.readable}
+            return explain_query(schemas, sql, mode, self._engine, self.settings)
 
     def _relation(self, name: str) -> str:
         return self._state.relation(name)

@@ -13,6 +13,7 @@ from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_table
+from weirflow.sql.settings import USUAL, SqlSettings
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow.state import FlowState
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 _QUERY = "the query"  # no name of a source or view
 
 
-def run_query(state: FlowState, query: str, given: Mapping[str, Any]) -> pa.Table:
+def run_query(state: FlowState, query: str, given: Mapping[str, Any], settings: SqlSettings = USUAL) -> pa.Table:
     """The rows that a query returns for the sources and views whose rows are kept, as they are now.
 
-    It may also read the tables ``given``, which go before sources and views of their names.
+    It may also read the tables ``given``, which go before sources and views of their names. It means what it does
+    with these settings.
     """
     tables = {name: read_table(data) for name, data in given.items()}
     program = Program()
@@ -32,7 +34,7 @@ def run_query(state: FlowState, query: str, given: Mapping[str, Any]) -> pa.Tabl
     for name, table in tables.items():
         program.add_source(name, table.schema, stored=False)
     result = _QUERY
-    program.add_views({result: View(query, Mode.INCREMENTAL, stored=False)})
+    program.add_views({result: View(query, Mode.INCREMENTAL, stored=False, settings=settings)})
     read = program.circuit.ancestors([program.relations[result].node])
     contents = {
         name: Batch.of_arrow(tables[name]) if name in tables else state.rows(name)
@@ -45,14 +47,19 @@ def run_query(state: FlowState, query: str, given: Mapping[str, Any]) -> pa.Tabl
 
 
 def explain_query(
-    tables: Mapping[str, pa.Schema], query: str, mode: Mode, engine: RecomputeEngine | None = None
+    tables: Mapping[str, pa.Schema],
+    query: str,
+    mode: Mode,
+    engine: RecomputeEngine | None = None,
+    settings: SqlSettings = USUAL,
 ) -> str:
     """How a query over sources and views of these columns would be maintained as a view, without making it one."""
     program = Program(engine)
     for name, schema in tables.items():
         program.add_source(name, schema)
-    program.add_views(resolved(engine, tables, {_QUERY: View(query, mode)}, {_QUERY}))
-    return explain_view(program, _QUERY)
+    view = resolved(engine, tables, {_QUERY: View(query, mode, settings=settings)}, {_QUERY})[_QUERY]
+    program.add_views({_QUERY: view})
+    return explain_view(program, _QUERY, view)
 
 
 def _stored(state: FlowState) -> set[str]:

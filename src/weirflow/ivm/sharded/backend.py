@@ -22,7 +22,7 @@ from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.flow.backend import Capability
 from weirflow.ivm.flow.describe import FlowInfo, relation_infos
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
-from weirflow.ivm.flow.explain import mode_of
+from weirflow.ivm.flow.explain import mode_of, settings_lines
 from weirflow.ivm.flow.folder.entries import view_entry
 from weirflow.ivm.flow.host import FlowHost
 from weirflow.ivm.flow.position import Position
@@ -336,15 +336,17 @@ class ShardedBackend(FlowHost):
         with self._lock:
             self._ready()
             name = None if view is None else self._relation(view)
-            heading = "" if name is None else f"{name}: {mode_of(self._kind(name))}\n"
+            lines = [] if name is None else [f"{name}: {mode_of(self._kind(name))}"]
+            lines += [f"  {line}" for line in settings_lines(None if name is None else self.views.get(name))]
             recomputed, reports = self._coordinator.definition.recomputed, self._coordinator.reports
-            return heading + explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name)
+            return "\n".join([*lines, explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name)])
 
     @override
     def explain_query(self, sql: str, mode: Mode) -> str:
         with self._lock:
             self._ready()
-            return explain_query({name: self._schema(name) for name in self.readable}, sql, mode, self._engine)
+            schemas = {name: self._schema(name) for name in self.readable}
+            return explain_query(schemas, sql, mode, self._engine, self.settings)
 
     def _relation(self, name: str) -> str:
         return self._declared.relation(name)

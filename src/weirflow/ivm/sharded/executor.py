@@ -9,11 +9,13 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.compiler.program import RecomputeEngine, no_engine
+from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.sharded.worker.stage import run_stage
 
 if TYPE_CHECKING:
     from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.ivm.sharded.worker.reports import Parcel, ShardReport, StageTask
+    from weirflow.sql.settings import SqlSettings
 
 
 class StageExecutor(Protocol):
@@ -43,11 +45,16 @@ class StageExecutor(Protocol):
         """The rows that ``work`` reads on so many shards, as a distributed frame."""
 
     def query(
-        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+        self,
+        sql: str,
+        tables: Mapping[str, ReadRows],
+        shards: int,
+        given: Mapping[str, pa.Table] | None = None,
+        settings: SqlSettings | None = None,
     ) -> Any:
         """The result of a query over tables in so many shards, as a distributed frame for ``over`` or ``table``.
 
-        It may also read tables that are ``given`` here.
+        It may also read tables that are ``given`` here. Without settings it means what it means in the Session now.
         """
 
     def table(self, frame: Any) -> pa.Table:
@@ -99,12 +106,17 @@ class InThisProcess(StageExecutor):
 
     @override
     def query(
-        self, sql: str, tables: Mapping[str, ReadRows], shards: int, given: Mapping[str, pa.Table] | None = None
+        self,
+        sql: str,
+        tables: Mapping[str, ReadRows],
+        shards: int,
+        given: Mapping[str, pa.Table] | None = None,
+        settings: SqlSettings | None = None,
     ) -> pa.Table:
         if self._engine is None:
             raise no_engine()
         read = {name: self.rows(work, shards) for name, work in tables.items()}
-        return self._engine.run(sql, {**read, **(given or {})})
+        return under(self._engine, settings).run(sql, {**read, **(given or {})})
 
     @override
     def table(self, frame: pa.Table) -> pa.Table:

@@ -133,7 +133,7 @@ class FlowJobs:
         known = {one.casefold(): one for one in (*definition.sources, *definition.views)}
         read = [known[one] for one in sorted(reads(view)) if one in known and known[one] != name]
         works = {one: ReadRows(self._uri, encoded, _part(blueprint, commit, one), one) for one in read}
-        frame = self._executor.query(view.sql, works, commit.shards)
+        frame = self._executor.query(view.sql, works, commit.shards, settings=view.settings)
         split = SplitRows(self._uri, encoded, name, commit.shards, epoch)
         rows = _of_moved(self._executor.over(frame, split)).get(name, {})
         compare = CompareRows(self._uri, encoded, _part(blueprint, commit, name), name, rows)

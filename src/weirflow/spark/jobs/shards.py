@@ -51,8 +51,8 @@ class ShardJobs:
         self._open_session = open_session
         self._run = run
         self._native: Any = None
-        self._queries: Any = None  # another session: its plans may change on their way
-        self._given: list[str] = []
+        self._queries: dict[tuple[tuple[str, str], ...], Any] = {}
+        self._given: list[tuple[Any, str]] = []
 
     @property
     def parallelism(self) -> int:
@@ -96,22 +96,33 @@ class ShardJobs:
         tables: Mapping[str, tuple[pa.Schema, Callable[[int], Iterable[pa.RecordBatch]]]],
         shards: int,
         given: Mapping[str, pa.Table],
+        conf: Mapping[str, str],
     ) -> Any:
         """A query over the batches that work gives for each shard of each table, when the frame is run.
 
-        It may also read the tables that are given.
+        It may also read the tables that are given, and means what it means in a session of this configuration.
         """
-        if self._queries is None:
-            self._queries = self._open_session()
+        native = self._for_queries(conf)
         # Not dropped at once: over Spark Connect, a query looks for its tables when it is run.
         while self._given:
-            self._queries.catalog.dropTempView(self._given.pop())
+            there, name = self._given.pop()
+            there.catalog.dropTempView(name)
         for name, (schema, work) in tables.items():
-            rows_of_shards(self._queries, schema, shards, work).createOrReplaceTempView(f"`{name}`")
+            rows_of_shards(native, schema, shards, work).createOrReplaceTempView(f"`{name}`")
         for name, table in given.items():
-            arrow_frame(self._queries, table).createOrReplaceTempView(f"`{name}`")
-            self._given.append(name)
-        return self._run("plan a view", lambda: self._queries.sql(sql))
+            arrow_frame(native, table).createOrReplaceTempView(f"`{name}`")
+            self._given.append((native, name))
+        return self._run("plan a view", lambda: native.sql(sql))
+
+    def _for_queries(self, conf: Mapping[str, str]) -> Any:
+        """A session for queries of this configuration; its plans may change on their way."""
+        wanted = tuple(sorted(conf.items()))
+        if wanted not in self._queries:
+            native = self._open_session()
+            for name, value in wanted:
+                native.conf.set(name, value)
+            self._queries[wanted] = native
+        return self._queries[wanted]
 
     def _run_again_if_lost(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:
         """Run a job, and once more if what failed was Spark: what the tasks of a lost job wrote counts for nothing."""

@@ -1,4 +1,4 @@
-"""What every part of the binder shares: the text, the catalogue, the session's time zone, the CTEs in reach."""
+"""What every part of the binder shares: the text, the catalogue, the settings, the CTEs in reach."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from weirflow.sql.limits import check_node
+from weirflow.sql.zoned import tzinfo_of
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from weirflow.sql.bind.scope import Scope
     from weirflow.sql.plan import Field, Plan
     from weirflow.sql.positions import TextPositions
+    from weirflow.sql.settings import SqlSettings
 
 Catalog = Mapping[str, "tuple[Field, ...]"]
 """The columns of each source and view by name; names are compared without regard to case."""
@@ -28,10 +30,15 @@ class BindContext:
 
     positions: TextPositions
     catalog: Catalog
-    zone: tzinfo
+    settings: SqlSettings
     bind_query: Callable[[exp.Expr, BindContext, Scope | None], Plan]
     """Binds a query inside this one; given here so that no module needs the one above it."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
+
+    @property
+    def zone(self) -> tzinfo:
+        """The clocks by which times in the text are read."""
+        return tzinfo_of(self.settings.time_zone)
 
     def position(self, node: exp.Expr | None) -> SqlPosition | None:
         """Where ``node`` is in the text."""

@@ -6,7 +6,6 @@ The plan may hold subqueries in expressions; ``weirflow.sql.passes.decorrelate``
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
@@ -21,6 +20,9 @@ from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.parse import parse_query
 from weirflow.sql.passes.rename import rename
 from weirflow.sql.positions import TextPositions
+from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.settings import USUAL, SqlSettings
+from weirflow.sql.zoned import plan_there
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
     from weirflow.sql.plan import Plan
 
 
-def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
+def bind_query(sql: str, catalog: Catalog, *, settings: SqlSettings = USUAL) -> Plan:
     """The typed plan of the one query in ``sql``.
 
     Args:
         sql: a Spark SQL query.
         catalog: the columns of each source and view that the query may name.
-        time_zone: the session's, in which timestamps without a zone are read.
+        settings: what the text leaves open.
 
     Raises:
         QueryError: the text is not a query, names what is not there, or mixes types.
@@ -42,14 +44,27 @@ def bind_query(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
         NotIncremental: Spark would run it, but no incremental view can hold it.
     """
     tree = parse_query(sql)
+    _require_readable(settings)
     try:
         positions = TextPositions(sql, tree)
         check_syntax(tree, positions)
-        plan = _bind(tree, BindContext(positions, catalog, ZoneInfo(time_zone), _bind), None)
+        plan = plan_there(_bind(tree, BindContext(positions, catalog, settings, _bind), None), settings.time_zone)
     except (RecursionError, MemoryError):
         raise out_of_room() from None
     check_plan(plan)
     return plan
+
+
+def _require_readable(settings: SqlSettings) -> None:
+    """``NotIncremental`` for settings with which only Spark reads SQL."""
+    if settings.ansi and not settings.timestamp_ntz:
+        return
+    what = "TIMESTAMP is a type without a time zone" if settings.ansi else "errors are NULL, without ANSI mode,"
+    raise NotIncremental(
+        f"SQL in which {what} is read by Spark only.",
+        reason=Reason.SETTING_NOT_SUPPORTED,
+        hint="make the flow with session.flow(name), or with the usual settings",
+    )
 
 
 @grows

@@ -10,12 +10,13 @@ from weirflow.sql.typing.casts import never_fails
 from weirflow.stack import grows
 
 _DIVISIONS = frozenset({"divide", "remainder", "pmod", "integral_divide"})
-_CAN_FAIL = frozenset(
-    {"element_at", "get_array_item", "to_date", "to_timestamp", "to_timestamp_ntz", "make_date", "date_trunc", "map"}
-)
+_CAN_FAIL_NAMES = """
+element_at get_array_item to_date to_timestamp to_timestamp_ntz make_date date_trunc map utc_time local_cast local_trunc
+"""
+_CAN_FAIL = frozenset(_CAN_FAIL_NAMES.split())
 _NULL_IN_NULL_OUT_NAMES = """
 add subtract multiply divide remainder negate equal not_equal less less_equal greater greater_equal
-like ilike rlike cast not abs upper lower length substring date_add date_sub
+like ilike rlike cast not abs upper lower length substring date_add date_sub local_time utc_time
 legacy_cast try_cast try_add try_subtract try_multiply try_divide try_remainder try_pmod try_integral_divide
 wrapping_add wrapping_subtract wrapping_multiply wrapping_negate wrapping_abs wrapping_integral_divide
 """
@@ -36,6 +37,8 @@ def _call_can_fail(call: Call) -> bool:
         return not (isinstance(divisor, Literal) and divisor.value)
     if call.function == "cast":
         return not never_fails(call.arguments[0].type, call.type)
+    if call.function == "try_element_at":  # there is no element 0
+        return True
     return call.function in _CAN_FAIL
 
 

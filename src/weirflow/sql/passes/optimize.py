@@ -9,6 +9,7 @@ from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.passes.decorrelate import decorrelate
 from weirflow.sql.passes.prune_columns import prune_columns
 from weirflow.sql.passes.push_filters import push_filters
+from weirflow.sql.settings import USUAL, SqlSettings
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import Catalog
@@ -18,9 +19,9 @@ PASSES = (decorrelate, push_filters, prune_columns)
 """Each takes a plan and returns one with the same output; the first must run, the others only make it cheaper."""
 
 
-def logical_plan(sql: str, catalog: Catalog, *, time_zone: str = "UTC") -> Plan:
+def logical_plan(sql: str, catalog: Catalog, *, settings: SqlSettings = USUAL) -> Plan:
     """The optimized plan of the one query in ``sql``, free of subqueries; errors as ``bind_query``'s."""
-    return optimized(bind_query(sql, catalog, time_zone=time_zone))
+    return optimized(bind_query(sql, catalog, settings=settings))
 
 
 def optimized(plan: Plan) -> Plan:

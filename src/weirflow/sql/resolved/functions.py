@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-UTC: Final = "UTC"
-"""What all names of it are read as."""
+from typing import Any
 
 
 @dataclass(frozen=True)

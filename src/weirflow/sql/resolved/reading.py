@@ -12,17 +12,19 @@ import pyarrow as pa
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery, SortKey
 from weirflow.sql.functions.collections import item, map_value
 from weirflow.sql.functions.conditionals import case
+from weirflow.sql.functions.dates import with_unit
 from weirflow.sql.functions.lookup import scalar
 from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.eval_mode import eval_mode
-from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, UTC, Function
+from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.traverse import parts
-from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, array_of, is_numeric
-from weirflow.sql.typing.coercion import cast, explicit_cast
+from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, array_of
+from weirflow.sql.typing.coercion import explicit_cast
+from weirflow.sql.zoned import UTC_ZONE, there, zone_name
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from weirflow.sql.resolved.node import Node
     from weirflow.sql.resolved.relations import Relation
 
-_UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu"})
 _NOT_DETERMINISTIC_NAMES = """
 CurrentDate CurrentTimestamp Now LocalTimestamp CurrentTime CurrentTimeZone CurrentDatabase CurrentCatalog CurrentUser
 Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName InputFileBlockStart
@@ -38,6 +39,10 @@ InputFileBlockLength SparkVersion
 """
 _NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}
+_WITH_UNIT = {
+    "TimestampAdd": ("timestampadd", ("quantity", "timestamp")),
+    "TimestampDiff": ("timestampdiff", ("startTimestamp", "endTimestamp")),
+}
 _TRIMS = {"StringTrim": "trim", "StringTrimLeft": "ltrim", "StringTrimRight": "rtrim"}
 
 
@@ -51,6 +56,7 @@ class Scope:
         common: by their ids, expressions that are written once and used several times.
         relation: reads the plan of a subquery in this scope.
         zone: the session's time zone, where a node does not say its own.
+        ansi: whether the session is in ANSI mode, likewise.
         aggregate: reads an aggregate, where there are groups.
     """
 
@@ -60,6 +66,7 @@ class Scope:
     around: Scope | None = None
     common: Mapping[int, Expr] = field(default_factory=dict)
     aggregate: Callable[[Node], Expr] | None = None
+    ansi: bool = True
 
     def find(self, number: int) -> Column | None:
         """The column of the node's input with this id."""
@@ -185,45 +192,18 @@ def _cast(node: Node, scope: Scope) -> Expr:
 
 def _cast_in(mode: EvalMode, inner: Expr, kind: pa.DataType, node: Node) -> Expr:
     """A cast, which may look at the clock of the node's time zone."""
-    there = zone(node)
-    if there != UTC and inner.type == TIMESTAMP and kind in (DATE, STRING, TIMESTAMP_NTZ):
-        return cast(local_time(inner, there), kind)
-    if there != UTC and kind == TIMESTAMP and inner.type in (DATE, TIMESTAMP_NTZ, STRING):
-        function = "utc_time" if mode is EvalMode.ANSI or inner.type != STRING else "try_utc_time"
-        return Call(function, (inner, Literal(there, STRING)), TIMESTAMP)
-    if there != UTC and _is_local(inner.type, kind) and not (_is_count(inner.type) or _is_count(kind)):
-        raise refused(node)
-    return explicit_cast(inner, kind) if mode is EvalMode.ANSI else cast_in(mode, inner, kind)
+    return by_clock(explicit_cast(inner, kind) if mode is EvalMode.ANSI else cast_in(mode, inner, kind), node)
 
 
-def _is_count(kind: pa.DataType) -> bool:
-    """Whether it has no clock, so that times are cast to it and from it alike in all zones."""
-    return is_numeric(kind) or kind == BOOLEAN
-
-
-def local_time(moment: Expr, there: str) -> Expr:
-    """What a clock of a time zone shows."""
-    return Call("local_time", (moment, Literal(there, STRING)), TIMESTAMP_NTZ)
+def by_clock(made: Expr, node: Node) -> Expr:
+    """What was made of a node as if its time zone were UTC, in its own."""
+    own = zone(node)
+    return there(made, own) if isinstance(made, Call) else made
 
 
 def zone(node: Node) -> str:
     """The time zone of a node, by one name for all that are UTC."""
-    found: str = node.value("timeZoneId", UTC)
-    return UTC if is_utc(found) else found
-
-
-def is_utc(name: str) -> bool:
-    """Whether a time zone of this name is UTC."""
-    return name in _UTC_NAMES
-
-
-def _is_local(*kinds: pa.DataType) -> bool:
-    """Whether a cast between these looks at the clock of a zone."""
-    return any(_has(kind, TIMESTAMP) for kind in kinds)
-
-
-def _has(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    return kind == wanted or any(_has(kind.field(index).type, wanted) for index in range(kind.num_fields))
+    return zone_name(node.value("timeZoneId", UTC_ZONE))
 
 
 def _alias(node: Node, scope: Scope) -> Expr:
@@ -348,17 +328,12 @@ def _window(node: Node, _: Scope) -> Expr:
 
 
 def _time_part(node: Node, scope: Scope) -> Expr:
-    moment, there = read_expression(node.child("child"), scope), zone(node)
-    shown = local_time(moment, there) if moment.type == TIMESTAMP and there != UTC else moment
-    return Call(_TIME_PARTS[node.kind], (shown,), INT)
+    return by_clock(Call(_TIME_PARTS[node.kind], (read_expression(node.child("child"), scope),), INT), node)
 
 
 def _truncated(node: Node, scope: Scope) -> Expr:
     unit, moment = (read_expression(node.child(name), scope) for name in ("format", "timestamp"))
-    there = zone(node)
-    if there == UTC:
-        return Call("date_trunc", (unit, moment), TIMESTAMP)
-    return Call("local_trunc", (unit, moment, Literal(there, STRING)), TIMESTAMP)
+    return by_clock(Call("date_trunc", (unit, moment), TIMESTAMP), node)
 
 
 def _whole_days(node: Node, scope: Scope) -> Expr:
@@ -371,17 +346,7 @@ def _whole_days(node: Node, scope: Scope) -> Expr:
 
 def _added_interval(node: Node, scope: Scope) -> Expr:
     start, interval = (read_expression(node.child(name), scope) for name in ("start", "interval"))
-    if zone(node) != UTC and start.type == TIMESTAMP and not is_below_a_day(interval):
-        raise refused(node)
-    return OPERATORS["add"]((start, interval), None)
-
-
-def is_below_a_day(interval: Expr) -> bool:
-    """Whether an interval is a constant of which no part is counted in days, which clocks make longer and shorter."""
-    if isinstance(interval, Call) and interval.function == "negate":
-        return is_below_a_day(interval.arguments[0])
-    value = interval.value if isinstance(interval, Literal) else None
-    return isinstance(value, timedelta) and abs(value) < timedelta(days=1)
+    return by_clock(OPERATORS["add"]((start, interval), None), node)
 
 
 def _added_months(node: Node, scope: Scope) -> Expr:
@@ -389,18 +354,21 @@ def _added_months(node: Node, scope: Scope) -> Expr:
         read_expression(node.child(name), scope)
         for name in (("date", "interval") if node.kind == "DateAddYMInterval" else ("timestamp", "interval"))
     )
-    if node.has("timeZoneId") and zone(node) != UTC and start.type == TIMESTAMP:
-        raise refused(node)
-    return OPERATORS["add"]((start, interval), None)
+    return by_clock(OPERATORS["add"]((start, interval), None), node)
 
 
 def _time_between(node: Node, scope: Scope) -> Expr:
     left, right = (read_expression(node.child(name), scope) for name in ("left", "right"))
-    if node.value("legacyInterval", False) or (node.has("timeZoneId") and zone(node) != UTC and left.type == TIMESTAMP):  # noqa: FBT003 - what Spark means if it says nothing
+    if node.value("legacyInterval", False) or left.type != right.type:  # noqa: FBT003 - what Spark means if it says nothing
         raise refused(node)
-    if left.type != right.type:
-        raise refused(node)
-    return OPERATORS["subtract"]((left, right), None)
+    return by_clock(OPERATORS["subtract"]((left, right), None), node)
+
+
+def _with_unit(node: Node, scope: Scope) -> Expr:
+    """``timestampadd`` and ``timestampdiff``."""
+    function, names = _WITH_UNIT[node.kind]
+    given = read_all([node.child(name) for name in names], scope)
+    return by_clock(with_unit(function, node.value("unit"), given, None), node)
 
 
 def refused(node: Node) -> NotIncremental:
@@ -450,4 +418,6 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "TimestampAddYMInterval": _added_months,
     "SubtractDates": _time_between,
     "SubtractTimestamps": _time_between,
+    "TimestampAdd": _with_unit,
+    "TimestampDiff": _with_unit,
 }

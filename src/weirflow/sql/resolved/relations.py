@@ -32,12 +32,12 @@ from weirflow.sql.plan import (
 )
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.aggregates import read_aggregate
-from weirflow.sql.resolved.functions import UTC
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.resolved.windows import read_window
 from weirflow.sql.types import BIGINT
+from weirflow.sql.zoned import UTC_ZONE
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -80,20 +80,21 @@ class Relation:
         return found
 
 
-def read_plan(root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC) -> Plan:
-    """The plan of a query over these sources, in a session of this time zone.
+def read_plan(root: Node, sources: Mapping[str, tuple[Field, ...]], zone: str = UTC_ZONE, *, ansi: bool = True) -> Plan:
+    """The plan of a query over these sources, in a session of this time zone, in ANSI mode or not.
 
     Raises:
         NotIncremental: it cannot be read without a doubt.
     """
-    return PlanReader(sources, zone).relation(root, None).plan
+    return PlanReader(sources, zone, ansi=ansi).relation(root, None).plan
 
 
 class PlanReader:
     """Reads one plan, its subqueries and common table expressions included."""
 
-    def __init__(self, sources: Mapping[str, tuple[Field, ...]], zone: str) -> None:
+    def __init__(self, sources: Mapping[str, tuple[Field, ...]], zone: str, *, ansi: bool = True) -> None:
         self._zone = zone
+        self._ansi = ansi
         self._sources = {name.casefold(): (name, fields) for name, fields in sources.items()}
         self._ctes: dict[int, Relation] = {}
 
@@ -108,7 +109,7 @@ class PlanReader:
         return found
 
     def _scope(self, columns: Mapping[int, Column], around: Scope | None) -> Scope:
-        return Scope(columns, self.relation, self._zone, around)
+        return Scope(columns, self.relation, self._zone, around, ansi=self._ansi)
 
     def _over(self, node: Node, around: Scope | None) -> tuple[Relation, Scope]:
         below = self.relation(node.child("child"), around)

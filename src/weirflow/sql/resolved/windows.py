@@ -9,9 +9,9 @@ from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, Wi
 from weirflow.sql.functions.rules import result_type
 from weirflow.sql.functions.windows import RANKING, offset_arguments
 from weirflow.sql.resolved.aggregates import read_aggregate
-from weirflow.sql.resolved.functions import UTC
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order, refused
 from weirflow.sql.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, is_integral
+from weirflow.sql.zoned import require_below_a_day
 
 if TYPE_CHECKING:
     from weirflow.sql.resolved.node import Node
@@ -100,12 +100,14 @@ def _bound(node: Node, unit: FrameUnit, order: tuple[SortKey, ...], scope: Scope
     if unit is FrameUnit.ROWS and isinstance(value, int):
         return value
     kind = order[0].expr.type
-    if isinstance(value, timedelta) and kind == TIMESTAMP and scope.zone != UTC and abs(value) >= timedelta(days=1):
-        raise refused(node)
+    if isinstance(value, timedelta) and kind == TIMESTAMP:
+        require_below_a_day(value, scope.zone, "A RANGE frame", None)
     if isinstance(value, timedelta) and kind in (TIMESTAMP, TIMESTAMP_NTZ):
         return value // timedelta(microseconds=1)
     if isinstance(value, timedelta) and kind == DATE and not value % timedelta(days=1):
         return value // timedelta(days=1)
+    if is_integral(kind) and not scope.ansi:  # a bound that does not fit would wrap around
+        raise refused(node)
     if isinstance(value, int) and (is_integral(kind) or kind == DATE):
         return value
     raise refused(node)

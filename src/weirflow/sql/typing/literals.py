@@ -130,11 +130,11 @@ def timestamp_literal(text: str, kind: pa.DataType, zone: tzinfo) -> Literal | N
         moment = datetime.combine(day.value, time(hour, minute, second, micros))
         if offset and kind != TIMESTAMP_NTZ:
             zone = UTC if offset in ("Z", "UTC", "GMT") else datetime.strptime(offset, "%z").tzinfo or zone
-    except ValueError:
+        if kind == TIMESTAMP_NTZ:
+            return Literal(moment, TIMESTAMP_NTZ)
+        return Literal(moment.replace(tzinfo=zone).astimezone(UTC), TIMESTAMP)
+    except (ValueError, OverflowError):
         return None
-    if kind == TIMESTAMP_NTZ:
-        return Literal(moment, TIMESTAMP_NTZ)
-    return Literal(moment.replace(tzinfo=zone).astimezone(UTC), TIMESTAMP)
 
 
 def datetime_text(value: date | datetime, zone: tzinfo) -> str:

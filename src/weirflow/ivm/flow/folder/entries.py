@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from weirflow.checkpoint.sealed import FORMAT
 from weirflow.ivm.compiler.program import Mode, View
@@ -27,6 +27,7 @@ from weirflow.ivm.durability.records import (
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.source import Lateness, Source, SourceDelta
 from weirflow.ivm.zset.batch import Batch
+from weirflow.sql.settings import USUAL, SqlSettings
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow.state import FlowState
@@ -66,6 +67,7 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
                 stores.get(name),
                 view.forced,
                 UNSET if view.plan is None else view.plan,
+                UNSET if view.settings is None or _is_plain(view) else view.settings,
             )
             for name, view in views.items()
         },
@@ -74,7 +76,7 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
         states={},
         packs={},
         forced=state.forced,
-        format=FORMAT if all(view.plan is None for view in views.values()) else PLANNED,
+        format=FORMAT if all(_is_plain(view) for view in views.values()) else PLANNED,
     )
 
 
@@ -96,20 +98,27 @@ def declared_views(manifest: Manifest) -> dict[str, View]:
     """The views as a checkpoint has them."""
     return {
         name: View(
-            one.sql, Mode(one.mode), stored=one.stored, forced=one.forced, plan=None if one.plan is UNSET else one.plan
+            one.sql,
+            Mode(one.mode),
+            stored=one.stored,
+            forced=one.forced,
+            plan=None if one.plan is UNSET else one.plan,
+            settings=_settings(one.plan, one.settings),
         )
         for name, one in manifest.views.items()
     }
 
 
 def with_plans(views: Mapping[str, View], known: Mapping[str, View]) -> dict[str, View]:
-    """The views, those without a plan with that of the known one that is declared alike."""
+    """The views, those without a plan with that of the known one that is declared alike, with the same settings."""
 
-    def plan(name: str, view: View) -> str | None:
+    def planned(name: str, view: View) -> View:
         alike = view.plan is None and name in known and known[name].is_declared_as(view)
-        return known[name].plan if alike else view.plan
+        if not alike or known[name].settings not in (None, view.settings):
+            return view
+        return replace(view, plan=known[name].plan, settings=known[name].settings)
 
-    return {name: replace(view, plan=plan(name, view)) for name, view in views.items()}
+    return {name: planned(name, view) for name, view in views.items()}
 
 
 def source_entry(source: Source) -> DefineSource:
@@ -126,29 +135,50 @@ def entry_source(entry: DefineSource) -> Source:
 
 def view_entry(name: str, view: View) -> DefineView:
     """The log's entry for a new view."""
-    if view.plan is None:
+    if _is_plain(view):
         return DefineView(name, view.sql, view.mode, view.stored)
-    return DefinePlannedView(name, view.sql, view.mode, view.stored, view.plan)
+    return DefinePlannedView(name, view.sql, view.mode, view.stored, view.plan, view.settings)
 
 
 def replace_entry(epoch: int, name: str, view: View, others: Mapping[str, View]) -> ReplaceView:
     """The log's entry for a view that was rebuilt, with others that were read anew."""
-    if view.plan is None and not others:
+    if _is_plain(view) and not others:
         return ReplaceView(epoch, name, view.sql, view.mode, view.stored)
     plans = {one: other.plan for one, other in others.items()}
-    return ReplacePlannedView(epoch, name, view.sql, view.mode, view.stored, view.plan, plans)
+    settings = {one: other.settings for one, other in others.items()}
+    return ReplacePlannedView(epoch, name, view.sql, view.mode, view.stored, view.plan, plans, view.settings, settings)
 
 
 def entry_view(entry: DefineView | ReplaceView) -> View:
     """The view of a log's entry."""
-    plan = entry.plan if isinstance(entry, DefinePlannedView | ReplacePlannedView) else None
-    return View(entry.sql, Mode(entry.mode), stored=entry.stored, plan=plan)
+    plan: str | None = None
+    settings: SqlSettings | None = USUAL
+    if isinstance(entry, DefinePlannedView | ReplacePlannedView):
+        plan, settings = entry.plan, entry.settings
+    return View(entry.sql, Mode(entry.mode), stored=entry.stored, plan=plan, settings=settings)
 
 
 def entry_others(entry: ReplaceView, views: Mapping[str, View]) -> dict[str, View]:
     """Those of these views that were read anew, as the log's entry has it."""
-    plans = entry.others if isinstance(entry, ReplacePlannedView) else {}
-    return {name: replace(views[name], plan=plan) for name, plan in plans.items()}
+    if not isinstance(entry, ReplacePlannedView):
+        return {}
+    settings = entry.settings_of_others
+    return {
+        name: replace(views[name], plan=plan, settings=settings.get(name, views[name].settings))
+        for name, plan in entry.others.items()
+    }
+
+
+def _is_plain(view: View) -> bool:
+    """Whether it is what versions before plans and settings would take it for."""
+    return view.plan is None and view.read_with == USUAL
+
+
+def _settings(plan: str | UnsetType, settings: SqlSettings | UnsetType) -> SqlSettings | None:
+    """The settings of a view in a checkpoint; where there were none, the binder read it with the usual ones."""
+    if settings is not UNSET:
+        return settings
+    return USUAL if plan is UNSET else None
 
 
 def declared_positions(manifest: Manifest) -> dict[str, tuple[Position, int]]:

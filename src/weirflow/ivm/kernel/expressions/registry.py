@@ -16,6 +16,7 @@ from weirflow.ivm.kernel.expressions import (
     dates,
     time_units,
     time_windows,
+    zoned,
     zones,
 )
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
@@ -41,6 +42,7 @@ FUNCTIONS: dict[str, Builder] = {
     **strings.FUNCTIONS,
     **time_units.FUNCTIONS,
     **time_windows.FUNCTIONS,
+    **zoned.FUNCTIONS,
     **tolerant.FUNCTIONS,
     **wrapping.FUNCTIONS,
     **zones.FUNCTIONS,

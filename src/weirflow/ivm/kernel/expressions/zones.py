@@ -72,6 +72,12 @@ class Clock:
         before: Micros = self.offsets[np.searchsorted(self.read, self._within(shown), side="right")]
         return shown - before
 
+    def near(self, shown: Micros, offsets: Micros) -> Micros:
+        """When the clocks show this; at this offset, if they can."""
+        kept = shown - offsets
+        found: Micros = np.where(self.local(kept) == shown, kept, self.moment(shown))
+        return found
+
     def day_start(self, midnights: Micros) -> Micros:
         """The first moment of the day that would begin at this time, which the clocks may leave out."""
         within = self._within(midnights)
@@ -209,9 +215,7 @@ def local_trunc(signature: CallSignature) -> Kernel | None:
         if cut is not None:
             return like_nulls(clock.day_start(cut(local // DAY) * DAY), times.type, times)
         assert width is not None, "other units were told apart before"
-        start = local // width * width
-        kept = start - offsets
-        return like_nulls(np.where(clock.local(kept) == start, kept, clock.moment(start)), times.type, times)
+        return like_nulls(clock.near(local // width * width, offsets), times.type, times)
 
     if width is None and cut is None:
         return lambda _, times, __: nulls_like(times, signature.result)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.ivm.compiler.program import Mode, Program, no_engine, read_whole
+from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.flow.folder.entries import entry_source, entry_view, source_entry
 from weirflow.ivm.flow.schema import read_schema
 from weirflow.ivm.flow.source import Source
@@ -70,8 +71,9 @@ def _as_input(entry: DefineView, program: Program, executor: StageExecutor) -> D
     """What the circuit sees of a view that is recomputed."""
     if executor.engine is None:
         raise no_engine()
-    reads = read_whole(entry_view(entry), program.relations)
-    schema = executor.engine.schema(entry.sql, {name: program.relations[name].schema for name in reads})
+    view = entry_view(entry)
+    schemas = {name: program.relations[name].schema for name in read_whole(view, program.relations)}
+    schema = under(executor.engine, view.settings).schema(view.sql, schemas)
     source = Source(entry.name, read_schema(schema))
     add_input(source, program)
     return source_entry(source)

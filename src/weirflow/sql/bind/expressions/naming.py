@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
@@ -218,6 +219,10 @@ def _cast(node: exp.Cast) -> str:
             raise _Unnamed
         return f"{type_name(kind).upper()} '{node.meta['shown']}'"
     function = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+    if pa.types.is_nested(kind):  # Spark does not say what it was cast to
+        if function == "TRY_CAST":
+            raise _Unnamed
+        return text(node.this)
     return f"{function}({text(node.this)} AS {type_name(kind).upper()})"
 
 
@@ -331,7 +336,7 @@ def _sum(node: exp.Expr, sign: str) -> str:
         counted = f"extractansiintervaldays({text(days)})"
         return f"date_add({text(moment)}, {counted if sign == '+' else f'(- {counted})'})"
     printed = f"{text(node.this)} {sign} {text(node.expression)}"
-    return printed if isinstance(node.expression, exp.Interval) else f"({printed})"
+    return printed if isinstance(node.expression, exp.Interval) or node.meta_get("moment") else f"({printed})"
 
 
 def _interval(node: exp.Interval) -> str:

@@ -29,6 +29,7 @@ from weirflow.sql.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     arrow_type,
+    is_datetime,
     is_integral,
     type_name,
 )
@@ -148,6 +149,8 @@ def _sum_or_difference(binder: ExpressionBinder, node: exp.Add | exp.Sub) -> Exp
             node.meta["date"] = tree is node.this
             return Call(function, (when, Literal(days, INT)), DATE, binder.position(node))
     result = OPERATORS[operator]((left, right), binder.position(node))
+    if isinstance(result, Call) and result.function == "timestamp_add_interval":
+        node.meta["moment"] = is_datetime(left.type)
     if result.type == DATE and is_integral((left if right.type == DATE else right).type):
         node.meta["date"] = right.type == DATE
     return result

@@ -21,9 +21,10 @@ from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.plan import Field, Filter, Generate, Plan, Project, SessionWindow
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns
-from weirflow.sql.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, type_name
+from weirflow.sql.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP, type_name
 from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import ANY_TIMESTAMP, implicit
+from weirflow.sql.zoned import require_below_a_day
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
@@ -65,6 +66,9 @@ def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) ->
     scope = Scope((*binder.scope.names, Name(name, column, in_star=False)), binder.scope.around)
     fields = (*plan.fields, Field(name, kind))
     if name == "session_window":
+        if time.type == TIMESTAMP:
+            gap = timedelta(microseconds=lengths[0])
+            require_below_a_day(gap, binder.context.settings.time_zone, "A session's gap", position)
         return QueryTimeWindow(tree, column, timed, scope, _session(query, timed, column, time, lengths[0], position))
     return QueryTimeWindow(tree, column, _bucketed(timed, time, kind, fields, lengths, position), scope)
 
