@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, ResultType, result_type, same_as
+from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -57,7 +59,20 @@ class AggregateFunction:
         arguments = self.signature.arguments(given, position)
         if self.name in ("min", "max") and not is_orderable(arguments[0].type):
             raise SqlTypeError(f"{self.name}() cannot order {type_name(arguments[0].type)}.", position=position)
+        if self.name == "percentile" and not _is_share(arguments[1]):
+            raise NotIncremental(
+                "The share of percentile() is a literal between 0 and 1, or an array of such, where views are "
+                "maintained by deltas.",
+                reason=Reason.FUNCTION_NOT_PROVEN,
+                position=position,
+            )
         return arguments, result_type(self.signature.result, arguments)
+
+
+def _is_share(expr: Expr) -> bool:
+    if isinstance(expr, Literal):
+        return expr.value is not None and 0 <= expr.value <= 1
+    return isinstance(expr, Call) and expr.function in ("array", "cast") and all(map(_is_share, expr.arguments))
 
 
 def _sum(arguments: Arguments) -> pa.DataType:

@@ -4,7 +4,11 @@ import datetime as dt
 import math
 
 import pyarrow as pa
+import pytest
 from support.maintained import Maintained
+
+from weirflow.errors import SqlTypeError
+from weirflow.sql.refusal import NotIncremental
 
 T = {"t": pa.schema([("k", pa.int64()), ("v", pa.int64())])}
 LOWEST = -(2**63)
@@ -75,3 +79,20 @@ def test_a_grouping_set_named_twice_makes_its_groups_twice():
     )
     views.tick({"t": [((1, 2), 1), ((1, 3), 1)]})
     assert views.views["v"] == {(1, 5): 2, (None, 5): 1}
+
+
+def test_a_percentile_has_several_shares():
+    views = Maintained(T, {"view": "SELECT k, percentile(v, array(0.25, 0.75)) AS p FROM t GROUP BY k"})
+    views.tick({"t": [((1, 0), 1), ((1, 10), 1), ((2, None), 1)]})
+    assert dict(views.views["view"]) == {(1, (2.5, 7.5)): 1, (2, None): 1}
+
+
+@pytest.mark.parametrize("share", ["NULL", "2", "-0.5", "k", "array(0.5, NULL)", "array(0.5, k)"])
+def test_a_share_that_spark_would_not_take_is_refused(share):
+    with pytest.raises(NotIncremental, match="between 0 and 1"):
+        Maintained(T, {"view": f"SELECT percentile(v, {share}) AS p FROM t"})
+
+
+def test_the_share_of_a_percentile_in_order_is_a_number():
+    with pytest.raises(SqlTypeError, match="a literal fraction"):
+        Maintained(T, {"view": "SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY v) AS p FROM t"})

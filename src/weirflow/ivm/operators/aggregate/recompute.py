@@ -126,21 +126,25 @@ def _nan_last(value: float) -> tuple[bool, float]:
 
 
 def _percentile(call: AggregateCall) -> Callable[[Rows], Any]:
-    """Exact percentile with linear interpolation; the share is the second argument, 0.5 without one."""
+    """Exact percentile with linear interpolation; the second argument is the share or several, 0.5 without one."""
 
     def fold(rows: Rows) -> Any:
         values = sorted((float(row[0]) for row in rows if row[0] is not None), key=_nan_last)
         if not values:
             return None
-        share = float(rows[0][1]) if len(call.arguments) > 1 else 0.5
-        place = share * (len(values) - 1)
-        low = int(place)
-        high = min(low + 1, len(values) - 1)
-        if low == place or values[low] == values[high]:
-            return values[low]
-        return (high - place) * values[low] + (place - low) * values[high]
+        share = rows[0][1] if len(call.arguments) > 1 else 0.5
+        return [_at(float(one), values) for one in share] if isinstance(share, list) else _at(float(share), values)
 
     return fold
+
+
+def _at(share: float, values: list[float]) -> float:
+    place = share * (len(values) - 1)
+    low = int(place)
+    high = min(low + 1, len(values) - 1)
+    if low == place or values[low] == values[high]:
+        return values[low]
+    return (high - place) * values[low] + (place - low) * values[high]
 
 
 def _single_value(call: AggregateCall) -> Callable[[Rows], Any]:

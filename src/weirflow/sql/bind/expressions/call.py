@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -144,12 +145,13 @@ def _percentile_arguments(
 ) -> tuple[Expr, ...]:
     if wrapped.name == "median":
         return (*arguments, Literal(0.5, DOUBLE))
-    if len(wrapped.within) != 1 or len(arguments) != 1 or not isinstance(arguments[0], Literal):
+    share = arguments[0] if len(arguments) == 1 else None
+    if len(wrapped.within) != 1 or not isinstance(share, Literal) or not isinstance(share.value, int | float | Decimal):
         raise SqlTypeError(
             "percentile_cont() takes a literal fraction and WITHIN GROUP (ORDER BY one column).", position=position
         )
     key = inside.sort_key(wrapped.within[0])
-    fraction = float(arguments[0].value)
+    fraction = float(share.value)
     return (key.expr, Literal(1 - fraction if key.descending else fraction, DOUBLE))
 
 
