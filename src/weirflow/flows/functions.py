@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from weirflow.errors import ConfigError
 from weirflow.ivm.kernel.expressions.python_calls import missing, other_version
+from weirflow.spark.user_functions import copy_functions, registration
 from weirflow.sql.registered import DeclaredFunction, UserFunction
 
 
@@ -30,7 +30,7 @@ class SessionFunctions:
 
     def declare(self, name: str, function: Any, returns: Any, *, deterministic: bool, version: str) -> Any:
         """Register a function; returns what PySpark calls it by in frames, or None for one of Java's."""
-        register = _registration(name, function, returns, deterministic=deterministic)
+        register = registration(name, function, returns, deterministic=deterministic)
         assert self._spark is not None
         made = register(self._spark())
         is_plain = callable(function) and not hasattr(function, "evalType")
@@ -77,45 +77,8 @@ class SessionFunctions:
         if self._spark is None or (self._installed.get(native) == changes and not (anew and is_classic)):
             return
         if is_classic:
-            _copy(self._spark(), native)
+            copy_functions(self._spark(), native)
         else:
             for register in list(self._registrations.values()):
                 register(native)
         self._installed[native] = changes
-
-
-def _registration(name: str, function: Any, returns: Any, *, deterministic: bool) -> Callable[[Any], Any]:
-    """What makes a function known to a session."""
-    if isinstance(function, str):
-        return lambda native: native.udf.registerJavaFunction(name, function, returns)
-    if hasattr(function, "evalType"):
-        return lambda native: native.udf.register(name, function)
-    if not callable(function):
-        raise ConfigError(
-            f"A {type(function).__name__} is no function.",
-            hint="pass a Python function, what udf() or pandas_udf() returned, or the name of a Java class",
-        )
-    if returns is None:
-        raise ConfigError(
-            f"The function {name!r} does not say what it returns.", hint="pass returns=, for example 'STRING'"
-        )
-
-    def register(native: Any) -> Any:
-        from pyspark.sql import functions  # noqa: PLC0415 - imports pyspark
-
-        made = functions.udf(function, returns)
-        return native.udf.register(name, made if deterministic else made.asNondeterministic())
-
-    return register
-
-
-def _copy(known: Any, native: Any) -> None:
-    """Have a classic session know the functions that were registered in another one."""
-    jvm = native._jvm  # noqa: SLF001 - no public way, here and below
-    source = known._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
-    target = native._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
-    builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()
-    added = source.listFunction().toSet().diff(builtin.listFunction().toSet()).toSeq()
-    for at in range(added.size()):
-        name = added.apply(at)
-        target.registerFunction(name, source.lookupFunction(name).get(), source.lookupFunctionBuilder(name).get())
