@@ -1,4 +1,4 @@
-"""Settings of flows without a Session: whose clocks, whether names tell case. Each view keeps those it was made with."""
+"""Settings of flows without a Session: whose clocks, whether names tell case. Each view keeps its own."""
 
 import datetime as dt
 from collections import Counter
