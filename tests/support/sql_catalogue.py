@@ -214,10 +214,10 @@ def document() -> str:
     lines[-1] = lines[-1].removesuffix(",") + "."
     lines += [
         "",
-        "In a Session they are also maintained as Spark means them without ANSI (`spark.sql.ansi.enabled=false`:",
-        "integers wrap around, other results that do not fit are NULL), and so are `try_add`, `try_subtract`,",
-        "`try_multiply`, `try_divide`, `try_mod`, `try_cast`, `try_element_at`, `try_sum` and `try_avg`, and without a",
-        "format `try_to_date` and `try_to_timestamp`.",
+        "So are `try_add`, `try_subtract`, `try_multiply`, `try_divide`, `try_mod`, `try_element_at`, `try_sum`,",
+        "`try_avg`, and without a format `try_to_date` and `try_to_timestamp`. In a Session all of them are also",
+        "maintained as Spark means them without ANSI (`spark.sql.ansi.enabled=false`): integers wrap around, most",
+        "other values that do not fit are NULL.",
     ]
     return "\n".join(lines) + "\n"
 
