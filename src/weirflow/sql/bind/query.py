@@ -90,7 +90,7 @@ def _bind(node: exp.Expr, context: BindContext, around: Scope | None) -> Plan:
 
 def _with_ctes(with_clause: exp.With, context: BindContext, around: Scope | None) -> BindContext:
     """Each CTE sees those before it; a recursive one also itself."""
-    names = [cte.alias.casefold() for cte in with_clause.expressions]
+    names = [context.fold(cte.alias) for cte in with_clause.expressions]
     if len(set(names)) < len(names):
         raise QueryError("Two CTEs of one WITH have the same name.", position=context.position(with_clause))
     for cte in with_clause.expressions:
