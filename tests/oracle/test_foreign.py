@@ -162,6 +162,15 @@ def test_a_durable_flow_opens_without_spark_until_a_tick_needs_it(session, tmp_p
         assert flow.snapshot("v").to_pylist() == [{"id": 1, "s": "B100"}]
 
 
+def test_names_that_look_like_placeholders_do_no_harm(session):
+    sql = "SELECT soundex(s.`_wf0`) AS a, soundex(s.`_wf1`) AS b, soundex(transform(s.l, x -> x.`_wf0`)[0]) AS c FROM t"
+    with session.flow("names") as flow:
+        flow.register_source("t", "s STRUCT<`_wf0`: STRING, `_wf1`: STRING, l: ARRAY<STRUCT<`_wf0`: STRING>>>")
+        flow.register_view("v", sql)
+        flow.tick("t", [{"s": {"_wf0": "Ann", "_wf1": "Bob", "l": [{"_wf0": "Cy"}]}}])
+        check(session, flow, {"v": sql})
+
+
 def test_a_frame_is_maintained_the_same_way(session, flow):
     from pyspark.sql import functions as F  # noqa: N812, PLC0415  PySpark's own convention
 

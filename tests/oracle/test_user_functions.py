@@ -1,16 +1,20 @@
 """Functions that users register: run on the rows that change, by this process or by Spark, with Spark's results."""
 
 import datetime as dt
+import subprocess
+import zipfile
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 from support.flow_engine import FlowEngine
 from support.maintained import comparable
 
 from weirflow import IncrementalFlow
-from weirflow.errors import ConfigError, DataError, FunctionFailed, FunctionMissing
+from weirflow.errors import ConfigError, DataError, FlowReentered, FunctionFailed, FunctionMissing
 from weirflow.spark.frames.arrow import relation_frame
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.registered import UserFunction
@@ -135,6 +139,19 @@ def test_what_the_function_raises_fails_the_tick_whole(session, flow):
     assert rows(flow.snapshot("guarded")) == Counter({(1, comparable(0.5)): 1, (2, None): 1})
 
 
+def test_a_function_cannot_tick_the_flow_that_calls_it(session, flow):
+    def ticking(n):
+        flow.tick("t", [{"id": 9, "name": "", "n": n}])
+        return n
+
+    session.udf("ticking", ticking, "INT", deterministic=True)
+    flow.register_view("v", "SELECT id, ticking(n) AS x FROM t")
+    with pytest.raises(FlowReentered, match="the function 'ticking' of a view cannot tick"):
+        flow.tick("t", [{"id": 1, "name": "", "n": 2}])
+    flow.discard()
+    assert flow.snapshot("t").num_rows == 0
+
+
 def test_what_nobody_vouches_for_is_recomputed(session, flow):
     session.udf("doubtful", clean, "STRING")
     session.spark.udf.register("unknown", clean, "STRING")
@@ -227,3 +244,27 @@ def test_arguments_of_udf_that_make_no_sense_are_refused(session):
         session.udf("number", 5, "STRING")
     with pytest.raises(ConfigError, match="not both"):
         IncrementalFlow(functions={}, engine=FlowEngine())
+
+
+JAVA = """
+import org.apache.spark.sql.api.java.UDF2;
+
+public class Joined implements UDF2<String, Integer, String> {
+    public String call(String text, Integer number) { return text == null ? null : text + "-" + number; }
+}
+"""
+
+
+def test_functions_of_java_run_in_spark(session, flow, tmp_path):
+    (tmp_path / "Joined.java").write_text(JAVA)
+    jars = str(Path(pyspark.__file__).parent / "jars" / "*")
+    subprocess.run(["javac", "-cp", jars, "Joined.java"], cwd=tmp_path, check=True, timeout=120)
+    with zipfile.ZipFile(tmp_path / "joined.jar", "w") as jar:
+        jar.write(tmp_path / "Joined.class", "Joined.class")
+    session.spark.sql(f"ADD JAR '{tmp_path / 'joined.jar'}'").collect()
+    session.udf("joined", "Joined", "STRING", deterministic=True)
+    sql = "SELECT id, joined(name, n) AS j FROM t"
+    flow.register_view("v", sql, mode="incremental")
+    assert f"{SPARK}: `joined`(name, n)" in flow.explain("v")
+    flow.tick("t", [{"id": 1, "name": "Ann", "n": 2}, {"id": 2, "name": None, "n": 3}])
+    assert rows(flow.snapshot("v")) == Counter({(1, "Ann-2"): 1, (2, None): 1})

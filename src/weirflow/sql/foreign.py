@@ -87,6 +87,15 @@ def is_foreign(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.function in FOREIGN
 
 
+def placements(text: str) -> int:
+    """How many placeholders a text has.
+
+    >>> placements("concat(`_wf0`, `_wf0`)")
+    2
+    """
+    return len(_PLACEHOLDER.findall(text))
+
+
 def filled(text: str, name: Callable[[int], str]) -> str:
     """The text with what ``name`` gives for the number of each placeholder.
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from weirflow.spark.analyzed.tree import expression_node
 from weirflow.spark.frames.arrow import empty_relation
 from weirflow.sql.expr import Column
-from weirflow.sql.foreign import MARK, PYTHON, column_name, foreign_call, placeholder
+from weirflow.sql.foreign import MARK, PYTHON, column_name, foreign_call, placeholder, placements
 from weirflow.sql.quoting import quoted
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.registered import PREFIX, DeclaredFunction
@@ -93,6 +93,8 @@ class ForeignReader:
             kind = self._fit(node)
             written = _Writing(self, scope)
             text = written.text(node)
+            if written.placements != placements(text):  # a name of the user's looks like a placeholder
+                return None
             if not self._is_proven(node, text, written.arguments, written.origins):
                 return None
         except (_Unfit, NotIncremental):
@@ -126,7 +128,10 @@ class ForeignReader:
 
     def _called(self, node: Node, name: str, version: str, scope: Scope) -> Expr | None:
         """A call that this process runs, if its types are the same in Python here as in Spark."""
-        kind = _type(node.origin.get())
+        try:
+            kind = _type(node.origin.get())
+        except _Unfit:
+            return None
         arguments = tuple(read_expression(one, scope) for one in node.children)
         if not all(self._is_plain(one.type) for one in arguments) or not self._is_plain(kind):
             return self._by_spark(node, scope)
@@ -201,6 +206,7 @@ class _Writing:
         arguments: what its placeholders stand for.
         origins: the same as Spark's objects.
         functions: those of users that it calls, as settings.
+        placements: how many placeholders were written.
     """
 
     def __init__(self, reader: ForeignReader, scope: Scope) -> None:
@@ -210,6 +216,7 @@ class _Writing:
         self.arguments: list[Expr] = []
         self.origins: list[Any] = []
         self.functions: dict[str, str] = {}
+        self.placements = 0
 
     @grows
     def text(self, node: Node) -> str:
@@ -272,6 +279,7 @@ class _Writing:
         if argument not in self.arguments:
             self.arguments.append(argument)
             self.origins.append(node.origin.get())
+        self.placements += 1
         return placeholder(self.arguments.index(argument))
 
 

@@ -7,13 +7,14 @@ from weirflow.errors import DataError, EngineMissing
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions, computes
 from weirflow.ivm.kernel.expressions.foreign import evaluated_by
 from weirflow.sql.expr import Call, Column, Literal
-from weirflow.sql.foreign import foreign_call, foreign_calls, shown
+from weirflow.sql.foreign import PYTHON, foreign_call, foreign_calls, shown
 from weirflow.sql.plan import Field, Filter, Project, Scan
 from weirflow.sql.stored import decode_plan, encode_plan
 
 NAME, NUMBER = Column(0, "name", pa.string()), Column(1, "number", pa.int64())
 REVERSED = foreign_call("reversed(`_wf0`)", {"zone": "UTC"}, [NAME], pa.string())
 INVERSE = foreign_call("inverse(`_wf0`)", {"zone": "UTC"}, [NUMBER], pa.float64())
+CALLED = foreign_call("`clean`(`_wf0`)", {"function:clean": "1"}, [NAME], pa.string(), PYTHON)
 ROWS = [pa.array(["ab", "cd", None, "ab"]), pa.array([1, 2, 0, 4], pa.int64())]
 
 
@@ -94,6 +95,20 @@ def test_without_an_engine_it_is_said_what_is_missing():
     with pytest.raises(EngineMissing, match=r"reversed\(…\)"):
         evaluate(ROWS, 4)
     assert evaluate([one.slice(0, 0) for one in ROWS], 0).to_pylist() == []
+
+
+STORED = (
+    '{"version":1,"types":["string","int64"],"nodes":[["scan","t",[["name",0],["number",1]],null],'
+    '["literal","`clean`(`_wf0`)",0],["literal","{\\"function:clean\\":\\"1\\"}",0],["column",0,"name",0],'
+    '["call","python",[1,2,3],0,null],["project",0,[4],[["name",0]]]]}'
+)
+
+
+def test_what_is_stored_is_read_by_later_versions():
+    fields = (Field("name", pa.string()), Field("number", pa.int64()))
+    plan = Project(Scan("t", fields), (CALLED,), (fields[0],))
+    assert decode_plan(STORED) == plan
+    assert encode_plan(plan) == STORED
 
 
 def test_plans_with_such_calls_are_stored():
