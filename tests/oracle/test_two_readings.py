@@ -8,11 +8,10 @@ from support.query_grid import ROWS, SOURCES
 from support.text_corpus import there_and_back
 from support.two_readings import Texts, TwoReadings
 
-from weirflow.flows.own_session import with_settings_of
-
 SAMPLE = 150
 """How many texts are read each time; a campaign reads all."""
 MISREAD = {
+    "words for moments": "SELECT CAST('epoch' AS DATE) AS a, to_timestamp(' Epoch') AS b, d > 'epoch' AS c FROM t",
     "the NULL of nullif": "SELECT nullif(v, 2) AS a, nullif(s, s) AS b, v / nullif(v, 0) AS c FROM t",
 }
 """Texts that the two once read in different ways."""
@@ -21,7 +20,7 @@ RECURSIVE_UNION = "UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE"
 
 @pytest.fixture
 def readings(session):
-    return TwoReadings(lambda: with_settings_of(session.spark, session.spark.newSession()))
+    return TwoReadings(session.spark.newSession)
 
 
 def require_same(outcome):

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.compiler.program import Mode, Program, View
+from weirflow.sql.settings import USUAL
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.circuit.circuit import Circuit
     from weirflow.sql.plan import Field
+    from weirflow.sql.settings import SqlSettings
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,14 @@ class CompiledViews:
 
 
 def compile_views(
-    sources: Mapping[str, pa.Schema], views: Mapping[str, str], plans: Mapping[str, str] | None = None
+    sources: Mapping[str, pa.Schema],
+    views: Mapping[str, str],
+    plans: Mapping[str, str] | None = None,
+    settings: SqlSettings = USUAL,
 ) -> CompiledViews:
     """One circuit for all views; a view may read sources and other views, in any order of definition.
 
-    ``plans`` are those of views that the binder does not read, from ``encode_plan``.
+    ``plans`` are those of views that the binder does not read, from ``encode_plan``; others it reads with ``settings``.
 
     Neither sources nor views keep their rows; ``start`` is still to be called.
 
@@ -40,7 +45,7 @@ def compile_views(
         program.add_source(name, schema, stored=False)
     program.add_views(
         {
-            name: View(sql, Mode.INCREMENTAL, stored=False, plan=plans.get(name) if plans else None)
+            name: View(sql, Mode.INCREMENTAL, stored=False, plan=plans.get(name) if plans else None, settings=settings)
             for name, sql in views.items()
         }
     )

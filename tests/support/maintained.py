@@ -10,11 +10,14 @@ import pyarrow as pa
 from support.compiled_views import compile_views
 
 from weirflow.ivm.zset.batch import Batch
+from weirflow.sql.settings import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
+
+    from weirflow.sql.settings import SqlSettings
 
 Row = tuple[Any, ...]
 
@@ -23,9 +26,13 @@ class Maintained:
     """Sources and views as multisets of Python rows; ``tick`` changes both, views by their deltas only."""
 
     def __init__(
-        self, sources: Mapping[str, pa.Schema], views: Mapping[str, str], plans: Mapping[str, str] | None = None
+        self,
+        sources: Mapping[str, pa.Schema],
+        views: Mapping[str, str],
+        plans: Mapping[str, str] | None = None,
+        settings: SqlSettings = USUAL,
     ) -> None:
-        compiled = compile_views(sources, views, plans)
+        compiled = compile_views(sources, views, plans, settings)
         self.sources = dict(sources)
         self.schemas = {
             name: pa.schema([(field.name, field.type) for field in fields]) for name, fields in compiled.fields.items()

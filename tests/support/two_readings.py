@@ -20,10 +20,13 @@ from weirflow.spark.errors import translate
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
 from weirflow.sql.refusal import NotIncremental
+from weirflow.sql.settings import USUAL
 from weirflow.sql.stored import decode_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from weirflow.sql.settings import SqlSettings
 
 
 Row = tuple[Any, ...]
@@ -79,11 +82,13 @@ class TwoReadings:
     """Reads texts both ways and compares.
 
     Args:
-        open_session: a new native session of Spark's, with the settings that the binder has.
+        open_session: a new native session of Spark's.
+        settings: with which both read.
     """
 
-    def __init__(self, open_session: Callable[[], Any]) -> None:
+    def __init__(self, open_session: Callable[[], Any], settings: SqlSettings = USUAL) -> None:
         self._reader = ViewReader(open_session)
+        self._settings = settings
         self.outcome = Outcome()
 
     def check(self, texts: Texts) -> None:
@@ -94,7 +99,7 @@ class TwoReadings:
             if found is None:
                 continue
             if texts.chained:
-                tables[name] = _columns(tables, text, found)
+                tables[name] = self._columns(tables, text, found)
             if texts.chained or not self._is_same_plan(tables, text, found):
                 imported[name] = found
         names = list(imported)
@@ -104,7 +109,7 @@ class TwoReadings:
 
     def _is_same_plan(self, tables: Mapping[str, pa.Schema], text: str, imported: str) -> bool:
         catalog = {name: tuple(Field(one.name, one.type) for one in schema) for name, schema in tables.items()}
-        same = _placeless(bind_query(text, catalog)) == _placeless(decode_plan(imported))
+        same = _placeless(bind_query(text, catalog, settings=self._settings)) == _placeless(decode_plan(imported))
         self.outcome.same_plans += same
         return same
 
@@ -113,13 +118,13 @@ class TwoReadings:
         outcome = self.outcome
         outcome.texts += 1
         try:
-            ours: QueryError | pa.Schema = _columns(tables, text)
+            ours: QueryError | pa.Schema = self._columns(tables, text)
         except QueryError as error:
             ours = error
         try:
-            imported = self._reader.read(text, tables)
+            imported = self._reader.read(text, tables, self._settings)
             assert imported is not None
-            theirs: QueryError | pa.Schema = _columns(tables, text, imported)
+            theirs: QueryError | pa.Schema = self._columns(tables, text, imported)
         except Exception as error:  # noqa: BLE001 - what is no refusal is raised again
             theirs = _refusal(error)
         if isinstance(ours, QueryError):
@@ -136,11 +141,16 @@ class TwoReadings:
             return None
         return imported
 
+    def _columns(self, tables: Mapping[str, pa.Schema], text: str, plan: str | None = None) -> pa.Schema:
+        """The columns of a view that is maintained, by the binder's plan or another."""
+        compiled = compile_views(tables, {_NAME: text}, None if plan is None else {_NAME: plan}, self._settings)
+        return pa.schema([(one.name, one.type) for one in compiled.fields[_NAME]])
+
     def _compare(self, texts: Texts, imported: Mapping[str, str]) -> None:
         if not imported:
             return
         queries = {name: texts.queries[name] for name in imported}
-        ours, theirs = _Life(texts, queries), _Life(texts, queries, imported)
+        ours, theirs = (_Life(texts, queries, plans, self._settings) for plans in (None, imported))
         if (ours.raised or theirs.raised) and len(imported) > 1 and not texts.chained:
             names = list(imported)
             for half in (names[: len(names) // 2], names[len(names) // 2 :]):
@@ -161,10 +171,12 @@ class TwoReadings:
 class _Life:
     """What became of views, tick by tick: their rows, or the code of what was raised."""
 
-    def __init__(self, texts: Texts, queries: Mapping[str, str], plans: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, texts: Texts, queries: Mapping[str, str], plans: Mapping[str, str] | None, settings: SqlSettings
+    ) -> None:
         self.ticks: list[dict[str, Counter[Row]] | str] = []
         try:
-            views = Maintained(texts.sources, queries, plans)
+            views = Maintained(texts.sources, queries, plans, settings)
         except DataError as error:
             self.ticks.append(error.code)
             return
@@ -207,12 +219,6 @@ def _placeless(node: Any) -> Any:
         return known[id(part)]
 
     return without(node)
-
-
-def _columns(tables: Mapping[str, pa.Schema], text: str, plan: str | None = None) -> pa.Schema:
-    """The columns of a view that is maintained, by the binder's plan or another."""
-    compiled = compile_views(tables, {_NAME: text}, None if plan is None else {_NAME: plan})
-    return pa.schema([(one.name, one.type) for one in compiled.fields[_NAME]])
 
 
 def _refusal(error: Exception) -> QueryError:

@@ -35,6 +35,7 @@ from weirflow.sql.types import (
 )
 from weirflow.sql.typing import decimals
 from weirflow.sql.typing.casts import can_cast
+from weirflow.sql.typing.moments import moment
 
 _INTEGRAL_ORDER = tuple(INTEGRAL_DIGITS)
 _EXACT = Context(prec=100)
@@ -68,14 +69,16 @@ Expected: TypeAlias = "pa.DataType | Family | tuple[Any, ...]"
 
 
 def cast(expr: Expr, kind: pa.DataType, position: SqlPosition | None = None) -> Expr:
-    """``expr`` as ``kind``: itself, a literal that holds the same value exactly, or an explicit ``cast`` call."""
+    """``expr`` as ``kind``: itself, a literal that holds the same value exactly, or an explicit ``cast`` call.
+
+    Raises:
+        NotIncremental: it is a constant text that ``moments.moment`` refuses.
+    """
     if expr.type == kind:
         return expr
-    if isinstance(expr, Literal):
-        folded = _cast_literal(expr, kind)
-        if folded is not None:
-            return folded
-    return Call("cast", (expr,), kind, position)
+    folded = _cast_literal(expr, kind) if isinstance(expr, Literal) else None
+    folded = moment(expr, kind, position) if folded is None else folded
+    return Call("cast", (expr,), kind, position) if folded is None else folded
 
 
 def explicit_cast(expr: Expr, kind: pa.DataType, position: SqlPosition | None = None) -> Expr:

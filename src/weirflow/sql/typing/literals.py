@@ -40,7 +40,6 @@ _MICROS = {
     "MILLISECOND": 1_000,
     "MICROSECOND": 1,
 }
-_EPOCH = "1970-01-01"
 _AMOUNT = re.compile(r"([+-]?)\s*(\d+)(?:\.(\d{1,9}))?")
 _DATE_TEXT = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIMESTAMP_TEXT = re.compile(
@@ -91,21 +90,9 @@ def _float32(text: str) -> float:
     return float(pa.scalar(float(text), DOUBLE).cast(FLOAT).as_py())
 
 
-def check_moment(text: str, position: SqlPosition | None) -> None:
-    """``NotIncremental`` for text that stands for a moment which depends on when it is read."""
-    word = text.strip().casefold().split(" ")[0]
-    if word in ("now", "today", "tomorrow", "yesterday") or re.match(r"T?\d{1,2}:", text.strip()):
-        raise NotIncremental(
-            f"{text!r} stands for another moment tomorrow, so a view cannot be kept equal to it.",
-            reason=Reason.EXPRESSION_NOT_DETERMINISTIC,
-            hint="write the date or timestamp itself",
-            position=position,
-        )
-
-
 def date_literal(text: str) -> Literal | None:
     """The date that ``yyyy[-M[-d]]`` text stands for, or None when casting rules must decide."""
-    found = _DATE_TEXT.fullmatch(_EPOCH if text.strip().casefold() == "epoch" else text.strip())
+    found = _DATE_TEXT.fullmatch(text.strip())
     if found is None:
         return None
     try:
@@ -116,8 +103,6 @@ def date_literal(text: str) -> Literal | None:
 
 def timestamp_literal(text: str, kind: pa.DataType, zone: tzinfo) -> Literal | None:
     """The timestamp that ISO text stands for, read in ``zone`` unless it names one; None when casting must decide."""
-    if text.strip().casefold() == "epoch":
-        text, zone = _EPOCH, UTC
     found = _TIMESTAMP_TEXT.fullmatch(text.strip())
     if found is None:
         return None

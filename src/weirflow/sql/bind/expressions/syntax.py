@@ -35,6 +35,7 @@ from weirflow.sql.types import (
 )
 from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import explicit_cast
+from weirflow.sql.typing.moments import moment
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
@@ -120,8 +121,9 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
 
 
 def _constant(binder: ExpressionBinder, text: str, kind: pa.DataType, position: SqlPosition | None) -> Literal | None:
-    if kind in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
-        literals.check_moment(text, position)
+    special = moment(Literal(text, STRING), kind, position)
+    if special is not None:
+        return special
     if kind == DATE:
         return literals.date_literal(text)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
