@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.compiler.program import RecomputeEngine, View
+    from weirflow.sql.settings import SqlSettings
 
 
 class SnapshotHost(Protocol):
@@ -39,6 +40,10 @@ class SnapshotHost(Protocol):
     @property
     def views(self) -> Mapping[str, View]:
         """Its views."""
+
+    @property
+    def settings(self) -> SqlSettings:
+        """What SQL means in it now."""
 
     def take_snapshot(self, source: Source, rows: pa.Table) -> None:
         """Take on a snapshot, with its rows."""
@@ -84,7 +89,14 @@ class Snapshots:
         engine = self._host.engine
         assert can_read_tables(engine)
         name = free_name(table.name, (*sources, *self._host.views))
-        source = declared(name, table.schema, key=None, dedup=False, lateness=None)
+        source = declared(
+            name,
+            table.schema,
+            key=None,
+            dedup=False,
+            lateness=None,
+            is_case_sensitive=lambda: self._host.settings.case_sensitive,
+        )
         self._host.take_snapshot(source, engine.rows(table))
         return name
 
