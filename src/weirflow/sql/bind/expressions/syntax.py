@@ -117,6 +117,9 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
     converted = explicit_cast(operand, kind, position)
     if isinstance(node, exp.TryCast) and isinstance(converted, Call) and converted is not operand:
         return Call("try_cast", (operand,), kind, position)
+    is_written = not node.meta_get("typed_literal") and isinstance(converted, Call) and converted is not operand
+    if is_written and not binder.context.settings.ansi:
+        return Call("legacy_cast", (operand,), kind, position)
     return converted
 
 
