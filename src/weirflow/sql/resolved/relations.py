@@ -179,6 +179,13 @@ class PlanReader:
         below, _ = self._over(node, around)
         return Relation(Distinct(below.plan), below.ids)
 
+    def _deduplicate(self, node: Node, around: Scope | None) -> Relation:
+        """Distinct rows; where only some columns tell rows apart, Spark keeps any of those that are alike."""
+        below, _ = self._over(node, around)
+        if set(_ids(node.value("keys"))) != set(below.ids):
+            raise self._refused(node)
+        return Relation(Distinct(below.plan), below.ids)
+
     def _sort(self, node: Node, around: Scope | None) -> Relation:
         below, scope = self._over(node, around)
         order = read_order(node.value("order"), scope)
@@ -315,6 +322,7 @@ class PlanReader:
         "Project": _project,
         "Filter": _filter,
         "Distinct": _distinct,
+        "Deduplicate": _deduplicate,
         "ResolvedHint": _same_rows,
         "Repartition": _same_rows,
         "RepartitionByExpression": _same_rows,
