@@ -2,20 +2,24 @@
 
 import datetime as dt
 import functools
+import runpy
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
 from support.maintained import comparable
+from support.shared_session import SETTINGS
 
-from weirflow import DeltaBatch
+from weirflow import DeltaBatch, Session
 from weirflow.errors import ConfigError
 from weirflow.rows.types import spark_schema
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.types import nullable
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "frames.py"
 ORDERS = "id BIGINT, customer STRING, amount DECIMAL(10,2), day DATE, tags ARRAY<STRING>"
 CUSTOMERS = "customer STRING, city STRING, since INT"
 
@@ -189,3 +193,9 @@ def test_a_frame_is_not_recomputed_and_nothing_else_is_a_view(flow):
     for wrong in (7, None, ["SELECT 1"], functools.partial(print)):
         with pytest.raises(ConfigError, match="A view is one query in SQL"):
             flow.register_view("v", wrong)
+
+
+def test_the_example_runs(session, capsys, monkeypatch):
+    monkeypatch.setattr(Session, "embedded", staticmethod(lambda **_: Session(**SETTINGS)))  # on the Spark that runs
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert capsys.readouterr().out.endswith("[{'city': 'Oslo', 'total': 92}]\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
     from weirflow.flows.view_reader import ViewReader
     from weirflow.ivm.flow.sinks.sink import SinkTarget
-    from weirflow.spark.frames.frame import AnyFrame, DataFrame
+    from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.restart import RestartPolicy
 
@@ -58,7 +58,7 @@ class SparkFlow(Flow):
         self._feeds = Feeds()
         self._owner = os.getpid()
 
-    def table(self, name: Name) -> AnyFrame:
+    def table(self, name: Name) -> DataFrame:
         """The columns of a source or view as a Spark frame without rows, to make a view of; ``frame`` has the rows.
 
         >>> flow.register_view("totals", flow.table("orders").groupBy("customer").sum("amount"))  # doctest: +SKIP
@@ -67,8 +67,7 @@ class SparkFlow(Flow):
         if name not in schemas:
             raise not_there(name, schemas)
         native = self._session.operations.run("plan a view", lambda: self._reader.table(name, schemas))
-        frame: Any = self._session._wrapped(native)  # noqa: SLF001 - a frame of this Session, which passes as PySpark's
-        return cast("AnyFrame", frame)
+        return self._session._wrapped(native)  # noqa: SLF001 - a frame of this Session
 
     @override
     def _frame_view(self, frame: Any) -> tuple[str, str]:

@@ -30,7 +30,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 AnyFrame: TypeAlias = NativeFrame
-"""A frame of PySpark's: what type checkers take ours for where only PySpark's methods matter."""
+"""A frame of PySpark's."""
 
 # PySpark modules whose objects lead on to frames or to Spark work: writers, grouped data, na and stat functions.
 _LEADING_MODULES = frozenset({"dataframe", "group", "group_ops", "merge", "readwriter"})
