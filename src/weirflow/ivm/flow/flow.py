@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.summary import StepSummary
+    from weirflow.ivm.flow.view_query import ViewQuery
     from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.observability.metrics import FlowGauges
     from weirflow.sql.settings import SqlSettings
@@ -146,7 +147,9 @@ class Flow:
             raise refused(Capability.SHARDS, self.name)
         self._backend.define_source(source, how)
 
-    def register_view(self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True) -> None:
+    def register_view(
+        self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+    ) -> None:
         """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
 
         Registering the same view again does nothing.
@@ -162,7 +165,7 @@ class Flow:
             self._backend.define_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
 
     def replace_view(
-        self, name: Name, sql: Any, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+        self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> EvolutionPlan:
         """Let a view compute something else, and rebuild the views that read it, as one epoch; see ``register_view``.
 

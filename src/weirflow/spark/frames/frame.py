@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame as NativeFrame
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 P = ParamSpec("P")
+
+AnyFrame: TypeAlias = NativeFrame
+"""A frame of PySpark's."""
 
 # PySpark modules whose objects lead on to frames or to Spark work: writers, grouped data, na and stat functions.
 _LEADING_MODULES = frozenset({"dataframe", "group", "group_ops", "merge", "readwriter"})

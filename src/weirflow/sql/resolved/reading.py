@@ -19,6 +19,7 @@ from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
+from weirflow.sql.resolved.missing_values import at_least
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.traverse import parts
@@ -412,8 +413,16 @@ def refused(node: Node) -> NotIncremental:
     return NotIncremental(f"{node.shown} is not proven equal to Spark's.", reason=Reason.FUNCTION_NOT_PROVEN)
 
 
+def _at_least(node: Node, scope: Scope) -> Expr:
+    found = at_least(node.value("n"), read_all(node.children_of("children"), scope))
+    if found is None:
+        raise refused(node)
+    return found
+
+
 _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "AggregateExpression": _aggregate,
+    "AtLeastNNonNulls": _at_least,
     "AttributeReference": _attribute,
     "OuterReference": _outer,
     "Literal": _literal,

@@ -189,7 +189,7 @@ class PlanReader:
         return Relation(Distinct(below.plan), below.ids)
 
     def _deduplicate(self, node: Node, around: Scope | None) -> Relation:
-        """``dropDuplicates``; by some of the columns it takes any row of several."""
+        """Distinct rows; where only some columns tell rows apart, Spark keeps any of those that are alike."""
         below, _ = self._over(node, around)
         if set(_ids(node.value("keys"))) != set(below.ids):
             raise self._refused(node)
