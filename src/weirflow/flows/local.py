@@ -25,7 +25,7 @@ class SessionFlow(SparkFlow, IncrementalFlow):
         engine = SparkRecompute(
             lambda: with_settings_of(session.spark, session.spark.newSession()),
             session.operations.run_for_tick,
-            session.functions,
+            session._user_functions,  # noqa: SLF001 - for flows alone
         )
         super().__init__(name, engine=engine, **options)
         self._wire(session, engine.reader, self.path)

@@ -43,7 +43,7 @@ class SparkStages(StageExecutor):
         self._recompute = SparkRecompute(
             lambda: with_settings_of(session.spark, self._open()),
             session.operations.run_for_tick,
-            session.functions,
+            session._user_functions,  # noqa: SLF001 - for flows alone
             in_shards=True,
         )
 
