@@ -568,7 +568,8 @@ MEANT: dict[str, dict[str, str]] = {
     "assignments": every("nothing ran", "an empty list"),
     "keys": every("no keys", "an empty list"),
     # Functions.
-    **dict.fromkeys(("create", "clock"), CALLED),
+    **dict.fromkeys(("create", "clock", "UserFunction.call"), CALLED),
+    "UserFunction.version": every("a version", *TEXTS[2:]),
     # Looked at when they are used; see the tests below.
     **{one: {ANYTHING: "a type, looked at later"} for one in ("StateDescriptor.key", "StateDescriptor.value", "reads")},
     "Documents.put.value": every("what JSON can say, and gives back", *JSON),
