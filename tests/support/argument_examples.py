@@ -386,6 +386,8 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "value": lambda: 1,
         "values": lambda: [1],
         "version": lambda: 1,
+        "UserFunction.call": lambda: str.upper,
+        "UserFunction.version": lambda: "1",
         "view": lambda: "totals",
         "wanted": lambda: 1,
         "AggregatingState.value": lambda: 1,
@@ -533,7 +535,7 @@ MEANT: dict[str, dict[str, str]] = {
     **{one: {"an empty list": "no rows"} for one in ("data", "delta", "new", "old")},
     **dict.fromkeys(("batches", "broadcast", "left", "right", "rows"), every("none", "an empty list", "a generator")),
     **{one: {"an empty list": "none"} for one in ("names", "key")},
-    **{one: {"an empty dict": "none"} for one in ("descriptors", "info", "options", "spread", "tables")},
+    **{one: {"an empty dict": "none"} for one in ("descriptors", "functions", "info", "options", "spread", "tables")},
     **{f"{one}.key": every("a column", "a word", "a digit") for one in ("ProcessHarness", "ProcessRunner")},
     "uri": every("a folder in this one", "a word", "a digit"),
     **dict.fromkeys(
@@ -575,7 +577,8 @@ MEANT: dict[str, dict[str, str]] = {
     "assignments": every("nothing ran", "an empty list"),
     "keys": every("no keys", "an empty list"),
     # Functions.
-    **dict.fromkeys(("create", "clock"), CALLED),
+    **dict.fromkeys(("create", "clock", "UserFunction.call"), CALLED),
+    "UserFunction.version": every("a version", *TEXTS[2:]),
     # Looked at when they are used; see the tests below.
     **{one: {ANYTHING: "a type, looked at later"} for one in ("StateDescriptor.key", "StateDescriptor.value", "reads")},
     "Documents.put.value": every("what JSON can say, and gives back", *JSON),

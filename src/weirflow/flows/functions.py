@@ -29,8 +29,8 @@ class SessionFunctions:
         self._lock = threading.Lock()
 
     def declare(self, name: str, function: Any, returns: Any, *, deterministic: bool, version: str) -> Any:
-        """Register a function; returns what PySpark calls it by in frames, or None for one of Java's."""
-        register = registration(name, function, returns, deterministic=deterministic)
+        """Register a function; returns what frames call it by."""
+        register = registration(name, function, returns)
         assert self._spark is not None
         made = register(self._spark())
         is_plain = callable(function) and not hasattr(function, "evalType")
@@ -77,7 +77,7 @@ class SessionFunctions:
         if self._spark is None or (self._installed.get(native) == changes and not (anew and is_classic)):
             return
         if is_classic:
-            copy_functions(self._spark(), native)
+            copy_functions(self._spark(), native, list(self._declared))
         else:
             for register in list(self._registrations.values()):
                 register(native)

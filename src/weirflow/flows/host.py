@@ -56,7 +56,7 @@ class FlowSession(Protocol):
         """What runs Spark work."""
 
     @property
-    def functions(self) -> SessionFunctions:
+    def _user_functions(self) -> SessionFunctions:
         """The functions that were registered in it."""
 
     @property

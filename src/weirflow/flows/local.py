@@ -28,6 +28,7 @@ class SessionFlow(SparkFlow, IncrementalFlow):
             beside = SessionsBeside(session)
             held.callback(beside.close)
             run, tables = session.operations.run_for_tick, SessionTables(session)
-            engine = SparkRecompute(lambda: session.spark, beside.open, run, tables, session.functions)
+            functions = session._user_functions  # noqa: SLF001 - for flows alone
+            engine = SparkRecompute(lambda: session.spark, beside.open, run, tables, functions)
             super().__init__(name, engine=engine, **options)
             self._wire(session, engine.reader, self.path, held.pop_all())

@@ -46,7 +46,12 @@ class SparkStages(StageExecutor):
         run, tables = session.operations.run_for_tick, SessionTables(session)
         self._jobs: ShardJobs = ShardJobs(self._beside.open, run)
         self._recompute = SparkRecompute(
-            lambda: session.spark, self._beside.open, run, tables, session.functions, in_shards=True
+            lambda: session.spark,
+            self._beside.open,
+            run,
+            tables,
+            session._user_functions,  # noqa: SLF001 - for flows alone
+            in_shards=True,
         )
 
     @property

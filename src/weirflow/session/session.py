@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.flows.functions import SessionFunctions
     from weirflow.flows.host import Params
     from weirflow.flows.local import SessionFlow
     from weirflow.flows.sharded import PartitionedIncrementalFlow
@@ -192,46 +191,6 @@ class Session(Tables):
             options: those of ``IncrementalFlow``, or of ``PartitionedIncrementalFlow``.
         """
         return self._flows_sql().flows.open(name, partitions=partitions, options=options)
-
-    def udf(
-        self,
-        name: Name,
-        function: Any,
-        returns: Any = None,
-        *,
-        deterministic: bool = False,
-        version: Annotated[str, NotEmpty()] = "1",
-    ) -> Any:
-        """Register a function that SQL, frames and views of flows call by name; starts Spark.
-
-        A view that calls it is maintained by deltas only if it is declared ``deterministic``, and recomputed otherwise.
-        A Python function of plain values is then run in this process, others by Spark, on the rows that change. Views
-        keep the name and the version: a durable flow is opened again once the function is registered.
-
-        Args:
-            name: what it is called by; a function that has the name is replaced.
-            function: a Python function, what PySpark's ``udf``, ``pandas_udf`` or ``arrow_udf`` returned, or the name
-                of a Java class.
-            returns: the type of its result, as DDL or PySpark's; not for what PySpark returned, which has one.
-            deterministic: that it gives the same value for the same arguments, at any time and in any process.
-            version: to be changed when the function returns something else for the same arguments. A view keeps to
-                the version that it was made with until it is replaced.
-
-        Returns:
-            What frames call it by; None for one of Java's.
-        """
-        with self._translated():
-            return self.functions.declare(name, function, returns, deterministic=deterministic, version=version)
-
-    @property
-    def functions(self) -> SessionFunctions:
-        """The functions that ``udf`` has registered."""
-        with self._lock:
-            if self._functions is None:
-                from weirflow.flows.functions import SessionFunctions  # noqa: PLC0415 - imports the kernel
-
-                self._functions = SessionFunctions(lambda: self.spark)
-            return self._functions
 
     def metrics(self) -> str:
         """What the flows of this process have done and hold, in Prometheus' text format; starts nothing.

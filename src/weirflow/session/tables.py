@@ -11,6 +11,7 @@ from weirflow.session.core import SessionCore
 from weirflow.sql.quoting import quoted
 
 if TYPE_CHECKING:
+    from weirflow.flows.functions import SessionFunctions
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.spark.streaming.read import StreamRead
     from weirflow.streaming.frame import StreamingDataFrame
@@ -126,25 +127,55 @@ class Tables(SessionCore):
                 hint=did_you_mean(name, known) or (f"the tables are {', '.join(known)}" if known else None),
             )
 
-    def udf(self, name: Name, function: Callable[..., Any], returns: Any = "string") -> Callable[..., Any]:
-        """Register a Python function for SQL under ``name`` and return it for use on columns.
+    def udf(
+        self,
+        name: Name,
+        function: Callable[..., Any] | str,
+        returns: Any = "string",
+        *,
+        deterministic: bool = False,
+        version: Name = "1",
+    ) -> Callable[..., Any]:
+        """Register a function for SQL and views under ``name`` and return it for use on columns.
 
-        ``returns`` is the Spark type of its result, such as ``"int"``; a function that is already a PySpark UDF
-        (``pandas_udf``, ``udf``) brings its own.
+        A view of a flow that calls it is maintained by deltas if it is declared ``deterministic``, and recomputed
+        otherwise. A Python function of plain values is then run in this process, others by Spark, for the rows that
+        change. Views keep the name and the version: a durable flow is opened again once the function is registered.
+
+        Args:
+            name: what it is called by; a function that has the name is replaced.
+            function: a Python function, what PySpark's ``udf``, ``pandas_udf`` or ``arrow_udf`` returned, or the name
+                of a Java class.
+            returns: the Spark type of its result, such as ``"int"``; a function that is a PySpark UDF already brings
+                its own.
+            deterministic: that it gives the same value for the same arguments, at any time and in any process.
+            version: to be changed when the function returns something else for the same arguments. A view keeps to
+                the version that it was made with until it is replaced.
         """
         is_udf = hasattr(function, "evalType")
-        if not is_udf and runs_later(function):
+        if not is_udf and not isinstance(function, str) and runs_later(function):
             raise ConfigError(
                 f"udf(): function is {shown(function)}; it must be a function, neither async nor a generator."
             )
         is_type = bool(returns.strip()) if isinstance(returns, str) else hasattr(type(returns), "jsonValue")
         if not is_udf and not is_type:
             raise ConfigError(f"udf(): returns is {shown(returns)}; it must be a type, such as 'int'.")
+        functions = self._user_functions
         registered: Callable[..., Any] = self._run(
             f"udf {name}",
-            lambda spark: spark.udf.register(name, function) if is_udf else spark.udf.register(name, function, returns),
+            lambda _: functions.declare(name, function, returns, deterministic=deterministic, version=version),
         )
         return registered
+
+    @property
+    def _user_functions(self) -> SessionFunctions:
+        """The functions that ``udf`` has registered."""
+        with self._lock:
+            if self._functions is None:
+                from weirflow.flows.functions import SessionFunctions  # noqa: PLC0415 - imports the kernel
+
+                self._functions = SessionFunctions(lambda: self.spark)
+            return self._functions
 
     def _read(self, source: str, path: Paths, options: dict[str, Any]) -> DataFrame:
         from weirflow.spark.streaming.read import StreamRead  # noqa: PLC0415 - beside what imports pyspark

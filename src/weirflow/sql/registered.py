@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from weirflow.arguments import NotEmpty, checked, runs_later, shown
+from weirflow.errors import ConfigError
 
 PREFIX = "function:"
 """How a setting of a foreign call begins that names a function of a user's; its value is the version."""
 
 
+@checked
 @dataclass(frozen=True)
 class UserFunction:
     """A Python function that gives the same value for the same arguments, at any time.
@@ -21,7 +25,14 @@ class UserFunction:
     """
 
     call: Callable[..., Any]
-    version: str = "1"
+    version: Annotated[str, NotEmpty()] = "1"
+
+    def __post_init__(self) -> None:
+        """Refuse what gives its value later."""
+        if runs_later(self.call):
+            raise ConfigError(
+                f"UserFunction(): call is {shown(self.call)}; it must be a function, neither async nor a generator."
+            )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from weirflow.errors import FlowReentered
-from weirflow.ivm.kernel.expressions.python_calls import function_called
 
 
 class ReentryGuard:
@@ -18,10 +17,7 @@ class ReentryGuard:
         self.listener: str | None = None
 
     def require_over(self, what: str) -> None:
-        """``FlowReentered`` if it is such a function that wants to do this, or one that a view calls."""
-        called = function_called()
-        if called is not None:
-            raise reentered(f"the function {called!r} of a view", what)
+        """``FlowReentered`` if it is such a function that wants to do this."""
         if self.listener is not None:
             raise reentered(self.listener, what)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import threading
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from weirflow.errors import FlowReentered, FunctionFailed, FunctionMissing
+from weirflow.errors import FunctionFailed, FunctionMissing
 from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast
 from weirflow.ivm.zset.rows import group_rows
@@ -88,16 +87,10 @@ def python_node(
         values = [column.take(first).to_pylist() for column in columns]
         results: list[Any] = []
         for given in checked(zip(*values, strict=True) if values else [()] * len(first)):
-            before = _now.function
             try:
-                _now.function = name
                 found = call(*given)
-            except FlowReentered:
-                raise
             except Exception as error:
                 raise _failed(name, given, error) from error
-            finally:
-                _now.function = before
             results.append(None if found is None else read(found))
         if any(one is _OTHER for one in results):
             return by_engine(rows)
@@ -128,20 +121,6 @@ def _different(columns: Sequence[pa.Array], length: int) -> tuple[pa.Array, Any]
     back = np.empty(length, np.int64)
     back[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=length))
     return pa.array(order[starts]), back
-
-
-class _Now(threading.local):
-    """The function that a thread is calling for a view."""
-
-    function: str | None = None
-
-
-_now = _Now()
-
-
-def function_called() -> str | None:
-    """The function of a user's that this thread is calling for a view; None if it is not."""
-    return _now.function
 
 
 class _Other:
