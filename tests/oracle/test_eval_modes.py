@@ -14,7 +14,7 @@ from support.expression_data import edge_table
 from support.mode_catalogue import LEGACY, attempts
 
 from weirflow import IncrementalFlow
-from weirflow.errors import DataError
+from weirflow.errors import DataError, QueryError
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.types import nullable
 
@@ -242,6 +242,31 @@ def test_what_is_not_proven_without_ansi_is_recomputed(session: Session, spark: 
         assert_same(flow.snapshot("v"), spark.sql(sql).toArrow(), sql)
 
 
+NUMERALS = """
+0 -0 +0 00 1. .1 . +. -. 1.5 -1.5 1.5.5 1..5 1.x .x x. +1 -1 ++1 1+ 127.9 -128.9 128.0 32767.99
+2147483647.5 2147483648.5 9223372036854775807.9 9223372036854775808.1 -9223372036854775808.9
+-9223372036854775809 1e2 1.e2 .1e1 1d 1f 1L 0x1 1_0
+00000000000000000000000000000000000001 1.00000000000000000000000000000000000000000001
+99999999999999999999 \u0661 \uff11
+"""
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_texts_that_look_like_numbers(session: Session, spark: SparkSession, ansi: bool) -> None:
+    spark.conf.set(_MODE, str(ansi).lower())
+    words = NUMERALS.strip().encode().decode("unicode_escape").split()
+    rows = pa.table({"s": [*words, "", " ", "\t1.5\n", " - 1", "1 .5", *(f" {word}\x00" for word in words[:9])]})
+    kinds = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL(5, 1)", "DECIMAL(38, 0)", "DOUBLE", "FLOAT", "BOOLEAN")
+    chosen = [f"TRY_CAST(s AS {kind})" for kind in kinds] + ([] if ansi else [f"CAST(s AS {kind})" for kind in kinds])
+    sql = f"SELECT s, {', '.join(f'{one} AS c{number}' for number, one in enumerate(chosen))} FROM t"
+    with session.flow("numerals") as flow:
+        flow.register_source("t", rows.schema)
+        flow.register_view("v", sql, mode="incremental")
+        flow.tick("t", rows)
+        session.register("t", rows)
+        assert_same(flow.snapshot("v"), spark.sql(sql).toArrow(), sql)
+
+
 IN_A_ZONE = """
 CAST(s AS TIMESTAMP), TRY_CAST(s AS TIMESTAMP), to_timestamp(s), to_date(s), CAST(s AS DATE), TRY_CAST(at AS STRING),
 TRY_CAST(at AS DATE), CAST(at AS BOOLEAN), CAST(length(s) > 5 AS TIMESTAMP), CAST(at AS INT), CAST(at AS TINYINT),
@@ -285,6 +310,33 @@ def test_a_durable_flow_keeps_what_its_views_mean(session: Session, spark: Spark
             {"x": 2**31 - 1, "y": None, "z": None, "w": 2**31 - 1},
         ]
         assert flow.snapshot("sums").to_pylist() == [{"s": -(2**33)}]
+
+
+def test_a_flow_without_spark_reads_what_never_raises_as_spark_does(spark: SparkSession) -> None:
+    table = edge_table(60, seed=6).drop_columns(["dur"])
+    show(spark, table)
+    of_times = ("try_add(d", "try_add(ts", "try_subtract(ts", "try_subtract(d,", "try_subtract(d2", "try_add(INTERVAL")
+    items = [one for one in spread(attempts()) if one.startswith("try_") and not one.startswith(of_times)]
+    sums = "try_sum(i8), try_sum(f64), try_avg(i32), try_avg(d15_2), try_sum(small), try_sum(d38_10)"
+    queries = {
+        "items": f"SELECT id, {', '.join(items)} FROM edges",
+        "sums": f"SELECT {sums} FROM edges WHERE d38_10 > 0",
+    }
+    with IncrementalFlow() as flow:
+        flow.register_source("edges", table.schema)
+        for name, sql in queries.items():
+            flow.register_view(name, sql)
+        flow.tick("edges", table)
+        for name, sql in queries.items():
+            assert_same(flow.snapshot(name), spark.sql(sql).toArrow(), name)
+
+
+def test_a_flow_without_spark_refuses_what_it_cannot_try() -> None:
+    with IncrementalFlow() as flow:
+        flow.register_source("t", "s STRING, d DATE")
+        for one in ("try_add(s, 1)", "try_add(d, 1)", "try_to_date(s, 'yyyy')", "try_to_timestamp(1)", "try_sum(d)"):
+            with pytest.raises(QueryError):
+                flow.register_view("v", f"SELECT {one} AS x FROM t")
 
 
 def weighted(schema: pa.Schema, changes: list[tuple[tuple[Any, ...], int]]) -> DeltaBatch:

@@ -14,7 +14,7 @@ from support.tpch_data import TpchData
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import IncrementalFlow
-from weirflow.errors import ColumnNotFound, ConfigError, QueryError, SqlSyntaxError, TableNotFound
+from weirflow.errors import ColumnNotFound, ConfigError, DataError, QueryError, SqlSyntaxError, TableNotFound
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.types import parse_ddl
 
@@ -234,22 +234,23 @@ def test_times_are_those_of_the_sessions_zone(session, flow, in_zone, zone):
     assert Counter(map(str, found.to_pylist())) == Counter(map(str, expected.to_pylist()))
 
 
-def test_a_view_keeps_the_settings_that_its_flow_was_made_with(session, flow):
+def test_a_view_keeps_the_settings_that_it_was_registered_with(session, flow):
     session.spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         flow.register_source("t", "a INT, b INT")
         flow.register_view("v", "SELECT a / b AS x FROM t")
-        flow.register_view("w", "SELECT a, COUNT(*) AS n FROM t GROUP BY a")
+        flow.register_view("w", "SELECT a + 2147483647 AS x FROM t")
         flow.tick("t", [{"a": 1, "b": 0}, {"a": 6, "b": 3}])
     finally:
         session.spark.conf.set("spark.sql.ansi.enabled", "true")
     with session.flow("usual") as usual:  # is read by its own settings, whatever Spark read before
         usual.register_source("t", "a INT, b INT")
         usual.register_view("v", "SELECT a / b AS x FROM t", mode="incremental")
-    flow.register_view("later", "SELECT a + 2147483647 AS x FROM t")
+    with pytest.raises(DataError, match="overflow"):
+        flow.register_view("later", "SELECT a + 2147483647 AS x FROM t")
     assert recomputed(flow) == set()
     assert Counter(row["x"] for row in flow.snapshot("v").to_pylist()) == Counter([None, 2.0])
-    assert Counter(row["x"] for row in flow.snapshot("later").to_pylist()) == Counter([-2147483648, -2147483643])
+    assert Counter(row["x"] for row in flow.snapshot("w").to_pylist()) == Counter([-2147483648, -2147483643])
 
 
 def test_what_spark_rejects_is_rejected_with_its_place(flow):

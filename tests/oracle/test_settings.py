@@ -6,9 +6,14 @@ from functools import partial
 
 import pyarrow as pa
 import pytest
+from support.exact_values import plain
+from support.expression_data import edge_table
+from support.mode_catalogue import LEGACY
 
 from weirflow import IncrementalFlow
+from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.settings import SqlSettings
+from weirflow.sql.types import nullable
 
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"]
 _utc = partial(dt.datetime, tzinfo=dt.UTC)
@@ -77,7 +82,8 @@ WHOLE = {
     "windows": "SELECT window.start AS a, window.end AS z, COUNT(*) AS n FROM t GROUP BY window(at, '1 day')",
     "sliding": "SELECT window, COUNT(*) AS n FROM t GROUP BY window(at, '2 hours', '30 minutes')",
     "window of dates": "SELECT window, COUNT(*) AS n FROM t GROUP BY window(d, '1 day', '1 day', '3 hours')",
-    "window of texts": "SELECT hour(window.start) AS h, COUNT(*) AS n FROM t GROUP BY window(text, '1 hour')",
+    "window of texts": "SELECT hour(window.start) AS h, COUNT(*) AS n FROM t "
+    "GROUP BY window(CAST(text AS TIMESTAMP), '1 hour')",
     "sessions": "SELECT session_window, COUNT(*) AS n FROM t GROUP BY session_window(at, '45 minutes')",
     "session alone": "SELECT at, session_window(at, '5 hours').end AS z FROM t",
     "frames": "SELECT at, COUNT(*) OVER (ORDER BY at RANGE BETWEEN INTERVAL '3' HOUR PRECEDING AND CURRENT ROW) AS n "
@@ -126,20 +132,71 @@ def check(found, expected, name):
     assert rows(found) == rows(expected), name
 
 
-@pytest.mark.parametrize("zone", ZONES)
-def test_views_are_what_spark_computes_in_the_zone(session, with_conf, zone):
-    with_conf(zone=zone)
+WITHOUT_ANSI_REFUSED = {"casts"}
+"""Texts are cast to times unasked, which the binder leaves to Spark without ANSI."""
+
+
+@pytest.mark.parametrize(("zone", "ansi"), [*((zone, True) for zone in ZONES), ("America/New_York", False)])
+def test_views_are_what_spark_computes_in_the_zone(session, with_conf, zone, ansi):
+    with_conf(zone=zone, ansi=str(ansi).lower())
+    refused = set() if ansi else WITHOUT_ANSI_REFUSED
     session.register("t", ROWS)
-    with session.flow("zones") as flow, IncrementalFlow(time_zone=zone) as bound:
-        for one in (flow, bound):
+    with session.flow("zones") as flow, IncrementalFlow(time_zone=zone, ansi=ansi) as bound:
+        for one, left_out in ((flow, set()), (bound, refused)):
             one.register_source("t", SCHEMA)
-            for number, sql in enumerate(VIEWS.values()):
-                one.register_view(f"v{number}", sql, mode="incremental")
+            for number, (name, sql) in enumerate(VIEWS.items()):
+                if name not in left_out:
+                    one.register_view(f"v{number}", sql, mode="incremental")
             one.tick("t", ROWS)
         for number, (name, sql) in enumerate(VIEWS.items()):
             expected = session.sql(sql).to_arrow()
             check(flow.snapshot(f"v{number}"), expected, name)
-            check(bound.snapshot(f"v{number}"), expected, name)
+            if name in refused:
+                with pytest.raises(NotIncremental) as caught:
+                    bound.register_view(f"v{number}", sql)
+                assert caught.value.reason is Reason.SETTING_NOT_SUPPORTED
+            else:
+                check(bound.snapshot(f"v{number}"), expected, name)
+
+
+EVERY = 16
+"""Of how many expressions that mean something else without ANSI one is tried."""
+
+
+@pytest.mark.parametrize("family", LEGACY)
+def test_without_ansi_the_binder_reads_what_spark_reads_or_refuses(session, with_conf, family):
+    with_conf(ansi="false")
+    check_without_ansi(session, LEGACY[family]()[::EVERY])
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("family", LEGACY)
+def test_all_that_the_binder_reads_without_ansi(session, with_conf, family):
+    with_conf(ansi="false")
+    check_without_ansi(session, LEGACY[family]())
+
+
+def check_without_ansi(session, expressions):
+    table = edge_table(60, seed=4).drop_columns(["dur", "ntz", "ntz2"])
+    session.register("edges", table)
+    expressions = [one for one in expressions if "ntz" not in one]
+    found = {}
+    with IncrementalFlow(ansi=False) as flow:
+        flow.register_source("edges", table.schema)
+        flow.tick("edges", table)
+        for one in expressions:
+            try:
+                found[one] = flow.sql(f"SELECT id, {one} AS c FROM edges").sort_by("id")["c"]
+            except NotIncremental:
+                continue
+    read = list(found)
+    listed = ", ".join(f"{one} AS c{number}" for number, one in enumerate(read))
+    theirs = session.sql(f"SELECT id, {listed} FROM edges").to_arrow().sort_by("id")
+    assert len(read) > len(expressions) / 2
+    for number, one in enumerate(read):
+        ours, sparks = (column.combine_chunks() for column in (found[one], theirs[f"c{number}"]))
+        assert nullable(ours.type) == nullable(sparks.type), one
+        assert plain(ours) == plain(sparks), one
 
 
 MIDNIGHT = _utc(2024, 3, 10, 2)  # nine in the evening of the ninth in New York

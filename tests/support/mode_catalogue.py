@@ -144,7 +144,8 @@ def attempts() -> list[str]:
         found += [f"try_{name}({left}, {right})" for name in ("add", "subtract", "multiply", "divide")]
         if {left, right} != {"d38_0", "d38_20"}:
             found.append(f"try_mod({left}, {right})")
-    found += [one.replace("CAST(", "TRY_CAST(") for one in casts() if not one.startswith("CAST(d AS")]
+    only_without_ansi = ("CAST(d AS", "CAST(ts AS boolean", "CAST(b AS timestamp")
+    found += [one.replace("CAST(", "TRY_CAST(") for one in casts() if not one.startswith(only_without_ansi)]
     return [
         *found,
         "try_element_at(arr, nullif(small, 0))",

@@ -13,7 +13,7 @@ from support.compiled_views import compile_views
 from support.view_corpus import SOURCES as TABLES
 from support.view_corpus import RandomTables
 
-from weirflow.ivm.kernel.expressions import zones
+from weirflow.ivm.kernel.expressions import zoned, zones
 from weirflow.ivm.kernel.expressions.registry import FUNCTIONS
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.session_window import SessionWindow
@@ -202,7 +202,8 @@ def document() -> str:
             if one.section == section:
                 example = " ".join(one.sql.split()).replace("|", "\\|")
                 lines.append(f"| {one.name} | {one.outcome} | `{example}` |")
-    names = sorted(name for name in FUNCTIONS.keys() - zones.FUNCTIONS.keys() if not _is_of_a_mode(name))
+    in_zones = zones.FUNCTIONS.keys() | zoned.FUNCTIONS.keys()
+    names = sorted(name for name in FUNCTIONS.keys() - in_zones if not _is_of_a_mode(name))
     lines += [
         "",
         "## Functions",
@@ -214,10 +215,14 @@ def document() -> str:
     lines[-1] = lines[-1].removesuffix(",") + "."
     lines += [
         "",
-        "In a Session they are also maintained as Spark means them without ANSI (`spark.sql.ansi.enabled=false`:",
-        "integers wrap around, other results that do not fit are NULL), and so are `try_add`, `try_subtract`,",
-        "`try_multiply`, `try_divide`, `try_mod`, `try_cast`, `try_element_at`, `try_sum` and `try_avg`, and without a",
-        "format `try_to_date` and `try_to_timestamp`.",
+        "So are `try_add`, `try_subtract`, `try_multiply`, `try_divide`, `try_mod`, `try_element_at`, `try_sum`,",
+        "`try_avg`, and without a format `try_to_date` and `try_to_timestamp`. In a Session all of them are also",
+        "maintained as Spark means them without ANSI (`spark.sql.ansi.enabled=false`): integers wrap around, most",
+        "other values that do not fit are NULL.",
+        "",
+        "They are computed by the clocks of the view's time zone, whichever it is: the Session's when the view was",
+        "registered, or that of `IncrementalFlow(time_zone=...)`. Only lengths of a day or more that Spark adds by the",
+        "clock are refused where clocks are changed: the gap of `session_window`, and `RANGE` frames over a TIMESTAMP.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -15,12 +15,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 
 from weirflow.errors import ConfigError
-from weirflow.sql.expr import Call, Exists, Expr, InSubquery, Literal, ScalarSubquery, WindowCall
+from weirflow.sql.expr import Call, Expr, Literal, WindowCall
+from weirflow.sql.map_calls import map_calls
 from weirflow.sql.plan import Plan, Window
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.traverse import inputs, map_expressions, rewrite, with_inputs
 from weirflow.sql.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
-from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
@@ -71,37 +70,16 @@ def plan_there(plan: Plan, zone: str) -> Plan:
     Raises:
         NotIncremental: there is something in it that is not computed by the clocks of that zone.
     """
-    return plan if zone == UTC_ZONE else _PlanThere(zone).plan(plan)
+    if zone == UTC_ZONE:
+        return plan
 
+    def checked(node: Plan) -> Plan:
+        if isinstance(node, Window):
+            for call in node.calls:
+                _check_frame(call, zone)
+        return node
 
-class _PlanThere:
-    """Reads a plan by the clocks of a zone; what is in several places of it once."""
-
-    def __init__(self, zone: str) -> None:
-        self._zone = zone
-        self._known: dict[int, tuple[Plan, Plan]] = {}
-
-    @grows
-    def plan(self, plan: Plan) -> Plan:
-        if id(plan) not in self._known:
-            if isinstance(plan, Window):
-                for call in plan.calls:
-                    _check_frame(call, self._zone)
-            below = with_inputs(plan, tuple(self.plan(one) for one in inputs(plan)))
-            made = map_expressions(below, lambda expr: rewrite(expr, self._changed))
-            self._known[id(plan)] = (plan, made)  # the plan, too, so that nothing else gets its id
-        return self._known[id(plan)][1]
-
-    def _changed(self, part: Expr) -> Expr | None:
-        if isinstance(part, Call):
-            arguments = tuple(rewrite(one, self._changed) for one in part.arguments)
-            return there(replace(part, arguments=arguments), self._zone)
-        if isinstance(part, InSubquery):
-            values = tuple(rewrite(one, self._changed) for one in part.values)
-            return replace(part, plan=self.plan(part.plan), values=values)
-        if isinstance(part, ScalarSubquery | Exists):
-            return replace(part, plan=self.plan(part.plan))
-        return None
+    return map_calls(plan, lambda call: there(call, zone), checked)
 
 
 def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind of function

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.observability.metrics import FlowGauges
+    from weirflow.sql.settings import SqlSettings
     from weirflow.types import SourceSpread
 
 
@@ -77,6 +78,10 @@ class FlowBackend(Protocol):
     capabilities: frozenset[Capability] = frozenset()
     path: Path | None = None
     closed: bool = False
+
+    @property
+    def settings(self) -> SqlSettings:
+        """Those with which SQL is read now, and which a view that is registered now keeps."""
 
     @property
     def partitions(self) -> int:

@@ -131,7 +131,14 @@ class Flow:
             spread: of a flow in shards, how its rows go to them: by their use, ``"evenly"`` for rows of which most have
                 the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale`` changes it.
         """
-        source = declared(name, schema, key=key, dedup=dedup, lateness=lateness)
+        source = declared(
+            name,
+            schema,
+            key=key,
+            dedup=dedup,
+            lateness=lateness,
+            is_case_sensitive=lambda: self._backend.settings.case_sensitive,
+        )
         how = None if spread is None else _spread(spread)
         if how is not None and Capability.SHARDS not in self.capabilities:
             raise refused(Capability.SHARDS, self.name)

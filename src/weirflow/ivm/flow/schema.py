@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -35,9 +35,13 @@ def read_schema(schema: Any) -> pa.Schema:
     return spark_schema(found)
 
 
-def require_source_names(schema: pa.Schema, source: str) -> None:
-    """``ConfigError`` if a source's columns cannot be told apart by SQL, or one has the name of the weights."""
-    _require_distinct(schema.names, f"The source {source!r}", "columns")
+def require_source_names(schema: pa.Schema, source: str, is_case_sensitive: Callable[[], bool]) -> None:
+    """``ConfigError`` if a source's columns cannot be told apart by SQL, or one has the name of the weights.
+
+    Whether SQL tells names by their case is only asked if some differ by nothing else.
+    """
+    tell = _Names(is_case_sensitive)
+    tell.apart(schema.names, f"The source {source!r}", "columns")
     for name in schema.names:
         if name.casefold() == WEIGHT:
             raise ConfigError(
@@ -45,23 +49,29 @@ def require_source_names(schema: pa.Schema, source: str) -> None:
                 hint="give the column another name",
             )
     for field in schema:
-        _require_distinct_inside(field.type, field.name, source)
+        tell.apart_inside(field.type, field.name, source)
 
 
-def _require_distinct(names: Sequence[str], what: str, parts: str) -> None:
-    seen: dict[str, str] = {}
-    for name in names:
-        if name.casefold() in seen:
-            raise ConfigError(
-                f"{what} has {parts} {seen[name.casefold()]!r} and {name!r}, which SQL cannot tell apart.",
-                hint="SQL ignores upper and lower case: rename one of them",
-            )
-        seen[name.casefold()] = name
+class _Names:
+    """Refuses names that SQL cannot tell apart."""
 
+    def __init__(self, is_case_sensitive: Callable[[], bool]) -> None:
+        self._is_case_sensitive = is_case_sensitive
 
-def _require_distinct_inside(kind: pa.DataType, where: str, source: str) -> None:
-    parts = [kind.field(index) for index in range(kind.num_fields)]
-    if pa.types.is_struct(kind):
-        _require_distinct([part.name for part in parts], f"The column {where!r} of the source {source!r}", "fields")
-    for part in parts:
-        _require_distinct_inside(part.type, f"{where}.{part.name}" if pa.types.is_struct(kind) else where, source)
+    def apart(self, names: Sequence[str], what: str, parts: str) -> None:
+        seen: dict[str, str] = {}
+        for at, name in enumerate(names):
+            before = seen.get(name.casefold())
+            if before is not None and (name in names[:at] or not self._is_case_sensitive()):
+                raise ConfigError(
+                    f"{what} has {parts} {before!r} and {name!r}, which SQL cannot tell apart.",
+                    hint="SQL ignores upper and lower case: rename one of them",
+                )
+            seen[name.casefold()] = name
+
+    def apart_inside(self, kind: pa.DataType, where: str, source: str) -> None:
+        parts = [kind.field(index) for index in range(kind.num_fields)]
+        if pa.types.is_struct(kind):
+            self.apart([part.name for part in parts], f"The column {where!r} of the source {source!r}", "fields")
+        for part in parts:
+            self.apart_inside(part.type, f"{where}.{part.name}" if pa.types.is_struct(kind) else where, source)

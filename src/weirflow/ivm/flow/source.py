@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -121,12 +121,18 @@ class Source:
 
 
 def declared(
-    name: str, schema: Any, *, key: str | Sequence[str] | None, dedup: bool | int, lateness: Lateness | None
+    name: str,
+    schema: Any,
+    *,
+    key: str | Sequence[str] | None,
+    dedup: bool | int,
+    lateness: Lateness | None,
+    is_case_sensitive: Callable[[], bool],
 ) -> Source:
     """A source as users declare it; see ``Flow.register_source``."""
     columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     found = read_schema(schema)
-    require_source_names(found, name)
+    require_source_names(found, name, is_case_sensitive)
     return Source(name, found, columns, int(dedup), lateness)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.sql.settings import SqlSettings
 
 Catalog = Mapping[str, "tuple[Field, ...]"]
-"""The columns of each source and view by name; names are compared without regard to case."""
+"""The columns of each source and view by name."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class BindContext:
         return id(plan) in self._ordered
 
     @property
+    def fold(self) -> Callable[[str], str]:
+        """What is equal for names that are the same."""
+        return str if self.settings.case_sensitive else str.casefold
+
+    @property
     def zone(self) -> tzinfo:
         """The clocks by which times in the text are read."""
         return tzinfo_of(self.settings.time_zone)
@@ -57,12 +62,11 @@ class BindContext:
     def with_cte(self, name: str, plan: Plan) -> BindContext:
         """This context with one more CTE in reach; ``SqlTooComplex`` if it has grown too large to be used."""
         check_node(plan)
-        return replace(self, ctes={**self.ctes, name.casefold(): plan})
+        return replace(self, ctes={**self.ctes, self.fold(name): plan})
 
     def table(self, name: str) -> tuple[str, tuple[Field, ...]] | None:
         """The catalogue's own spelling and columns of a source or view, or None."""
         if name in self.catalog:
             return name, self.catalog[name]
-        return next(
-            ((known, self.catalog[known]) for known in self.catalog if known.casefold() == name.casefold()), None
-        )
+        wanted = self.fold(name)
+        return next(((known, self.catalog[known]) for known in self.catalog if self.fold(known) == wanted), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -36,7 +36,7 @@ def bind_from(query: exp.Select, context: BindContext, around: Scope | None) -> 
     """FROM, JOIN and LATERAL VIEW of a SELECT; one row without columns when there is no FROM."""
     source = query.args.get("from_")
     if source is None:
-        relation = FromItem(Values(((),), ()), Scope((), around))
+        relation = FromItem(Values(((),), ()), Scope((), around, context.fold))
     else:
         relation = _relation(source.this, context, around)
     for join in query.args.get("joins") or ():
@@ -87,14 +87,14 @@ def _parenthesized(node: exp.Subquery, context: BindContext, around: Scope | Non
             f"There are {len(columns)} column aliases for {len(seen)} columns.", position=context.position(node)
         )
     renamed = (Name(name, one.expr, node.alias) for name, one in zip(columns, seen, strict=True))
-    return FromItem(inner.plan, Scope(tuple(renamed), around))
+    return FromItem(inner.plan, Scope(tuple(renamed), around, context.fold))
 
 
 def _table(node: exp.Table, context: BindContext, around: Scope | None) -> FromItem:
     if not isinstance(node.this, exp.Identifier):
         raise _refused("Table functions in FROM have no incremental form.", node, context)
     name = ".".join(part.name for part in node.parts)
-    cte = context.ctes.get(name.casefold())
+    cte = context.ctes.get(context.fold(name))
     if cte is not None:
         return _renamed(cte, node, context, around, node.name)
     found = context.table(name)
@@ -113,18 +113,18 @@ def _renamed(
     relation = node.alias or default
     columns = node.alias_column_names
     if not columns:
-        return FromItem(plan, scope_of(plan.fields, relation, around))
+        return FromItem(plan, scope_of(plan.fields, relation, around, context.fold))
     if len(columns) != len(plan.fields):
         raise SqlTypeError(
             f"There are {len(columns)} column aliases for {len(plan.fields)} columns.", position=context.position(node)
         )
     named = tuple(Field(name, field.type) for name, field in zip(columns, plan.fields, strict=True))
-    return FromItem(plan, scope_of(named, relation, around))
+    return FromItem(plan, scope_of(named, relation, around, context.fold))
 
 
 def bind_values(node: exp.Values, context: BindContext, around: Scope | None) -> Plan:
     """``VALUES (...), (...)``: columns ``col1`` and so on, each in the common type of its values."""
-    binder = ExpressionBinder(context, Scope((), around), clause="VALUES")
+    binder = ExpressionBinder(context, Scope((), around, context.fold), clause="VALUES")
     rows = [
         [binder.bind(part) for part in (row.expressions if isinstance(row, exp.Tuple) else [row])]
         for row in node.expressions
@@ -164,7 +164,7 @@ def _lateral_view(relation: FromItem, view: exp.Lateral, context: BindContext) -
         Name(field.name, Column(width + index, field.name, field.type), view.alias or None)
         for index, field in enumerate(made)
     )
-    return FromItem(plan, Scope(relation.scope.names + seen, relation.scope.around))
+    return FromItem(plan, replace(relation.scope, names=relation.scope.names + seen))
 
 
 def _refused(message: str, node: exp.Expr, context: BindContext) -> NotIncremental:

@@ -126,7 +126,7 @@ class _KeyBinder:
         found = [
             item
             for field, item in zip(self.fields, self.items, strict=True)
-            if field.name.casefold() == path[0].casefold()
+            if self.binder.scope.fold(field.name) == self.binder.scope.fold(path[0])
         ]
         return found[0] if found else None
 

@@ -54,7 +54,7 @@ def bind_join(
     else:
         predicate = _boolean(replace(binder, scope=both).bind(condition), binder.position(condition))
         result = equi_join(left, right, kind, predicate)
-    return result, (Scope(binder.scope.names, binder.scope.around) if kind in _LEFT_ONLY else both)
+    return result, (binder.scope if kind in _LEFT_ONLY else both)
 
 
 def equi_join(left: Plan, right: Plan, kind: JoinKind, predicate: Expr) -> Join:
@@ -85,8 +85,9 @@ def _shared_names(binder: ExpressionBinder, join: exp.Join, right: Scope) -> lis
         return []
     if join.args.get("on") or join.kind.upper() == "CROSS":
         raise SqlSyntaxError("A NATURAL join has no ON and is no CROSS JOIN.", position=binder.position(join))
-    there = {name.name.casefold() for name in right.names if name.in_star}
-    return [name.name for name in binder.scope.names if name.in_star and name.name.casefold() in there]
+    fold = binder.scope.fold
+    there = {fold(name.name) for name in right.names if name.in_star}
+    return [name.name for name in binder.scope.names if name.in_star and fold(name.name) in there]
 
 
 def _join_using(  # noqa: PLR0917 - both sides of a join and their names
@@ -107,8 +108,8 @@ def _join_using(  # noqa: PLR0917 - both sides of a join and their names
     plan = Join(left, right, kind, tuple(one for one, _ in typed), tuple(shift(other, -width) for _, other in typed))
     left_keys, left_rest = _split(binder.scope, shared)
     if kind in _LEFT_ONLY:
-        return plan, Scope(left_keys + left_rest, binder.scope.around)
-    right_keys, right_rest = _split(beside(Scope(), right_scope, width), shared)
+        return plan, replace(binder.scope, names=left_keys + left_rest)
+    right_keys, right_rest = _split(beside(Scope(fold=binder.scope.fold), right_scope, width), shared)
     shown, hidden = left_keys, right_keys
     if kind is JoinKind.RIGHT:
         shown, hidden = right_keys, left_keys
@@ -117,13 +118,13 @@ def _join_using(  # noqa: PLR0917 - both sides of a join and their names
         shown = tuple(Name(key.name, expr) for key, expr in zip(left_keys, merged, strict=True))
         hidden = left_keys + right_keys
     qualified = tuple(replace(name, in_star=False, bare=False) for name in hidden)
-    return plan, Scope(shown + qualified + left_rest + right_rest, binder.scope.around)
+    return plan, replace(binder.scope, names=shown + qualified + left_rest + right_rest)
 
 
 def _split(scope: Scope, shared: list[str]) -> tuple[tuple[Name, ...], tuple[Name, ...]]:
     """The names of the shared columns, in their order, and the others."""
     keys = [
-        next(name for name in scope.names if name.bare and name.name.casefold() == one.casefold()) for one in shared
+        next(name for name in scope.names if name.bare and scope.fold(name.name) == scope.fold(one)) for one in shared
     ]
     return tuple(keys), tuple(name for name in scope.names if not any(name is key for key in keys))
 

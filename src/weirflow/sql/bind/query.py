@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import QueryError
+from weirflow.errors import QueryError, SqlTypeError
 from weirflow.sql.bind.context import BindContext, Catalog
 from weirflow.sql.bind.from_clause import bind_values
 from weirflow.sql.bind.recursive import bind_recursive, is_recursive
@@ -22,6 +22,7 @@ from weirflow.sql.passes.rename import rename
 from weirflow.sql.positions import TextPositions
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.settings import USUAL, SqlSettings
+from weirflow.sql.without_ansi import plan_without_ansi
 from weirflow.sql.zoned import plan_there
 from weirflow.stack import grows
 
@@ -48,7 +49,14 @@ def bind_query(sql: str, catalog: Catalog, *, settings: SqlSettings = USUAL) -> 
     try:
         positions = TextPositions(sql, tree)
         check_syntax(tree, positions)
-        plan = plan_there(_bind(tree, BindContext(positions, catalog, settings, _bind), None), settings.time_zone)
+        plan = _bind(tree, BindContext(positions, catalog, settings, _bind), None)
+        plan = plan_there(plan if settings.ansi else plan_without_ansi(plan), settings.time_zone)
+    except SqlTypeError as error:
+        if settings.ansi:
+            raise
+        raise NotIncremental(  # Spark may cast what does not fit by itself
+            error.message, reason=Reason.SETTING_NOT_SUPPORTED, hint=error.hint, position=error.position
+        ) from error
     except (RecursionError, MemoryError):
         raise out_of_room() from None
     check_plan(plan)
@@ -57,14 +65,12 @@ def bind_query(sql: str, catalog: Catalog, *, settings: SqlSettings = USUAL) -> 
 
 def _require_readable(settings: SqlSettings) -> None:
     """``NotIncremental`` for settings with which only Spark reads SQL."""
-    if settings.ansi and not settings.timestamp_ntz:
-        return
-    what = "TIMESTAMP is a type without a time zone" if settings.ansi else "errors are NULL, without ANSI mode,"
-    raise NotIncremental(
-        f"SQL in which {what} is read by Spark only.",
-        reason=Reason.SETTING_NOT_SUPPORTED,
-        hint="make the flow with session.flow(name), or with the usual settings",
-    )
+    if settings.timestamp_ntz:
+        raise NotIncremental(
+            "SQL in which TIMESTAMP is a type without a time zone is read by Spark only.",
+            reason=Reason.SETTING_NOT_SUPPORTED,
+            hint="write TIMESTAMP_NTZ, and set spark.sql.timestampType to TIMESTAMP_LTZ",
+        )
 
 
 @grows
@@ -90,7 +96,7 @@ def _bind(node: exp.Expr, context: BindContext, around: Scope | None) -> Plan:
 
 def _with_ctes(with_clause: exp.With, context: BindContext, around: Scope | None) -> BindContext:
     """Each CTE sees those before it; a recursive one also itself."""
-    names = [cte.alias.casefold() for cte in with_clause.expressions]
+    names = [context.fold(cte.alias) for cte in with_clause.expressions]
     if len(set(names)) < len(names):
         raise QueryError("Two CTEs of one WITH have the same name.", position=context.position(with_clause))
     for cte in with_clause.expressions:

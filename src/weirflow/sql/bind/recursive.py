@@ -77,7 +77,7 @@ def _unwrapped(query: exp.Expr) -> exp.Expr:
 def _unique(name: str, context: BindContext) -> str:
     """A name that no source has, so that a Scan of it can only mean the recursion."""
     chosen = name
-    while context.table(chosen) is not None or chosen.casefold() in context.ctes:
+    while context.table(chosen) is not None or context.fold(chosen) in context.ctes:
         chosen += "'"
     return chosen
 

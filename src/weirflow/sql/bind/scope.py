@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,8 @@ class Scope:
 
     names: tuple[Name, ...] = ()
     around: Scope | None = None
+    fold: Callable[[str], str] = str.casefold
+    """What is equal for names that are the same."""
 
     def find(self, path: tuple[str, ...], position: SqlPosition | None = None) -> Expr | None:
         """What ``path`` (relation, column, struct fields...) stands for here or further out; None if nothing."""
@@ -52,26 +54,32 @@ class Scope:
 
     def find_here(self, path: tuple[str, ...], position: SqlPosition | None = None) -> Expr | None:
         """As ``find``, in this query only; ``AmbiguousColumn`` when several names fit."""
-        folded = tuple(part.casefold() for part in path)
+        fold = self.fold
+        folded = tuple(fold(part) for part in path)
         if len(path) > 1:
             qualified = [
                 name
                 for name in self.names
-                if name.relation is not None and (name.relation.casefold(), name.name.casefold()) == folded[:2]
+                if name.relation is not None and (fold(name.relation), fold(name.name)) == folded[:2]
             ]
             if qualified:
-                return _fields_of(_only(qualified, ".".join(path[:2]), position), path[2:], position)
-        bare = [name for name in self.names if name.bare and name.name.casefold() == folded[0]]
+                return self._fields_of(_only(qualified, ".".join(path[:2]), position), path[2:], position)
+        bare = [name for name in self.names if name.bare and fold(name.name) == folded[0]]
         if not bare:
             return None
-        return _fields_of(_only(bare, path[0], position), path[1:], position)
+        return self._fields_of(_only(bare, path[0], position), path[1:], position)
+
+    def _fields_of(self, expr: Expr, path: tuple[str, ...], position: SqlPosition | None) -> Expr:
+        for part in path:
+            expr = struct_field(expr, part, position, self.fold)
+        return expr
 
     def star(self, relation: str | None = None) -> tuple[Name, ...] | None:
         """What ``*`` or ``relation.*`` lists, first what ``*`` does not; None if there is no such relation."""
         if relation is None:
             return tuple(name for name in self.names if name.in_star)
-        folded = relation.casefold()
-        of_relation = [name for name in self.names if name.relation and name.relation.casefold() == folded]
+        folded = self.fold(relation)
+        of_relation = [name for name in self.names if name.relation and self.fold(name.relation) == folded]
         return tuple(sorted(of_relation, key=lambda name: name.in_star)) or None
 
     def not_found(
@@ -86,16 +94,18 @@ class Scope:
         return ColumnNotFound(f"No column {text!r} is in scope.", hint=hint, position=position)
 
 
-def scope_of(fields: tuple[Field, ...], relation: str | None, around: Scope | None = None) -> Scope:
+def scope_of(
+    fields: tuple[Field, ...], relation: str | None, around: Scope | None, fold: Callable[[str], str]
+) -> Scope:
     """The scope of a relation's own columns."""
     names = (Name(field.name, Column(index, field.name, field.type), relation) for index, field in enumerate(fields))
-    return Scope(tuple(names), around)
+    return Scope(tuple(names), around, fold)
 
 
 def beside(left: Scope, right: Scope, width: int) -> Scope:
     """The scope of a join: the right side's columns come ``width`` places later."""
     moved = tuple(replace(name, expr=shift(name.expr, width)) for name in right.names)
-    return Scope(left.names + moved, left.around)
+    return replace(left, names=left.names + moved)
 
 
 def _only(found: list[Name], text: str, position: SqlPosition | None) -> Expr:
@@ -105,12 +115,6 @@ def _only(found: list[Name], text: str, position: SqlPosition | None) -> Expr:
     raise AmbiguousColumn(
         f"{text!r} could be any of {len(found)} columns.", hint=f"say which: {options}", position=position
     )
-
-
-def _fields_of(expr: Expr, path: tuple[str, ...], position: SqlPosition | None) -> Expr:
-    for part in path:
-        expr = struct_field(expr, part, position)
-    return expr
 
 
 def _seen_from(expr: Expr, depth: int) -> Expr:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 class _Items:
     """The SELECT list as far as it is bound; later items may refer to earlier ones by alias."""
 
+    fold: Callable[[str], str]
     fields: list[Field] = field(default_factory=list)
     expressions: list[Expr] = field(default_factory=list)
     positions: list[SqlPosition | None] = field(default_factory=list)
@@ -61,10 +62,10 @@ class _Items:
     def alias(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr | None:
         """An output column by its name; ``AmbiguousColumn`` if several have it."""
         names = zip(self.fields, self.expressions, strict=True)
-        found = [Name(part.name, expr) for part, expr in names if part.name.casefold() == path[0].casefold()]
+        found = [Name(part.name, expr) for part, expr in names if self.fold(part.name) == self.fold(path[0])]
         if len({name.expr for name in found}) > 1:
             raise AmbiguousColumn(f"{path[0]!r} could be any of {len(found)} output columns.", position=position)
-        return Scope(tuple(found[:1])).find_here(path, position) if found else None
+        return Scope(tuple(found[:1]), fold=self.fold).find_here(path, position) if found else None
 
 
 def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -> Plan:
@@ -151,7 +152,7 @@ def _named_windows(query: exp.Select, context: BindContext) -> dict[str, exp.Win
 
 
 def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
-    items = _Items()
+    items = _Items(binder.scope.fold)
     if not query.expressions:
         raise SqlSyntaxError("SELECT of nothing: a query has at least one column.")
     local = replace(binder, lookups=(binder.scope.find_here, items.alias, binder.scope.find))

@@ -78,7 +78,7 @@ def _order(node: exp.SetOperation, plan: Plan, context: BindContext, around: Sco
     order = node.args.get("order")
     if order is None:
         return ()
-    binder = ExpressionBinder(context, scope_of(plan.fields, None, around), clause="ORDER BY")
+    binder = ExpressionBinder(context, scope_of(plan.fields, None, around, context.fold), clause="ORDER BY")
     keys = []
     if is_all(order.expressions) and binder.scope.find(("all",)) is None:
         every = order.expressions[0]

@@ -43,12 +43,9 @@ def expand_star(binder: ExpressionBinder, node: exp.Star | exp.Column) -> tuple[
 
 def _left_out(binder: ExpressionBinder, part: exp.Expr, listed: tuple[Name, ...], before: list[Name]) -> list[Name]:
     """The one column that an item of EXCEPT names."""
-    path = [one.name.casefold() for one in part.parts] if isinstance(part, exp.Column) else [part.name.casefold()]
-    found = [
-        name
-        for name in listed
-        if path in ([name.name.casefold()], [(name.relation or "").casefold(), name.name.casefold()])
-    ]
+    fold = binder.scope.fold
+    path = [fold(one.name) for one in part.parts] if isinstance(part, exp.Column) else [fold(part.name)]
+    found = [name for name in listed if path in ([fold(name.name)], [fold(name.relation or ""), fold(name.name)])]
     text, position = ".".join(path), binder.position(part)
     if not found:
         hint = did_you_mean(text, [one.name for one in listed])
@@ -75,4 +72,6 @@ def _struct_star(binder: ExpressionBinder, node: exp.Star | exp.Column) -> tuple
             hint=did_you_mean(".".join(path), relations) or "in FROM are " + ", ".join(dict.fromkeys(relations)),
             position=position,
         )
-    return tuple(Name(field.name, struct_field(struct, field.name, position)) for field in struct.type)
+    return tuple(
+        Name(field.name, struct_field(struct, field.name, position, binder.scope.fold)) for field in struct.type
+    )

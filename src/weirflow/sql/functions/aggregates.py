@@ -111,8 +111,8 @@ _ONE_DOUBLE = ("stddev_samp", "stddev_pop", "var_samp", "var_pop", "skewness", "
 _TWO_DOUBLES = ("corr", "covar_pop", "covar_samp")
 _ALL = (
     _aggregate("count", ANY, result=BIGINT, repeats=True),
-    _aggregate("sum", _NUMBER_OR_INTERVAL, result=_sum),
-    _aggregate("avg", _NUMBER_OR_INTERVAL, result=_average),
+    *(_aggregate(name, _NUMBER_OR_INTERVAL, result=_sum) for name in ("sum", "try_sum")),
+    *(_aggregate(name, _NUMBER_OR_INTERVAL, result=_average) for name in ("avg", "try_avg")),
     *(_aggregate(name, ANY, result=same_as(0)) for name in ("min", "max")),
     *(_aggregate(name, ANY, ANY, result=same_as(0), stability=Stability.TIES) for name in ("min_by", "max_by")),
     *(_aggregate(name, DOUBLE, result=DOUBLE) for name in _ONE_DOUBLE),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from weirflow.errors import ColumnNotFound, SqlPosition, SqlTypeError, did_you_mean
@@ -10,11 +12,14 @@ from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, che
 from weirflow.sql.types import BIGINT, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_integral, type_name
 from weirflow.sql.typing.coercion import ANY, ARRAY, MAP, NESTED_ARRAY, cast, common_type, comparable, unify
 
+Fold = Callable[[str], str]
+"""What is equal for names that are the same."""
 
-def struct_field(struct: Expr, name: str, position: SqlPosition | None) -> Expr:
-    """``struct.name``, or for an array of structs the array of that field."""
+
+def struct_field(struct: Expr, name: str, position: SqlPosition | None, fold: Fold = str.casefold) -> Expr:
+    """``struct.name``, or for an array of structs the array of that field; names are the same if folded they are."""
     if is_array(struct.type) and pa.types.is_struct(struct.type.value_type):
-        index, kind = _find_field(struct.type.value_type, name, position)
+        index, kind = _find_field(struct.type.value_type, name, position, fold)
         return Call("get_array_struct_field", (struct, Literal(index, INT)), array_of(kind), position)
     if pa.types.is_map(struct.type):
         return map_value(struct, Literal(name, STRING), position)
@@ -22,11 +27,11 @@ def struct_field(struct: Expr, name: str, position: SqlPosition | None) -> Expr:
         raise SqlTypeError(
             f"{type_name(struct.type)} has no fields, so no {name!r} can be taken from it.", position=position
         )
-    index, kind = _find_field(struct.type, name, position)
+    index, kind = _find_field(struct.type, name, position, fold)
     return Call("get_struct_field", (struct, Literal(index, INT)), kind, position)
 
 
-def item(container: Expr, key: Expr, position: SqlPosition | None) -> Expr:
+def item(container: Expr, key: Expr, position: SqlPosition | None, fold: Fold = str.casefold) -> Expr:
     """``container[key]``: an array's item (from 0), a map's value, or a struct's field by its literal name."""
     if is_array(container.type):
         if not is_integral(key.type):
@@ -35,7 +40,7 @@ def item(container: Expr, key: Expr, position: SqlPosition | None) -> Expr:
     if pa.types.is_map(container.type):
         return map_value(container, key, position)
     if isinstance(key, Literal) and key.type == STRING:
-        return struct_field(container, key.value, position)
+        return struct_field(container, key.value, position, fold)
     raise SqlTypeError(f"{type_name(container.type)} cannot be indexed.", position=position)
 
 
@@ -92,8 +97,8 @@ def _array_contains(given: Arguments, position: SqlPosition | None) -> Expr:
     return Call("array_contains", (cast(array, array_of(kind)), cast(given[1], kind)), BOOLEAN, position)
 
 
-def _find_field(struct: pa.DataType, name: str, position: SqlPosition | None) -> tuple[int, pa.DataType]:
-    found = [index for index, field in enumerate(struct) if field.name.casefold() == name.casefold()]
+def _find_field(struct: pa.DataType, name: str, position: SqlPosition | None, fold: Fold) -> tuple[int, pa.DataType]:
+    found = [index for index, field in enumerate(struct) if fold(field.name) == fold(name)]
     if not found:
         names = [field.name for field in struct]
         raise ColumnNotFound(

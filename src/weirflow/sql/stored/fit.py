@@ -47,12 +47,13 @@ def not_there(name: str, known: Iterable[str], position: SqlPosition | None = No
 
 def _placed(scan: Scan, name: str, fields: tuple[Field, ...]) -> Plan:
     """The columns of a scan, under the names that they have there."""
-    if [_key(one) for one in scan.fields] == [_key(one) for one in fields]:
+    if [_key(one) for one in scan.fields] == [_key(one) for one in fields] and not _differ_by_case(scan, fields):
         return replace(scan, name=name)
+    exactly = {field.name: place for place, field in enumerate(fields)}
     at = {field.name.casefold(): place for place, field in enumerate(fields)}
     columns = []
     for wanted in scan.fields:
-        place = at.get(wanted.name.casefold())
+        place = exactly.get(wanted.name, at.get(wanted.name.casefold()))
         if place is None:
             raise ColumnNotFound(
                 f"{name!r} has no column {wanted.name!r}, which a view reads.", hint=_HINT, position=scan.position
@@ -66,6 +67,12 @@ def _placed(scan: Scan, name: str, fields: tuple[Field, ...]) -> Plan:
             )
         columns.append(Column(place, wanted.name, wanted.type))
     return Project(replace(scan, name=name, fields=fields), tuple(columns), scan.fields)
+
+
+def _differ_by_case(scan: Scan, fields: tuple[Field, ...]) -> bool:
+    """Whether columns that differ only by case may have changed places."""
+    folded = {one.name.casefold() for one in fields}
+    return len(folded) < len(fields) and [one.name for one in scan.fields] != [one.name for one in fields]
 
 
 def _key(field: Field) -> tuple[str, str]:

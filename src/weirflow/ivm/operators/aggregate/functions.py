@@ -174,6 +174,9 @@ _SUMS: dict[tuple[str, str], type[linear.LinearFunction]] = {
     ("wrapping_sum", "integer"): WrappingSum,
     ("try_sum", "integer"): TolerantIntegerSum,
     ("try_sum", "decimal"): TolerantDecimalSum,
+    ("try_sum", "double"): DoubleSum,
+    ("try_avg", "integer"): linear.IntegerAverage,
+    ("try_avg", "double"): DoubleAverage,
     ("try_avg", "decimal"): TolerantDecimalAverage,
 }
 _OF_NUMBERS = frozenset(function for function, _ in _SUMS)

@@ -71,7 +71,8 @@ def _identifier(binder: ExpressionBinder, node: exp.Identifier) -> Expr:
 def _dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
     if not isinstance(node.expression, exp.Identifier):
         raise unknown(node.sql("spark"), binder.position(node))
-    return struct_field(binder.bind(node.this), node.expression.name, binder.position(node.expression))
+    name, position = node.expression.name, binder.position(node.expression)
+    return struct_field(binder.bind(node.this), name, position, binder.scope.fold)
 
 
 def _bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
@@ -79,7 +80,7 @@ def _bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
         raise binder.refused(node)
     of = binder.bind(node.this)
     node.meta["is_field"] = pa.types.is_struct(of.type)
-    return item(of, binder.bind(node.expressions[0]), binder.position(node))
+    return item(of, binder.bind(node.expressions[0]), binder.position(node), binder.scope.fold)
 
 
 def _literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
@@ -116,6 +117,9 @@ def _cast(binder: ExpressionBinder, node: exp.Cast | exp.TryCast) -> Expr:
     converted = explicit_cast(operand, kind, position)
     if isinstance(node, exp.TryCast) and isinstance(converted, Call) and converted is not operand:
         return Call("try_cast", (operand,), kind, position)
+    is_written = not node.meta_get("typed_literal") and isinstance(converted, Call) and converted is not operand
+    if is_written and not binder.context.settings.ansi:
+        return Call("legacy_cast", (operand,), kind, position)
     return converted
 
 

@@ -7,7 +7,7 @@ of the row alone: from its time to the gap behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,7 @@ def find_time_window(binder: ExpressionBinder, query: exp.Select, plan: Plan) ->
     kind = pa.struct([pa.field("start", time.type), pa.field("end", time.type)])
     name = tree.name.casefold()
     column = Column(len(plan.fields), name, kind)
-    scope = Scope((*binder.scope.names, Name(name, column, in_star=False)), binder.scope.around)
+    scope = replace(binder.scope, names=(*binder.scope.names, Name(name, column, in_star=False)))
     fields = (*plan.fields, Field(name, kind))
     if name == "session_window":
         if time.type == TIMESTAMP:
