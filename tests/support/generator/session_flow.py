@@ -79,16 +79,19 @@ class SessionOracle(Oracle):
         )
 
     def check(self, case: Case) -> Mismatch | None:
-        """The first mismatch after any tick, or at a tick that fails in one of both only."""
+        """The first mismatch after the last tick, for one case in three after any, or at a tick that fails in one only.
+
+        An answer of Spark's takes far longer than a tick.
+        """
         with self._settings(case), self._session.flow("campaign") as flow:
-            opened = _Opening(self, flow, case)
+            opened, ticked = _Opening(self, flow, case), None
             for ticked in replay(case, self.tally, opened):
                 found = self._not_raised(opened.case, ticked)
-                if found is None and ticked.error is None:
+                if found is None and case.seed % 3 == 0:
                     found = self._difference(opened.case, ticked)
                 if found is not None:
                     return found
-        return None
+            return None if ticked is None or case.seed % 3 == 0 else self._difference(opened.case, ticked)
 
     @contextmanager
     def _settings(self, case: Case) -> Iterator[None]:

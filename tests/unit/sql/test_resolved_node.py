@@ -34,3 +34,9 @@ def test_children_are_found_by_their_fields():
     assert node.child("first").value("name") == "a"
     assert node.children_of("others") == ()
     node.finish()
+
+
+def test_a_child_that_need_not_be_there_is_written_out_in_its_field():
+    node = Node("catalyst.expressions.StringTrim", {"srcStr": 0, "trimStr": leaf("b")}, (leaf("a"), leaf("b")))
+    assert [node.child(name).value("name") for name in ("srcStr", "trimStr")] == ["a", "b"]
+    node.finish()

@@ -154,7 +154,19 @@ def _node(nodes: Iterator[dict[str, Any]], remote: Remote) -> Node:
         fields["value"] = literal_value(written["value"], written["dataType"], remote)
     if kind.endswith(".LocalRelation"):
         fields["data"] = local_rows(written["output"], remote)
+    if kind.endswith(".Expand") and fields["projections"] is OMITTED:  # as lists of some kinds are
+        fields["projections"] = _projections(remote.get())
     return Node(kind, fields, children, partial(_shown, kind, remote), remote)
+
+
+def _projections(expand: Any) -> tuple[tuple[Node, ...], ...]:
+    lists = [expand.projections().apply(place) for place in range(expand.projections().size())]
+    return tuple(tuple(_whole(one.apply(at)) for at in range(one.size())) for one in lists)
+
+
+def _whole(found: Any) -> Node:
+    """The tree of an object that is there."""
+    return _tree(json.loads(found.toJSON()), Remote(lambda: found))
 
 
 def _shown(kind: str, remote: Remote) -> str:

@@ -34,6 +34,16 @@ class BindContext:
     bind_query: Callable[[exp.Expr, BindContext, Scope | None], Plan]
     """Binds a query inside this one; given here so that no module needs the one above it."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
+    _ordered: dict[int, Plan] = field(default_factory=dict)
+    """The plans of queries whose rows come in an order, by identity; a plan does not say so, for a view has none."""
+
+    def remember_order(self, plan: Plan) -> None:
+        """Keep in mind that the rows of a query come in an order."""
+        self._ordered[id(plan)] = plan
+
+    def is_ordered(self, plan: Plan) -> bool:
+        """Whether its rows come in an order, which a LIMIT above would go by."""
+        return id(plan) in self._ordered
 
     @property
     def fold(self) -> Callable[[str], str]:

@@ -58,8 +58,9 @@ def bind_group(binder: ExpressionBinder, group: exp.Group | None, fields: list[F
         return Grouping()
     keyed = _KeyBinder(binder, fields, items)
     if is_all(group.expressions) and not keyed.sees("all"):
-        keys = tuple(dict.fromkeys(item for item in items if not has_placeholder(item, PlaceholderKind.AGGREGATE)))
-        return Grouping(keys, None, is_grouped=True)
+        assert binder.placeholders is not None, "GROUP BY is bound behind a SELECT list"
+        plain = dict.fromkeys(item for item in items if not binder.placeholders.has_aggregate(item))
+        return Grouping(tuple(keyed.checked(one, binder.position(group)) for one in plain), None, is_grouped=True)
     factors = [_sets(keyed, node) for node in group.expressions]
     suffix = next((node for part in _SUFFIXES for node in group.args.get(part) or ()), None)
     listed = [factor[0] for factor in factors]
@@ -108,8 +109,8 @@ class _KeyBinder:
         if place is not None:
             if not 1 <= place <= len(self.items):
                 raise SqlTypeError(f"GROUP BY {place}: there are {len(self.items)} output columns.", position=position)
-            return self._checked(self.items[place - 1], position)
-        return self._checked(self._seeing.bind(node), position)
+            return self.checked(self.items[place - 1], position)
+        return self.checked(self._seeing.bind(node), position)
 
     def sees(self, name: str) -> bool:
         return self._seeing.sees(name)
@@ -129,7 +130,7 @@ class _KeyBinder:
         ]
         return found[0] if found else None
 
-    def _checked(self, key: Expr, position: SqlPosition | None) -> Expr:
+    def checked(self, key: Expr, position: SqlPosition | None) -> Expr:
         if has_placeholder(key, PlaceholderKind.AGGREGATE) or has_placeholder(key, PlaceholderKind.WINDOW):
             raise SqlTypeError("GROUP BY cannot use aggregates or window functions.", position=position)
         if pa.types.is_map(key.type):

@@ -103,6 +103,9 @@ def _with_ctes(with_clause: exp.With, context: BindContext, around: Scope | None
         if with_clause.args.get("recursive") and is_recursive(cte):
             plan = bind_recursive(cte, context, around)
         else:
-            plan = rename(_bind(cte.this, context, around), cte.alias_column_names, context.position(cte))
+            bound = _bind(cte.this, context, around)
+            plan = rename(bound, cte.alias_column_names, context.position(cte))
+            if context.is_ordered(bound):
+                context.remember_order(plan)
         context = context.with_cte(cte.alias, plan)
     return context

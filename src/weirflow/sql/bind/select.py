@@ -25,6 +25,7 @@ from weirflow.sql.bind.star import expand_star, is_all, is_star
 from weirflow.sql.expr import Expr, SortKey
 from weirflow.sql.functions.rules import FunctionSignature
 from weirflow.sql.plan import Field, Filter, Plan
+from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -102,7 +103,23 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
         order=order if limit is not None else (),
         limit=limit,
     )
-    return assemble(block, context.position(query))
+    is_ordered = context.is_ordered(relation.plan) and _is_row_by_row(block)
+    if is_ordered and limit is not None and not order:
+        raise NotIncremental(
+            "A LIMIT goes by the order of a query inside, which is not read here.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            hint="write ORDER BY beside LIMIT",
+            position=context.position(query),
+        )
+    made = assemble(block, context.position(query))
+    if order or is_ordered:
+        context.remember_order(made)
+    return made
+
+
+def _is_row_by_row(block: Block) -> bool:
+    """Whether rows stay in the order in which they come."""
+    return block.grouping is None and not (block.placeholders.windows or block.distinct)
 
 
 def condition(binder: ExpressionBinder, node: exp.Expr, clause: str) -> Expr:

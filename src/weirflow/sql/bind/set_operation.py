@@ -30,7 +30,10 @@ def bind_set(node: exp.SetOperation, context: BindContext, around: Scope | None)
     plan = combine(node, left, right, context)
     limit = bind_limit(node, context)
     order = _order(node, plan, context, around)
-    return plan if limit is None else TopK(plan, order, limit.count, limit.offset)
+    made = plan if limit is None else TopK(plan, order, limit.count, limit.offset)
+    if order:
+        context.remember_order(made)
+    return made
 
 
 def combine(node: exp.SetOperation, left: Plan, right: Plan, context: BindContext) -> Plan:

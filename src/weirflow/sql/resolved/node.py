@@ -67,9 +67,9 @@ class Node:
         return found
 
     def child(self, name: str) -> Node:
-        """The child that a field stands for."""
-        found: Node = self.children[self.value(name)]
-        return found
+        """The child that a field stands for; one that need not be there is written out in its field."""
+        found: Node | int = self.value(name)
+        return found if isinstance(found, Node) else self.children[found]
 
     def children_of(self, name: str) -> tuple[Node, ...]:
         """The children that a field stands for."""

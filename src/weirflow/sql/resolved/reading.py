@@ -330,8 +330,7 @@ def _map_value(node: Node, scope: Scope) -> Expr:
 def _trim(node: Node, scope: Scope) -> Expr:
     parts = [read_expression(node.child("srcStr"), scope)]
     if node.has("trimStr"):
-        trimmed = node.value("trimStr")
-        parts.append(read_expression(node.children[trimmed] if isinstance(trimmed, int) else trimmed, scope))
+        parts.append(read_expression(node.child("trimStr"), scope))
     return Call(_TRIMS[node.kind], tuple(parts), STRING)
 
 

@@ -96,3 +96,9 @@ def test_a_share_that_spark_would_not_take_is_refused(share):
 def test_the_share_of_a_percentile_in_order_is_a_number():
     with pytest.raises(SqlTypeError, match="a literal fraction"):
         Maintained(T, {"view": "SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY v) AS p FROM t"})
+
+
+def test_group_by_all_leaves_out_window_functions_of_aggregates():
+    views = Maintained(T, {"view": "SELECT k % 2 AS o, SUM(SUM(v)) OVER () AS s FROM t GROUP BY ALL"})
+    views.tick({"t": [((1, 5), 1), ((2, 4), 1), ((3, 6), 1)]})
+    assert dict(views.views["view"]) == {(0, 15): 1, (1, 15): 1}

@@ -61,6 +61,19 @@ class SelectCalls:
         self.generated += 1
         return _placeholder(PlaceholderKind.GENERATED, self.generated - 1, name, kind)
 
+    def has_aggregate(self, expr: Expr) -> bool:
+        """Whether an aggregate is in ``expr``, maybe inside a window function."""
+        windows = list(self.windows)
+        used = [
+            windows[part.number]
+            for part in parts(expr)
+            if isinstance(part, Placeholder) and part.kind is PlaceholderKind.WINDOW
+        ]
+        inside = [
+            one for call in used for one in (*call.arguments, *call.partition_by, *(key.expr for key in call.order_by))
+        ]
+        return any(has_placeholder(one, PlaceholderKind.AGGREGATE) for one in (expr, *inside))
+
 
 def has_placeholder(expr: Expr, kind: PlaceholderKind) -> bool:
     """Whether a placeholder of this kind is in ``expr``."""
