@@ -161,12 +161,7 @@ def _node(nodes: Iterator[dict[str, Any]], remote: Remote) -> Node:
 
 def _projections(expand: Any) -> tuple[tuple[Node, ...], ...]:
     lists = [expand.projections().apply(place) for place in range(expand.projections().size())]
-    return tuple(tuple(_whole(one.apply(at)) for at in range(one.size())) for one in lists)
-
-
-def _whole(found: Any) -> Node:
-    """The tree of an object that is there."""
-    return _tree(json.loads(found.toJSON()), Remote(lambda: found))
+    return tuple(tuple(expression_node(one.apply(at)) for at in range(one.size())) for one in lists)
 
 
 def _shown(kind: str, remote: Remote) -> str:
