@@ -124,7 +124,7 @@ def _read(text: str) -> Plan | _Refused:
         found = json.loads(text)
         version = found["version"]
         if version not in (VERSION, WITH_QUERY):
-            raise unreadable(f"its version is {version}, this Weirflow reads {WITH_QUERY}")
+            raise unreadable(f"its version is {version}, this Weirflow reads {VERSION} and {WITH_QUERY}")
         if version == WITH_QUERY:
             exactly(str, found["query"])
         reader = TableReader([read_type(one) for one in found.get("types", ())])
