@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,9 @@ class SessionFunctions:
 
     def declare(self, name: str, function: Any, returns: Any, *, deterministic: bool, version: str) -> Any:
         """Register a function; returns what frames call it by."""
-        register = _registration(name, function, returns)
+        from weirflow.spark.user_functions import registration  # noqa: PLC0415 - imports pyspark
+
+        register = registration(name, function, returns)
         assert self._spark is not None
         made = register(self._spark())
         is_plain = callable(function) and not hasattr(function, "evalType")
@@ -76,40 +78,10 @@ class SessionFunctions:
         if self._spark is None or (self._installed.get(native) == changes and not (anew and is_classic)):
             return
         if is_classic:
-            _copy(self._spark(), native, list(self._declared))
+            from weirflow.spark.user_functions import copy_functions  # noqa: PLC0415 - imports pyspark
+
+            copy_functions(self._spark(), native, list(self._declared))
         else:
             for register in list(self._registrations.values()):
                 register(native)
         self._installed[native] = changes
-
-
-def _registration(name: str, function: Any, returns: Any) -> Callable[[Any], Any]:
-    """What makes a function known to a session, and returns what frames call it by."""
-    if isinstance(function, str):
-
-        def register(native: Any) -> Any:
-            native.udf.registerJavaFunction(name, function, returns)
-            from pyspark.sql import functions  # noqa: PLC0415 - imports pyspark
-
-            return lambda *columns: functions.call_function(name, *columns)
-
-        return register
-    if hasattr(function, "evalType"):
-        return lambda native: native.udf.register(name, function)
-    return lambda native: native.udf.register(name, function, returns)
-
-
-def _copy(known: Any, native: Any, names: Sequence[str]) -> None:
-    """Have a classic session know the functions that were registered in another one, those of these names among them.
-
-    A function may have the name of one of Spark's own, and hides it then: such a one is not seen but by its name.
-    """
-    jvm = native._jvm  # noqa: SLF001 - no public way, here and below
-    source = known._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
-    target = native._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001
-    builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()
-    added = source.listFunction().toSet().diff(builtin.listFunction().toSet()).toSeq()
-    found = [added.apply(at) for at in range(added.size())]
-    found += [jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name.lower()) for name in names]
-    for name in found:
-        target.registerFunction(name, source.lookupFunction(name).get(), source.lookupFunctionBuilder(name).get())

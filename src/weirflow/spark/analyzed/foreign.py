@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 
 from weirflow.spark.analyzed.tree import expression_node
 from weirflow.spark.frames.arrow import empty_relation
@@ -167,8 +168,6 @@ class ForeignReader:
 
     def _is_proven(self, node: Node, text: str, arguments: Sequence[Expr], origins: Sequence[Any]) -> bool:
         """Whether Spark reads the same in a text."""
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - only if something is foreign
-
         columns = pa.schema([(column_name(at), one.type) for at, one in enumerate(arguments)])
         try:
             frame = empty_relation(self._native, columns).selectExpr(text)
