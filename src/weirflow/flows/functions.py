@@ -8,7 +8,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from weirflow.ivm.kernel.expressions.python_calls import missing, other_version
-from weirflow.spark.user_functions import copy_functions, registration
 from weirflow.sql.registered import DeclaredFunction, UserFunction
 
 
@@ -30,6 +29,8 @@ class SessionFunctions:
 
     def declare(self, name: str, function: Any, returns: Any, *, deterministic: bool, version: str) -> Any:
         """Register a function; returns what frames call it by."""
+        from weirflow.spark.user_functions import registration  # noqa: PLC0415 - imports pyspark
+
         register = registration(name, function, returns)
         assert self._spark is not None
         made = register(self._spark())
@@ -77,6 +78,8 @@ class SessionFunctions:
         if self._spark is None or (self._installed.get(native) == changes and not (anew and is_classic)):
             return
         if is_classic:
+            from weirflow.spark.user_functions import copy_functions  # noqa: PLC0415 - imports pyspark
+
             copy_functions(self._spark(), native, list(self._declared))
         else:
             for register in list(self._registrations.values()):

@@ -1,9 +1,11 @@
-"""Functions of users in native sessions."""
+"""Functions of users in Spark sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from pyspark.sql import functions
 
 
 def registration(name: str, function: Any, returns: Any) -> Callable[[Any], Any]:
@@ -12,8 +14,6 @@ def registration(name: str, function: Any, returns: Any) -> Callable[[Any], Any]
 
         def register(native: Any) -> Any:
             native.udf.registerJavaFunction(name, function, returns)
-            from pyspark.sql import functions  # noqa: PLC0415 - imports pyspark
-
             return lambda *columns: functions.call_function(name, *columns)
 
         return register

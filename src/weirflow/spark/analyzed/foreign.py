@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 
 from weirflow.spark.analyzed.tree import expression_node
 from weirflow.spark.frames.arrow import empty_relation
@@ -73,8 +74,6 @@ class ForeignReader:
         self._native = native
         self._settings = settings
         self._jvm = native._jvm  # noqa: SLF001 - no public way
-        forms = ("InheritAnalysisRules", "Generator")
-        self._inherits, self._generator = (self._jvm.java.lang.Class.forName(_EXPRESSIONS + name) for name in forms)
 
     def __call__(self, node: Node, scope: Scope) -> Expr | None:
         """A call that Spark evaluates, if the expression may be one and its text is proven."""
@@ -136,11 +135,20 @@ class ForeignReader:
         if not all(self._is_plain(one.type) for one in arguments) or not self._is_plain(kind):
             return self._by_spark(node, scope)
         text = f"{quoted(name)}({', '.join(placeholder(at) for at in range(len(arguments)))})"
+        if not self._is_proven(node, text, arguments, [one.origin.get() for one in node.children]):
+            raise NotIncremental(
+                f"The function {name!r} of the frame is another one than is registered under that name.",
+                reason=Reason.FUNCTION_NOT_DECLARED,
+                hint="call what session.udf returned",
+            )
         return foreign_call(text, {**self._settings, PREFIX + name: version}, arguments, kind, PYTHON)
 
     def is_inherited(self, expression: Any) -> bool:
         """Whether an expression is written by its parameters, and its child is what it means."""
-        return bool(self._inherits.isInstance(expression))
+        return self._is_a("InheritAnalysisRules", expression)
+
+    def _is_a(self, kind: str, expression: Any) -> bool:
+        return bool(self._jvm.java.lang.Class.forName(_EXPRESSIONS + kind).isInstance(expression))
 
     def attribute(self, text: str, kind: Any) -> Any:
         """An expression of a type that is written as a text."""
@@ -158,7 +166,7 @@ class ForeignReader:
         if node.kind in _NEVER or node.kind in ("Literal", "NamedLambdaVariable", "LambdaFunction"):
             raise _Unfit
         expression = node.origin.get()
-        if self._generator.isInstance(expression):
+        if self._is_a("Generator", expression):
             raise _Unfit
         kind = _type(expression)
         if _has_interval(kind):
@@ -167,8 +175,6 @@ class ForeignReader:
 
     def _is_proven(self, node: Node, text: str, arguments: Sequence[Expr], origins: Sequence[Any]) -> bool:
         """Whether Spark reads the same in a text."""
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - only if something is foreign
-
         columns = pa.schema([(column_name(at), one.type) for at, one in enumerate(arguments)])
         try:
             frame = empty_relation(self._native, columns).selectExpr(text)
