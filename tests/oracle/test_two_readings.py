@@ -14,7 +14,7 @@ MISREAD = {
     "grouping sets of all rows": "SELECT s, p, COUNT(*) AS n FROM (SELECT * FROM t UNION ALL SELECT * FROM t) "
     "GROUP BY s, p GROUPING SETS ((s), (p))",
     "all but windows of aggregates": "SELECT s, SUM(SUM(v)) OVER () AS a FROM t GROUP BY ALL",
-    "arguments that may be left out": "SELECT array_join(array(s, NULL), '-', '?') a, trim(BOTH 'a' FROM s) b FROM t",
+    "arguments to leave out": "SELECT array_join(array(s, NULL), '-', '?') AS a, trim(BOTH 'a' FROM s) b FROM t",
     "words for moments": "SELECT CAST('epoch' AS DATE) AS a, to_timestamp(' Epoch') AS b, d > 'epoch' AS c FROM t",
     "the NULL of nullif": "SELECT nullif(v, 2) AS a, nullif(s, s) AS b, v / nullif(v, 0) AS c FROM t",
 }

@@ -49,7 +49,8 @@ class FlowViews:
         return self._flow.tick(deltas) if deltas else None
 
     def discard(self) -> None:
-        """Nothing: a flow takes a tick back that fails."""
+        """Forget a tick that has raised."""
+        self._flow.discard()
 
 
 class SessionOracle(Oracle):

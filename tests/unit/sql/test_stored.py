@@ -309,7 +309,7 @@ def damaged(**changes):
         ("{}", "it is damaged"),
         ("[" * 100_000, "it is damaged"),
         (damaged(version=2), "it is damaged"),
-        (damaged(version=3), "its version is 3, this Weirflow reads 2"),
+        (damaged(version=3), "its version is 3, this Weirflow reads 1 and 2"),
         (damaged(version=None), "its version is None"),
         (damaged(nodes=[]), "it is damaged"),
         (damaged(nodes=[["teleport", 1]]), "this Weirflow does not know 'teleport'"),
