@@ -141,7 +141,7 @@ class Frame:
     unit: FrameUnit
     start: int | None
     end: int | None
-    zone: str | None = None
+    zone: str | None = field(default=None, metadata={"later": True})
 
 
 @dataclass(frozen=True, eq=False)
