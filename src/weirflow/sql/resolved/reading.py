@@ -32,7 +32,7 @@ _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UCT"
 _NOT_DETERMINISTIC_NAMES = """
 CurrentDate CurrentTimestamp Now LocalTimestamp CurrentTime CurrentTimeZone CurrentDatabase CurrentCatalog CurrentUser
 Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName InputFileBlockStart
-InputFileBlockLength SparkVersion
+InputFileBlockLength SparkVersion AesEncrypt
 """
 NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}
