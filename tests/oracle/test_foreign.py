@@ -133,6 +133,7 @@ def test_explain_says_what_spark_evaluates(flow):
         ("SELECT id, soundex(uuid()) AS s FROM t", Reason.EXPRESSION_NOT_DETERMINISTIC),
         ("SELECT id, date_format(current_timestamp(), 'HH') AS s FROM t", Reason.EXPRESSION_NOT_DETERMINISTIC),
         ("SELECT id, soundex(CAST(rand() AS STRING)) AS s FROM t", Reason.EXPRESSION_NOT_DETERMINISTIC),
+        ("SELECT id, hex(aes_encrypt(name, '0000111122223333')) AS s FROM t", Reason.EXPRESSION_NOT_DETERMINISTIC),
         ("SELECT percentile_approx(n, 0.5) AS p FROM t", Reason.FUNCTION_NOT_PROVEN),
     ],
 )

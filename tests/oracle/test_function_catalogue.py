@@ -74,12 +74,14 @@ def check_rows(session, names):
         for name, view in views.items():
             flow.register_view(view, example(name), mode="incremental")
         flow.tick("args", [given[name] for name in expected])
-        for name, wanted in expected.items():
-            found = flow.snapshot(views[name])
-            counts = [
-                Counter(tuple(map(comparable, row.values())) for row in one.to_pylist()) for one in (found, wanted)
-            ]
-            assert counts[0] == counts[1], example(name)
+        differing = [
+            name for name, wanted in expected.items() if counted(flow.snapshot(views[name])) != counted(wanted)
+        ]
+        assert differing == []
+
+
+def counted(table):
+    return Counter(tuple(map(comparable, row.values())) for row in table.to_pylist())
 
 
 def example(name):

@@ -24,15 +24,16 @@ wrapping_add wrapping_subtract wrapping_multiply wrapping_negate wrapping_abs wr
 _NULL_IN_NULL_OUT = frozenset(_NULL_IN_NULL_OUT_NAMES.split())
 
 
-def can_fail(expr: Expr) -> bool:
+def can_fail(expr: Expr, *, foreign: bool = True) -> bool:
     """Whether evaluating ``expr`` may raise for some row, overflow apart.
 
+    Without ``foreign``, whether it may where its foreign calls do not.
     A filter that can fail stays behind the filters and joins written before it, which may be there to guard it.
     """
-    return any(isinstance(part, Call) and _call_can_fail(part) for part in parts(expr))
+    return any(isinstance(part, Call) and _call_can_fail(part, foreign=foreign) for part in parts(expr))
 
 
-def _call_can_fail(call: Call) -> bool:
+def _call_can_fail(call: Call, *, foreign: bool) -> bool:
     if call.function in _DIVISIONS:
         divisor = call.arguments[1]
         return not (isinstance(divisor, Literal) and divisor.value)
@@ -40,7 +41,7 @@ def _call_can_fail(call: Call) -> bool:
         return not never_fails(call.arguments[0].type, call.type)
     if call.function == "try_element_at":  # there is no element 0
         return True
-    return call.function in _CAN_FAIL or call.function in FOREIGN
+    return call.function in _CAN_FAIL or (foreign and call.function in FOREIGN)
 
 
 @grows

@@ -33,10 +33,7 @@ def flatten(plan: Plan, *, deep: bool = True) -> tuple[list[Plan], list[Expr]]:
 
 def join_all(relations: list[Plan], conditions: list[Expr]) -> Plan:
     """The relations joined so that each has a key to those before it, where there is one; columns as they were."""
-    starts = _starts(relations)
-    owner = {
-        start + index: place for place, start in enumerate(starts) for index in range(len(relations[place].fields))
-    }
+    starts, owner = _starts(relations), owners(relations)
     order = _order(relations, conditions, owner)
     places: dict[int, int] = {}
     remaining = list(conditions)
@@ -56,6 +53,12 @@ def join_all(relations: list[Plan], conditions: list[Expr]) -> Plan:
     return _as_before(plan, places)
 
 
+def owners(relations: list[Plan]) -> dict[int, int]:
+    """For each column of a cluster the place of the relation that it is of."""
+    starts = _starts(relations)
+    return {start + index: place for place, start in enumerate(starts) for index in range(len(relations[place].fields))}
+
+
 def _starts(relations: Iterable[Plan]) -> list[int]:
     starts, total = [], 0
     for relation in relations:
@@ -66,7 +69,7 @@ def _starts(relations: Iterable[Plan]) -> list[int]:
 
 def _order(relations: list[Plan], conditions: list[Expr], owner: dict[int, int]) -> list[int]:
     """Left to right, except that a relation with a key to those before it goes ahead of one without."""
-    links = [{owner[index] for index in columns(part)} for part in conditions if _is_key(part, owner)]
+    links = [{owner[index] for index in columns(part)} for part in conditions if is_key(part, owner)]
     chosen, waiting = [0], list(range(1, len(relations)))
     while waiting:
         linked = (place for place in waiting if any(place in link and link - {place} <= {*chosen} for link in links))
@@ -76,7 +79,7 @@ def _order(relations: list[Plan], conditions: list[Expr], owner: dict[int, int])
     return chosen
 
 
-def _is_key(part: Expr, owner: dict[int, int]) -> bool:
+def is_key(part: Expr, owner: dict[int, int]) -> bool:
     """Whether a predicate is an equality between two relations."""
     if not isinstance(part, Call) or part.function not in ("equal", "equal_null_safe"):
         return False

@@ -8,7 +8,7 @@ from dataclasses import replace
 from weirflow.sql.expr import Column, Expr
 from weirflow.sql.passes.conditions import conjunction, conjuncts, divided, factored
 from weirflow.sql.passes.failure import can_fail, rejects_nulls
-from weirflow.sql.passes.join_cluster import flatten, join_all
+from weirflow.sql.passes.join_cluster import flatten, is_key, join_all, owners
 from weirflow.sql.passes.pull_up import join_on
 from weirflow.sql.plan import (
     Aggregate,
@@ -134,7 +134,8 @@ def _inner(plan: Join, pending: list[Expr]) -> Plan:
     """A cluster of inner joins: each relation takes its own predicates, then they are joined along the others."""
     relations, conditions = flatten(Filter(plan, kept) if (kept := conjunction(pending)) is not None else plan)
     conditions = [part for one in conditions for part in conjuncts(factored(one))]
-    last, conditions = divided(conditions, can_fail)
+    owner = owners(relations)
+    last, conditions = divided(conditions, lambda part: can_fail(part) and not _is_foreign_key(part, owner))
     unclaimed = [(part, columns(part)) for part in conditions]
     parts = []
     start = 0
@@ -146,6 +147,11 @@ def _inner(plan: Join, pending: list[Expr]) -> Plan:
         parts.append(_push(relation, [shift(part, -start) for part in own]))
         start = end
     return filtered(join_all(parts, [part for part, _ in unclaimed]), last)
+
+
+def _is_foreign_key(part: Expr, owner: dict[int, int]) -> bool:
+    """Whether relations are joined by what Spark or Python computes; for keys of all rows Spark would, too."""
+    return is_key(part, owner) and not can_fail(part, foreign=False)
 
 
 def _outer(plan: Join, pending: list[Expr]) -> Plan:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NOT_DETERMINISTIC_NAMES = """
 CurrentDate CurrentTimestamp Now LocalTimestamp CurrentTime CurrentTimeZone CurrentDatabase CurrentCatalog CurrentUser
 Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartitionID InputFileName InputFileBlockStart
-InputFileBlockLength SparkVersion
+InputFileBlockLength SparkVersion AesEncrypt
 """
 NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}

@@ -8,8 +8,10 @@ from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_
 from weirflow.ivm.kernel.expressions.foreign import evaluated_by
 from weirflow.sql.expr import Call, Column, Literal
 from weirflow.sql.foreign import PYTHON, foreign_call, foreign_calls, shown
-from weirflow.sql.plan import Field, Filter, Project, Scan
+from weirflow.sql.passes.optimize import optimized
+from weirflow.sql.plan import Field, Filter, Join, JoinKind, Project, Scan
 from weirflow.sql.stored import decode_plan, encode_plan
+from weirflow.sql.traverse import shift
 
 NAME, NUMBER = Column(0, "name", pa.string()), Column(1, "number", pa.int64())
 REVERSED = foreign_call("reversed(`_wf0`)", {"zone": "UTC"}, [NAME], pa.string())
@@ -130,6 +132,17 @@ def test_plans_with_such_calls_are_stored():
 )
 def test_what_is_computed_here_depends_on_constants(call, known):
     assert computes(call) is known
+
+
+def test_relations_are_joined_by_such_calls_not_multiplied():
+    fields = (Field("name", pa.string()), Field("number", pa.int64()))
+    both = Call("equal", (REVERSED, shift(REVERSED, 2)), pa.bool_())
+    crossed = Join(Scan("t", fields), Scan("u", fields), JoinKind.INNER, (), ())
+    plan = optimized(Filter(crossed, both))
+    assert isinstance(plan, Join)
+    assert (plan.left_keys, plan.right_keys) == ((REVERSED,), (REVERSED,))
+    guarded = optimized(Filter(crossed, Call("equal", (REVERSED, Literal("ba", pa.string())), pa.bool_())))
+    assert isinstance(guarded, Filter)  # it may fail for a row that nothing is joined with
 
 
 def test_rows_that_differ_by_the_sign_of_zero_are_different(engine):
