@@ -29,7 +29,7 @@ MOMENTS = [
         _utc(2050, 3, 13, 7),  # by the rule
         _utc(2024, 2, 29, 18, 30),
     )
-    for minutes in (-1441, -1440, -90, -31, -1, 0, 29, 31, 90, 1440)
+    for minutes in (-1470, -1441, -1440, -90, -31, -1, 0, 29, 31, 90, 1440)
 ]
 SCHEMA = pa.schema(
     [
@@ -88,6 +88,17 @@ WHOLE = {
     "session alone": "SELECT at, session_window(at, '5 hours').end AS z FROM t",
     "frames": "SELECT at, COUNT(*) OVER (ORDER BY at RANGE BETWEEN INTERVAL '3' HOUR PRECEDING AND CURRENT ROW) AS n "
     "FROM t",
+    "frames of days": """
+        SELECT at, COUNT(*) OVER (ORDER BY at RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW) AS a,
+               COUNT(*) OVER (ORDER BY at DESC RANGE BETWEEN INTERVAL '25' HOUR PRECEDING AND INTERVAL '1' HOUR
+                              FOLLOWING) AS b,
+               MIN(later) OVER (PARTITION BY hour(at) % 2 ORDER BY at RANGE BETWEEN INTERVAL '2' HOUR FOLLOWING
+                                AND INTERVAL '48' HOUR FOLLOWING) AS c,
+               MAX(later) OVER (ORDER BY at RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '1' DAY PRECEDING) AS d,
+               COUNT(*) OVER (ORDER BY nullif(at, later) DESC NULLS FIRST RANGE BETWEEN CURRENT ROW
+                              AND INTERVAL '1' DAY FOLLOWING) AS e
+        FROM t
+    """,
     "days": "SELECT to_date(at) AS day, COUNT(*) AS n, MAX(hour(at)) AS h FROM t GROUP BY to_date(at)",
     "subqueries": "SELECT at FROM t WHERE date_trunc('day', at) IN (SELECT CAST(d AS TIMESTAMP) FROM t) "
     "AND EXISTS (SELECT 1 FROM t AS o WHERE to_date(o.later) = to_date(t.at)) "

@@ -221,8 +221,8 @@ def document() -> str:
         "other values that do not fit are NULL.",
         "",
         "They are computed by the clocks of the view's time zone, whichever it is: the Session's when the view was",
-        "registered, or that of `IncrementalFlow(time_zone=...)`. Only lengths of a day or more that Spark adds by the",
-        "clock are refused where clocks are changed: the gap of `session_window`, and `RANGE` frames over a TIMESTAMP.",
+        "registered, or that of `IncrementalFlow(time_zone=...)`. Only the gap of a `session_window` must be less than",
+        "a day where clocks are changed.",
     ]
     return "\n".join(lines) + "\n"
 

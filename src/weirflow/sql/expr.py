@@ -133,11 +133,15 @@ class FrameUnit(StrEnum):
 
 @dataclass(frozen=True)
 class Frame:
-    """A window frame. A bound is an offset from the current row (negative: before); None is unbounded."""
+    """A window frame. A bound is an offset from the current row (negative: before); None is unbounded.
+
+    With a ``zone``, whole days of an offset in microseconds are counted by the clocks there.
+    """
 
     unit: FrameUnit
     start: int | None
     end: int | None
+    zone: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 
 from weirflow.errors import ConfigError
-from weirflow.sql.expr import Call, Expr, Literal, WindowCall
+from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
 from weirflow.sql.map_calls import map_calls
 from weirflow.sql.plan import Plan, Window
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -73,13 +73,14 @@ def plan_there(plan: Plan, zone: str) -> Plan:
     if zone == UTC_ZONE:
         return plan
 
-    def checked(node: Plan) -> Plan:
-        if isinstance(node, Window):
-            for call in node.calls:
-                _check_frame(call, zone)
-        return node
+    def node_there(node: Plan) -> Plan:
+        return (
+            replace(node, calls=tuple(_window_there(call, zone) for call in node.calls))
+            if isinstance(node, Window)
+            else node
+        )
 
-    return map_calls(plan, lambda call: there(call, zone), checked)
+    return map_calls(plan, lambda call: there(call, zone), node_there)
 
 
 def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind of function
@@ -147,12 +148,16 @@ def require_below_a_day(length: timedelta, zone: str, what: str, position: SqlPo
         )
 
 
-def _check_frame(call: WindowCall, zone: str) -> None:
-    if call.frame is None or not call.order_by or call.order_by[0].expr.type != TIMESTAMP:
-        return
-    for bound in (call.frame.start, call.frame.end):
-        if call.frame.unit == "range" and bound is not None:
-            require_below_a_day(timedelta(microseconds=bound), zone, "A RANGE frame", call.position)
+def frame_there(frame: Frame, order: tuple[SortKey, ...], zone: str) -> Frame:
+    """A frame in this order, whose bounds may be days by the clocks of that zone."""
+    if frame.unit is not FrameUnit.RANGE or not order or order[0].expr.type != TIMESTAMP or is_fixed(zone):
+        return frame
+    days = any(abs(timedelta(microseconds=bound or 0)) >= _DAY for bound in (frame.start, frame.end))
+    return replace(frame, zone=zone) if days else frame
+
+
+def _window_there(call: WindowCall, zone: str) -> WindowCall:
+    return call if call.frame is None else replace(call, frame=frame_there(call.frame, call.order_by, zone))
 
 
 def _is_by_time(unit: Expr) -> bool:

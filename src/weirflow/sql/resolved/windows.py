@@ -11,7 +11,7 @@ from weirflow.sql.functions.windows import RANKING, offset_arguments
 from weirflow.sql.resolved.aggregates import read_aggregate
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order, refused
 from weirflow.sql.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, is_integral
-from weirflow.sql.zoned import require_below_a_day
+from weirflow.sql.zoned import frame_there
 
 if TYPE_CHECKING:
     from weirflow.sql.resolved.node import Node
@@ -88,7 +88,7 @@ def _frame(node: Node, order: tuple[SortKey, ...], scope: Scope) -> Frame:
     unit = _UNITS[node.value("frameType")]
     lower, upper = (_bound(node.child(name), unit, order, scope) for name in ("lower", "upper"))
     node.finish()
-    return Frame(unit, lower, upper)
+    return frame_there(Frame(unit, lower, upper), order, scope.zone)
 
 
 def _bound(node: Node, unit: FrameUnit, order: tuple[SortKey, ...], scope: Scope) -> int | None:
@@ -100,8 +100,6 @@ def _bound(node: Node, unit: FrameUnit, order: tuple[SortKey, ...], scope: Scope
     if unit is FrameUnit.ROWS and isinstance(value, int):
         return value
     kind = order[0].expr.type
-    if isinstance(value, timedelta) and kind == TIMESTAMP:
-        require_below_a_day(value, scope.zone, "A RANGE frame", None)
     if isinstance(value, timedelta) and kind in (TIMESTAMP, TIMESTAMP_NTZ):
         return value // timedelta(microseconds=1)
     if isinstance(value, timedelta) and kind == DATE and not value % timedelta(days=1):

@@ -161,7 +161,13 @@ _TYPE = _Part(lambda kind, writer: writer.type(kind), lambda data, reader: reade
 _VALUE = _Part(lambda value, _: write_value(value), lambda data, _: read_value(data))
 POSITION = _optional(_several(SqlPosition, line=_INT, column=_INT, fragment=_TEXT))
 _FIELDS = _many(_several(Field, name=_TEXT, type=_TYPE))
-_FRAME = _several(Frame, unit=_enum(FrameUnit), start=_optional(_INT), end=_optional(_INT))
+_FRAME_PARTS = 4
+_PLAIN_FRAME = _several(Frame, unit=_enum(FrameUnit), start=_optional(_INT), end=_optional(_INT))
+_ZONED_FRAME = _several(Frame, unit=_enum(FrameUnit), start=_optional(_INT), end=_optional(_INT), zone=_TEXT)
+_FRAME = _Part(
+    lambda frame, writer: (_PLAIN_FRAME if frame.zone is None else _ZONED_FRAME).write(frame, writer),
+    lambda data, reader: (_PLAIN_FRAME if len(data) < _FRAME_PARTS else _ZONED_FRAME).read(data, reader),
+)
 _PLAN, _EXPR = _node(*get_args(Plan)), _node(*get_args(Expr))
 _EXPRS, _ORDER = _many(_EXPR), _many(_node(SortKey))
 

@@ -199,7 +199,6 @@ def test_without_ansi_what_spark_casts_otherwise_is_refused(condition):
     [
         "SELECT COUNT(*) AS n FROM t GROUP BY session_window(at, '1 day')",
         "SELECT session_window(at, '48 hours').end AS e FROM t",
-        "SELECT COUNT(*) OVER (ORDER BY at RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW) AS n FROM t",
     ],
 )
 def test_days_that_clocks_make_longer_are_no_fixed_lengths(sql):

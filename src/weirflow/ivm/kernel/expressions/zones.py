@@ -78,6 +78,12 @@ class Clock:
         found: Micros = np.where(self.local(kept) == shown, kept, self.moment(shown))
         return found
 
+    def later(self, moments: Micros, span: int) -> Micros:
+        """So much later: whole days by the clocks, the rest by time."""
+        days = abs(span) // DAY * (1 if span >= 0 else -1)
+        offsets = self.offset_at(moments)
+        return self.near(moments + offsets + days * DAY, offsets) + (span - days * DAY)
+
     def day_start(self, midnights: Micros) -> Micros:
         """The first moment of the day that would begin at this time, which the clocks may leave out."""
         within = self._within(midnights)

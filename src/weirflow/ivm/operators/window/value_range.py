@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.expressions.failures import overflow, small_overflow
+from weirflow.ivm.kernel.expressions.zones import clock_of
 from weirflow.ivm.zset.buffers import raw_values
 
 if TYPE_CHECKING:
@@ -22,13 +23,14 @@ _BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32}
 class ValueBound:
     """One side of a frame: the place of the sort key plus ``offset`` (counted in the order's direction).
 
-    A NULL is as far from everything else as can be: its bound is that of its peers.
+    Days by the clocks of a ``zone`` may bring a later key to an earlier bound; as in Spark a frame never goes back. A
+    NULL is as far from everything else as can be: its bound is that of its peers.
 
     Attributes:
         at: for each sorted row, where rows with that key begin; with ``behind``, where they end.
     """
 
-    def __init__(self, rows: OrderedPartitions, offset: int, *, behind: bool) -> None:
+    def __init__(self, rows: OrderedPartitions, offset: int, zone: str | None, *, behind: bool) -> None:
         self._key = rows.keys[0]
         self._shift = -offset if rows.descending else offset
         limit = 1 << _BITS.get(self._key.type, 64) - 1
@@ -38,7 +40,7 @@ class ValueBound:
             present = self._key.is_valid().to_numpy(zero_copy_only=False)
         outside = values > limit - 1 - self._shift if self._shift > 0 else values < -limit - self._shift
         self._outside = outside & present
-        bounds = values + self._shift
+        bounds = values + self._shift if zone is None else clock_of(zone).later(values, self._shift)
         # Complements sort the other way and differ as much.
         if rows.descending:
             values, bounds = ~values, ~bounds
@@ -47,6 +49,8 @@ class ValueBound:
         found = _places(rows.begin[here], values[here], bounds[here], far[here], behind=behind)
         self.at = np.where(present, 0, rows.peer_end if behind else rows.peer_begin)
         self.at[here] = found + _shifts(rows.begin[here], here)
+        if zone is not None:
+            self.at = np.maximum.accumulate(self.at)
 
     def check(self, needed: np.ndarray, position: SqlPosition | None) -> None:
         """Raise as Spark does if the bound of one of the ``needed`` rows is no value of the sort key's type."""

@@ -71,8 +71,8 @@ def test_division_by_zero_is_null():
     assert apply_rows("try_remainder", INT, ([7, 7], INT), ([0, 4], INT)) == [None, 3]
     assert apply_rows("try_pmod", INT, ([-7, -7], INT), ([0, 4], INT)) == [None, 1]
     assert apply("try_divide", DOUBLE, (1.0, DOUBLE), lit(0.0, DOUBLE)) is None
-    divided = ([-(2**63), 7, -7, 7], BIGINT)
-    assert apply_rows("wrapping_integral_divide", BIGINT, divided, ([-1, 2, 2, 0], BIGINT)) == [-(2**63), 3, -3, None]
+    divided, by = ([-(2**63), 5, 7, -7, 7], BIGINT), ([-1, -1, 2, 2, 0], BIGINT)
+    assert apply_rows("wrapping_integral_divide", BIGINT, divided, by) == [-(2**63), -5, 3, -3, None]
 
 
 def test_what_is_divided_by_zero_is_not_looked_at():
