@@ -374,6 +374,7 @@ def test_what_there_is_can_be_seen(session, shop):
         ("Mode", "incremental"),
         ("Rows", "1"),
         ("Epoch", "1"),
+        ("Settings", "time zone UTC, ANSI, names not case sensitive"),
     ]
 
 

@@ -11,6 +11,7 @@ from support.expression_data import edge_table
 from support.mode_catalogue import LEGACY
 
 from weirflow import IncrementalFlow
+from weirflow.errors import ConfigError
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.settings import SqlSettings
 from weirflow.sql.types import nullable
@@ -352,3 +353,17 @@ def test_a_query_of_a_flow_means_what_it_means_in_the_session(session, flow, wit
     with_conf(zone="America/New_York")
     assert flow.sql(query).to_pylist() == [{"day": dt.date(2024, 3, 9), "n": 0}]
     assert "read with: time zone America/New_York" in flow.explain_query(query)
+
+
+def test_names_tell_case_where_the_session_says_so(session, flow, with_conf):
+    with_conf(case="true")
+    flow.register_source("t", "a INT, A STRING")
+    flow.register_view("deltas", "SELECT A, SUM(a) AS a FROM t GROUP BY A", mode="incremental")
+    flow.register_view("recomputed", "SELECT soundex(A) AS A, a FROM t", mode="diff")
+    with_conf(case="false")
+    flow.tick("t", [{"a": 1, "A": "x"}, {"a": 2, "A": "x"}])
+    assert flow.snapshot("deltas").to_pylist() == [{"A": "x", "a": 3}]
+    assert rows(flow.snapshot("recomputed")) == Counter(["{'A': 'X000', 'a': 1}", "{'A': 'X000', 'a': 2}"])
+    assert settings(flow) == dict.fromkeys(("deltas", "recomputed"), SqlSettings(case_sensitive=True))
+    with pytest.raises(ConfigError, match="cannot tell apart"):
+        flow.register_source("u", "b INT, B INT")
