@@ -104,6 +104,7 @@ ONLY_SPARK_READS = {
     "filtered": "SELECT k FROM (SELECT k, v FROM t ORDER BY v, k, s) WHERE k > 0",
     "hints": "SELECT /*+ BROADCAST(u), REPARTITION(3) */ t.k, w FROM t JOIN u ON t.k = u.k",
     "between columns": "SELECT k FROM t WHERE v BETWEEN SYMMETRIC 5 AND 1",
+    "null for equal values": "SELECT k, NULLIF(v, 2) AS a, NULLIF(s, 'a') AS b FROM t",
     "epoch": "SELECT k, DATE'1970-01-01' + CAST(v AS INT) AS d FROM t",
 }
 NOT_IMPORTED = {"constant limit", "pivot"}

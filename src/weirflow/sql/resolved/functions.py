@@ -107,6 +107,5 @@ FUNCTIONS: dict[str, Function] = {
 CHILD_ONLY: dict[str, tuple[str, ...]] = {
     "KnownNullable": ("child",),
     "KnownNotNull": ("child",),
-    "TypedNullLiteral": ("child",),
 }
 """Classes that mean their only child, and the fields that add nothing to it."""

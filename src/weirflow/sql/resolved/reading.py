@@ -243,6 +243,11 @@ def _alias(node: Node, scope: Scope) -> Expr:
     return read_expression(node.child("child"), scope)
 
 
+def _typed_null(node: Node, scope: Scope) -> Expr:
+    """NULL, of the type of what it is written with: what ``nullif`` gives for equal values."""
+    return literal(None, read_expression(node.child("child"), scope).type)
+
+
 def _case(node: Node, scope: Scope) -> Expr:
     branches = tuple(
         (read_expression(condition, scope), read_expression(value, scope))
@@ -424,6 +429,7 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "Literal": _literal,
     "Cast": _cast,
     "Alias": _alias,
+    "TypedNullLiteral": _typed_null,
     "CaseWhen": _case,
     "If": _if,
     "With": _with,
