@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from weirflow.errors import ConfigError, EngineMissing
+from weirflow.errors import ConfigError
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Lowering
+from weirflow.ivm.compiler.missing_engine import no_engine
 from weirflow.ivm.compiler.reads import in_order, missing, reads
 from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.compiler.user_functions import recomputes
@@ -427,14 +428,6 @@ def frame_recomputed() -> ConfigError:
     return ConfigError(
         "A view that was made of a frame is maintained by deltas or not at all.",
         hint="register its SQL to recompute it",
-    )
-
-
-def no_engine() -> EngineMissing:
-    """The error for a view that is to be recomputed where nothing can."""
-    return EngineMissing(
-        "A view of mode 'diff' is recomputed by Spark, and this flow has no Session.",
-        hint="make the flow with session.flow(name)",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.missing_engine import no_engine
 from weirflow.sql.registered import UserFunction
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ class FunctionsOnly:
         return found if found is not None and version in (None, found.version) else None
 
     def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
-        """See ``RecomputeEngine``; never called."""
-        raise NotImplementedError
+        """See ``RecomputeEngine``."""
+        raise no_engine()
 
     def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
-        """See ``RecomputeEngine``; never called."""
-        raise NotImplementedError
+        """See ``RecomputeEngine``."""
+        raise no_engine()
 
 
 def with_functions(

@@ -16,7 +16,8 @@ import msgspec
 from typing_extensions import override
 
 from weirflow.errors import ConfigError, DataError, FlowError
-from weirflow.ivm.compiler.program import Mode, View, no_engine
+from weirflow.ivm.compiler.missing_engine import no_engine
+from weirflow.ivm.compiler.program import Mode, View
 from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_readers
 from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.flow.backend import Capability

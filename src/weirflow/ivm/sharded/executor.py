@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.ivm.compiler.program import RecomputeEngine, no_engine
+from weirflow.ivm.compiler.missing_engine import no_engine
+from weirflow.ivm.compiler.program import RecomputeEngine
 from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.sharded.worker.stage import run_stage
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.compiler.program import no_engine
+from weirflow.ivm.compiler.missing_engine import no_engine
 from weirflow.ivm.compiler.user_functions import recomputes
 from weirflow.ivm.flow.evolution.plan import restore
 from weirflow.ivm.flow.evolution.rebuild import Rebuilt

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from weirflow.ivm.compiler.program import Mode, Program, no_engine, read_whole
+from weirflow.ivm.compiler.missing_engine import no_engine
+from weirflow.ivm.compiler.program import Mode, Program, read_whole
 from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.flow.folder.entries import entry_source, entry_view, source_entry
 from weirflow.ivm.flow.schema import read_schema
