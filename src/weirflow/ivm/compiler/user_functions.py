@@ -26,11 +26,11 @@ class FunctionsOnly:
         found = self._functions.get(name.casefold())
         return found if found is not None and version in (None, found.version) else None
 
-    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:
+    def schema(self, sql: str, tables: Mapping[str, pa.Schema]) -> pa.Schema:  # noqa: ARG002 - as others
         """See ``RecomputeEngine``."""
         raise no_engine()
 
-    def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+    def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:  # noqa: ARG002 - as others
         """See ``RecomputeEngine``."""
         raise no_engine()
 

@@ -17,7 +17,6 @@ from typing_extensions import override
 
 from weirflow.errors import ConfigError, DataError, FlowError
 from weirflow.ivm.compiler.missing_engine import no_engine
-from weirflow.ivm.compiler.program import Mode, View
 from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_readers
 from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.flow.backend import Capability
@@ -41,6 +40,7 @@ from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
 
 if TYPE_CHECKING:
+    from weirflow.ivm.compiler.program import Mode, View
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 

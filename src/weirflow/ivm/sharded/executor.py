@@ -9,11 +9,11 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.compiler.missing_engine import no_engine
-from weirflow.ivm.compiler.program import RecomputeEngine
 from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.sharded.worker.stage import run_stage
 
 if TYPE_CHECKING:
+    from weirflow.ivm.compiler.program import RecomputeEngine
     from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.ivm.sharded.worker.reports import Parcel, ShardReport, StageTask
     from weirflow.sql.settings import SqlSettings
