@@ -40,11 +40,10 @@ from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import Mode, View
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
-    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.compiler.program import Mode, RecomputeEngine, View
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.ledger import ChangeNotice
     from weirflow.ivm.zset.batch import Batch
