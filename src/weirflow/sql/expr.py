@@ -133,15 +133,28 @@ class FrameUnit(StrEnum):
 
 @dataclass(frozen=True)
 class Frame:
-    """A window frame. A bound is an offset from the current row (negative: before); None is unbounded.
-
-    With a ``zone``, whole days of an offset in microseconds are counted by the clocks there.
-    """
+    """A window frame. A bound is an offset from the current row (negative: before); None is unbounded."""
 
     unit: FrameUnit
     start: int | None
     end: int | None
-    zone: str | None = field(default=None, metadata={"later": True})
+
+    @property
+    def clocks(self) -> str | None:
+        """The zone by whose clocks whole days of an offset in microseconds are counted; None if by none."""
+        return None
+
+
+@dataclass(frozen=True)
+class ZonedFrame(Frame):
+    """A frame whose bounds are days by the clocks of a zone."""
+
+    zone: str
+
+    @property
+    def clocks(self) -> str | None:
+        """The zone."""
+        return self.zone
 
 
 @dataclass(frozen=True, eq=False)

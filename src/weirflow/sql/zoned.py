@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 
 from weirflow.errors import ConfigError
-from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
+from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall, ZonedFrame
 from weirflow.sql.map_calls import map_calls
 from weirflow.sql.plan import Plan, Window
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -153,7 +153,7 @@ def frame_there(frame: Frame, order: tuple[SortKey, ...], zone: str) -> Frame:
     if frame.unit is not FrameUnit.RANGE or not order or order[0].expr.type != TIMESTAMP or is_fixed(zone):
         return frame
     days = any(abs(timedelta(microseconds=bound or 0)) >= _DAY for bound in (frame.start, frame.end))
-    return replace(frame, zone=zone) if days else frame
+    return ZonedFrame(frame.unit, frame.start, frame.end, zone) if days else frame
 
 
 def _window_there(call: WindowCall, zone: str) -> WindowCall:

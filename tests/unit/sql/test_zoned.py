@@ -52,7 +52,7 @@ def test_what_looks_at_none_is_the_same_anywhere():
 def test_frames_of_days_have_their_zone_also_as_text(hours, zone):
     plan = bind_query(FRAME.format(hours), CATALOG, settings=NEW_YORK)
     (window,) = (node for node in nodes(plan) if isinstance(node, Window))
-    assert window.calls[0].frame.zone == zone
+    assert window.calls[0].frame.clocks == zone
     assert decode_plan(encode_plan(plan)) == plan
     assert ('"America/New_York"' in encode_plan(plan)) == (zone is not None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -26,7 +26,7 @@ def _written(value: Any) -> Iterable[str]:
     while ahead:
         part = ahead.pop()
         if is_dataclass(part) and not isinstance(part, type):
-            compared = [field.name for field in fields(part) if field.compare and not _is_as_before(field, part)]
+            compared = [field.name for field in fields(part) if field.compare]
             yield f"{type(part).__name__} {len(compared)}"
             ahead += [getattr(part, name) for name in reversed(compared)]
         elif isinstance(part, tuple | list):
@@ -36,8 +36,3 @@ def _written(value: Any) -> Iterable[str]:
             yield f"{type(part).__name__}.{part.name}"
         else:
             yield f"{type(part).__name__} {part!r}"
-
-
-def _is_as_before(field: Field[Any], part: Any) -> bool:
-    """Whether a field that came later, as its metadata says, has the value that all had before it was there."""
-    return "later" in field.metadata and getattr(part, field.name) == field.default

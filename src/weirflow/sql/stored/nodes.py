@@ -22,6 +22,7 @@ from weirflow.sql.expr import (
     ScalarSubquery,
     SortKey,
     WindowCall,
+    ZonedFrame,
 )
 from weirflow.sql.plan import (
     Aggregate,
@@ -163,9 +164,9 @@ POSITION = _optional(_several(SqlPosition, line=_INT, column=_INT, fragment=_TEX
 _FIELDS = _many(_several(Field, name=_TEXT, type=_TYPE))
 _FRAME_PARTS = 4
 _PLAIN_FRAME = _several(Frame, unit=_enum(FrameUnit), start=_optional(_INT), end=_optional(_INT))
-_ZONED_FRAME = _several(Frame, unit=_enum(FrameUnit), start=_optional(_INT), end=_optional(_INT), zone=_TEXT)
+_ZONED_FRAME = _several(ZonedFrame, unit=_enum(FrameUnit), start=_optional(_INT), end=_optional(_INT), zone=_TEXT)
 _FRAME = _Part(
-    lambda frame, writer: (_PLAIN_FRAME if frame.zone is None else _ZONED_FRAME).write(frame, writer),
+    lambda frame, writer: (_ZONED_FRAME if isinstance(frame, ZonedFrame) else _PLAIN_FRAME).write(frame, writer),
     lambda data, reader: (_PLAIN_FRAME if len(data) < _FRAME_PARTS else _ZONED_FRAME).read(data, reader),
 )
 _PLAN, _EXPR = _node(*get_args(Plan)), _node(*get_args(Expr))

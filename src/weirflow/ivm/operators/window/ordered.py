@@ -65,8 +65,8 @@ class OrderedPartitions:
 
     def _range(self, frame: Frame, call: WindowCall) -> tuple[np.ndarray, np.ndarray]:
         """A frame of peers, or of rows whose sort keys are near enough."""
-        start = ValueBound(self, frame.start, frame.zone, behind=False) if frame.start else None
-        end = ValueBound(self, frame.end, frame.zone, behind=True) if frame.end else None
+        start = ValueBound(self, frame.start, frame.clocks, behind=False) if frame.start else None
+        end = ValueBound(self, frame.end, frame.clocks, behind=True) if frame.end else None
         low = start.at if start else self.begin if frame.start is None else self.peer_begin
         high = end.at if end else self.end if frame.end is None else self.peer_end
         # Spark computes a bound only if there is a row to compare with it: one not yet in a frame, or one still in it.
