@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from weirflow.sql.tree import Tree
+from weirflow.sql.tree import LATER, Tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,7 +141,7 @@ class Frame:
     unit: FrameUnit
     start: int | None
     end: int | None
-    zone: str | None = None
+    zone: str | None = field(default=None, metadata={LATER: True})
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,8 @@ from functools import cache
 from typing import Any, ClassVar, cast
 
 _HASH, _SHAPE = "_hash", "_shape"
+LATER = "later"
+"""In the metadata of a field that nodes of earlier versions did not have: with its default, it is as if not there."""
 
 
 class Tree:

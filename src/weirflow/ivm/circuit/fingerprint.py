@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from typing import Any
+
+from weirflow.sql.tree import LATER
 
 
 def fingerprint(spec: Any, inputs: Iterable[str]) -> str:
@@ -26,7 +28,7 @@ def _written(value: Any) -> Iterable[str]:
     while ahead:
         part = ahead.pop()
         if is_dataclass(part) and not isinstance(part, type):
-            compared = [field.name for field in fields(part) if field.compare]
+            compared = [field.name for field in fields(part) if field.compare and not _is_unsaid(field, part)]
             yield f"{type(part).__name__} {len(compared)}"
             ahead += [getattr(part, name) for name in reversed(compared)]
         elif isinstance(part, tuple | list):
@@ -36,3 +38,8 @@ def _written(value: Any) -> Iterable[str]:
             yield f"{type(part).__name__}.{part.name}"
         else:
             yield f"{type(part).__name__} {part!r}"
+
+
+def _is_unsaid(field: Field[Any], part: Any) -> bool:
+    """Whether a field that state of earlier versions does not have says nothing: then that state is still known."""
+    return LATER in field.metadata and getattr(part, field.name) == field.default
