@@ -229,7 +229,7 @@ class Frames:
         dice = self.dice
         name = dice.choice(of.names)
         return of.then(
-            dice.choice((f".fillna(0, [{name!r}])", f".fillna('?', [{name!r}])", f".dropna('any', [{name!r}])"))
+            dice.choice((f".fillna(0, [{name!r}])", f".fillna('?', [{name!r}])", f".dropna(subset=[{name!r}])"))
         )
 
     # Pieces
