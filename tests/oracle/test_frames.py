@@ -75,6 +75,8 @@ def with_nan(orders):
 
 
 FRAMES = {
+    "unpivot": lambda o, _: o.unpivot("customer", ["id"], "what", "value"),
+    "what Spark evaluates": lambda o, _: o.select(F.soundex("customer").alias("code")),
     "select": lambda o, _: o.select("id", (o.amount + 1).alias("more"), o["customer"]),
     "expr": expression,
     "selectExpr": lambda o, _: o.selectExpr("id % 2 AS odd", "amount AS a"),
@@ -127,11 +129,9 @@ REFUSED = {
     "pivot": (lambda o, _: o.groupBy("customer").pivot("id", [1, 2]).sum("amount"), "pivotfirst"),
     "na.drop some": (lambda o, _: o.na.drop(thresh=2, subset=["id", "amount", "customer"]), "atleastnnonnulls"),
     "dropDuplicates of some": (lambda o, _: o.dropDuplicates(["customer"]), "Deduplicate"),
-    "unpivot": (lambda o, _: o.unpivot("customer", ["id"], "what", "value"), "Expand"),
     "sample": (lambda o, _: o.sample(0.5, seed=3), "Sample"),
     "rand": (lambda o, _: o.withColumn("r", F.rand()), "rand"),
     "now": (lambda o, _: o.withColumn("at", F.current_timestamp()), "current_timestamp"),
-    "soundex": (lambda o, _: o.select(F.soundex("customer")), "soundex"),
     "first": (lambda o, _: o.groupBy("customer").agg(F.first("id")), "first"),
 }
 UNORDERED = {"describe a day"}

@@ -22,8 +22,8 @@ from support.function_catalogue import (
     read_table,
 )
 from support.maintained import comparable
+from support.spark_engine import spark_engine
 
-from weirflow.flows.recompute import SparkRecompute
 from weirflow.spark.frames.arrow import relation_frame
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
@@ -48,7 +48,7 @@ def test_the_table_has_all_functions(session):
 
 
 def check_kinds(session, names):
-    engine = SparkRecompute(session.spark.newSession, session.operations.run_for_tick)
+    engine = spark_engine(session)
     for name in names:
         entry = ENTRIES[name]
         if entry["maintained"] != ABSENT:

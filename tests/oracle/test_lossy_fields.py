@@ -11,11 +11,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from support.function_examples import examples
 from support.maintained import Maintained, comparable
+from support.spark_engine import plan_reader
 
 from weirflow.errors import QueryError
 from weirflow.flows.own_session import settings_of
 from weirflow.flows.recompute import view_schema
-from weirflow.flows.view_reader import ViewReader
 from weirflow.spark.analyzed.omitted import OMISSIONS
 from weirflow.sql.resolved import aggregates, functions, reading, relations, windows
 from weirflow.sql.types import nullable
@@ -129,7 +129,7 @@ def test_what_is_asked_of_objects_is_known():
 
 def check_examples(session, texts):
     """The examples that are imported, each with the rows that Spark returns."""
-    reader, settings = ViewReader(session.spark.newSession), settings_of(session.spark)
+    reader, settings = plan_reader(session.spark.newSession), settings_of(session.spark)
     same = 0
     for text in texts:
         try:

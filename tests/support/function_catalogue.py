@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
+from support.spark_engine import spark_engine
 
 from weirflow.errors import WeirflowError
-from weirflow.flows.recompute import SparkRecompute
 from weirflow.ivm.compiler.program import Program, View
 from weirflow.ivm.compiler.resolve import resolved
 from weirflow.spark.frames.arrow import empty_relation
@@ -23,6 +23,7 @@ from weirflow.sql.types import parse_ddl
 
 if TYPE_CHECKING:
     from weirflow import Session
+    from weirflow.flows.recompute import SparkRecompute
 
 TABLE = Path(__file__).with_name("spark_functions.json")
 MOST = 6
@@ -109,7 +110,7 @@ def _is_accepted(native: Any, sql: str) -> bool:
 
 def found_kinds(session: Session, calls: dict[str, Entry]) -> dict[str, Entry]:
     """The calls, each with how a flow of the Session maintains it."""
-    engine = SparkRecompute(session.spark.newSession, session.operations.run_for_tick)
+    engine = spark_engine(session)
     return {name: {**entry, **kind_of(engine, entry["sql"])} for name, entry in calls.items()}
 
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from support.compiled_views import compile_views
 from support.generator.deltas import Tables
 from support.maintained import Maintained
+from support.spark_engine import plan_reader
 
 from weirflow.errors import DataError, QueryError
-from weirflow.flows.view_reader import ViewReader
 from weirflow.spark.errors import translate
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
@@ -87,7 +87,7 @@ class TwoReadings:
     """
 
     def __init__(self, open_session: Callable[[], Any], settings: SqlSettings = USUAL) -> None:
-        self._reader = ViewReader(open_session)
+        self._reader = plan_reader(open_session)
         self._settings = settings
         self.outcome = Outcome()
 
