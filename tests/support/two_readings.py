@@ -134,7 +134,7 @@ class TwoReadings:
             outcome.recomputed[text] = f"{theirs.reason}: {theirs.message}"
             return None
         if isinstance(theirs, QueryError):
-            outcome.rejected[text] = theirs.message
+            outcome.rejected[text] = f"{theirs.condition}: {theirs.message}"
             return None
         if (ours.names, ours.types) != (theirs.names, theirs.types):
             outcome.differences.append(f"{text}\n  the binder's columns: {_shown(ours)}\n  Spark's: {_shown(theirs)}")
