@@ -237,7 +237,7 @@ def test_a_server_that_is_killed_is_a_typed_error_and_closing_takes_seconds():
         begin = time.monotonic()
         close_connect(first)
         close_connect(second)
-        assert time.monotonic() - begin < 8.0
+        assert time.monotonic() - begin < 20.0
         with pytest.raises(EndpointUnreachable, match="connection to the Spark Connect server failed"):
             job.result(60.0)
         assert time.monotonic() - killed < 45.0

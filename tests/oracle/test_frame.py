@@ -479,7 +479,7 @@ def test_leaving_a_stream_early_stops_spark(session, method, leave):
     else:
         del stream
     assert list(session.operations) == []
-    wait_until(lambda: not active_jobs(session), 5.0, "idle")
+    wait_until(lambda: not active_jobs(session), 20.0, "idle")
 
 
 def test_a_failing_stream_raises_a_typed_error(session):

@@ -60,10 +60,10 @@ def test_a_deadline_stops_the_query(session, slow, kind):
     begin = time.monotonic()
     with pytest.raises(OperationTimeout) as caught:
         session.sql_with_timeout(slow[kind], 1000)
-    assert 1.0 <= time.monotonic() - begin < 3.0
+    assert 1.0 <= time.monotonic() - begin < 10.0
     assert list(session.operations) == []
     assert session.operations.get(caught.value.operation_id).state is OperationState.TIMED_OUT
-    wait_until(lambda: not active_jobs(session), 5.0, "idle")
+    wait_until(lambda: not active_jobs(session), 20.0, "idle")
     assert slots_are_free(session)
 
 
@@ -335,7 +335,7 @@ def test_closing_stops_what_runs(exclusive_spark):
     wait_until(lambda: active_jobs(session), 20.0, "running")
     begin = time.monotonic()
     session.close()
-    assert time.monotonic() - begin < 8.0
+    assert time.monotonic() - begin < 20.0
     assert job.state is OperationState.CANCELLED
     with pytest.raises(OperationCancelled):
         job.result()

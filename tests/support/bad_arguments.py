@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from support.public_api import Call
 
-SECONDS = 5.0
+SECONDS = 20.0
 
 ANYTHING = "anything"
 """Stands for all values."""

@@ -19,7 +19,7 @@ from weirflow.observability.progress import SilentDisplay
 from weirflow.session.operations import Operations
 from weirflow.types import OperationState
 
-DEADLINE = 5.0
+DEADLINE = 20.0
 
 
 class ForeignError(Exception):
@@ -254,7 +254,7 @@ def test_the_deadline_stops_the_work(operations, control):
     begin = time.monotonic()
     with pytest.raises(OperationTimeout, match="'long' did not finish in time") as caught:
         operations.run_with_timeout("long", control.run_until_cancelled, 0.05)
-    assert time.monotonic() - begin < 2.0
+    assert time.monotonic() - begin < DEADLINE / 2
     assert list(operations) == []
     assert operations.get(caught.value.operation_id).state is OperationState.TIMED_OUT
 
@@ -264,7 +264,7 @@ def test_work_that_does_not_stop_is_left_behind_and_stays_listed(operations):
     begin = time.monotonic()
     with pytest.raises(OperationTimeout):
         operations.run_with_timeout("stubborn", lambda: release.wait(DEADLINE * 2), 0.05)
-    assert time.monotonic() - begin < 3.0
+    assert time.monotonic() - begin < DEADLINE / 2
     stubborn = only(operations)
     assert stubborn.state is OperationState.CANCELLING
     release.set()
@@ -369,7 +369,7 @@ def test_stopping_everything_does_not_wait_for_readers(operations, control):
     job = operations.submit("long", control.run_until_cancelled)
     begin = time.monotonic()
     operations.stop_all(DEADLINE)
-    assert time.monotonic() - begin < 2.0
+    assert time.monotonic() - begin < DEADLINE / 2
     assert job.state is OperationState.CANCELLED
     with pytest.raises(OperationCancelled):
         next(numbers)

@@ -34,21 +34,21 @@ def test_a_node_tells_when_it_joined_and_was_last_heard_of(metadata):
 
 
 def test_heartbeats_keep_a_node_alive_while_it_drains(metadata):
-    with metadata.join("n1", "host:1", ttl=0.8) as member:
+    with metadata.join("n1", "host:1", ttl=3.0) as member:
         member.drain()
         begin = time.monotonic()
-        while time.monotonic() < begin + 1.2:
-            assert [node[2] for node in seen(metadata, 0.8)] == [NodeState.TERMINATING]
+        while time.monotonic() < begin + 3.6:
+            assert [node[2] for node in seen(metadata, 3.0)] == [NodeState.TERMINATING]
             time.sleep(0.02)
 
 
 def test_a_node_that_is_not_heard_of_is_not_alive(metadata, other):
     member = other.join("n1", "host:1", ttl=0.3)
     member._keeper.stop()
-    wait_until(lambda: seen(metadata, 0.3) == [], 5, "gone")
+    wait_until(lambda: seen(metadata, 0.3) == [], 30, "gone")
     assert [node[0] for node in seen(metadata, 60)] == ["n1"]
     member.renew()
-    assert len(seen(metadata, 0.3)) == 1
+    assert len(seen(metadata, 10)) == 1
 
 
 def test_a_process_that_joins_again_replaces_the_one_before(metadata, other):
@@ -56,7 +56,7 @@ def test_a_process_that_joins_again_replaces_the_one_before(metadata, other):
     old = metadata.join("n1", "old:1", ttl=0.3, on_lost=lambda error: (lost.append(error), told.set()))
     old.drain()
     with other.join("n1", "new:1"):
-        assert told.wait(5)
+        assert told.wait(30)
         assert [(error.code, error.name) for error in lost] == [("LEASE_LOST", "n1")]
         assert not old.valid
         for call in (old.renew, old.drain):

@@ -72,7 +72,7 @@ def test_it_waits_for_others_that_are_opening_the_file(tmp_path):
         assert not opening.done()
         writer.execute("COMMIT")
         writer.close()
-        opening.result(5).close()
+        opening.result(30).close()
 
 
 def test_a_creation_that_fails_leaves_nothing(tmp_path):
