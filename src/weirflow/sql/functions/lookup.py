@@ -54,6 +54,7 @@ ALIASES: dict[str, str] = {
     "any": "bool_or",
     "some": "bool_or",
     "array_agg": "collect_list",
+    "string_agg": "listagg",
     "first_value": "first",
     "last_value": "last",
 }

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, ExtremeCall
-from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear, linear_function
-from weirflow.ivm.operators.aggregate.recompute import FOLDS, RecomputeCall
+from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, is_linear, linear_function
+from weirflow.ivm.operators.aggregate.listed import ListCall
+from weirflow.ivm.operators.aggregate.mode import ModeCall
+from weirflow.ivm.operators.aggregate.recompute import FOLDS, FoldCall
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 
@@ -28,15 +30,18 @@ def make_call(
         return LinearCall(call, key_types, expressions)
     if call.function in EXTREMES:
         return ExtremeCall(call, key_types, expressions)
+    if call.function in _OWN:
+        return _OWN[call.function](call, key_types, expressions)
     if call.function in FOLDS:
-        arguments = added(expressions, call.arguments)
-        filter_at = added(expressions, [call.filter])[0] if call.filter is not None else None
-        return RecomputeCall(call, key_types, arguments, filter_at)
+        return FoldCall(call, key_types, expressions)
     raise NotIncremental(
         f"The aggregate {call.function} is not proven to equal Spark's.",
         reason=Reason.FUNCTION_NOT_PROVEN,
         position=call.position,
     )
+
+
+_OWN = {"mode": ModeCall, "listagg": ListCall}
 
 
 def is_of_parts(call: AggregateCall) -> bool:
