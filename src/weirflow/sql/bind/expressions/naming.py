@@ -436,6 +436,10 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
         f"{text(node.args['length']) if node.args.get('length') else '2147483647'})"
     ),
     exp.StrPosition: lambda node: f"locate({text(node.args['substr'])}, {text(node.this)}, 1)",
+    exp.Overlay: lambda node: (
+        f"overlay({text(node.this)}, {text(node.expression)}, {text(node.args['from_'])}, "
+        f"{text(node.args['for_']) if node.args.get('for_') else '-1'})"
+    ),
     exp.Trim: _trim,
     exp.Extract: lambda node: f"extract({node.this.name} FROM {text(node.expression)})",
     exp.Filter: lambda node: f"{text(node.this)} FILTER (WHERE {text(node.expression.this)})",
