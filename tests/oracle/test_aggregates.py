@@ -1,16 +1,24 @@
 """Aggregates over groups and frames hold what Spark says after every tick, read by its analyzer or by the binder."""
 
 import math
+from collections import Counter
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from pyspark.errors import PySparkException
 from support.aggregate_catalogue import QUERIES, SOURCES, ticks
 from support.maintained import Maintained, comparable
 from support.spark_engine import plan_reader
 
+from weirflow import IncrementalFlow
+from weirflow.errors import DataError
+from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.spark.frames.arrow import relation_frame
 from weirflow.sql.settings import SqlSettings
 from weirflow.sql.types import nullable
 
+PAIRS = {"t": pa.schema([("x", pa.float64()), ("z", pa.float64())])}
 _ANSI = "spark.sql.ansi.enabled"
 
 
@@ -72,6 +80,47 @@ def same(ours, theirs, *, exact):
 
 def test_aggregates_hold_what_spark_says(session, settings):
     check(session, settings, QUERIES, ticks(seed=5, count=3, size=60))
+
+
+def test_distinct_values_are_estimated_as_spark_does(session):
+    """From a few, which are counted, to many, beyond what is corrected; half of them are taken back."""
+    sizes = [0, 3, 250, 390, 420, 700, 1500, 2400, 2700, 6000]
+    ids = [number * 7_919 + at for number, size in enumerate(sizes) for at in range(2 * size)]
+    groups = [number for number, size in enumerate(sizes) for _ in range(2 * size)]
+    rows = pa.table({"k": pa.array(groups, pa.int32()), "id": pa.array(ids, pa.int64())})
+    kept = rows.filter(pc.equal(pc.bit_wise_and(rows["id"], 1), 0))
+    errors = (0.39, 0.2, 0.1, 0.05, 0.02)
+    calls = ", ".join(f"approx_count_distinct(id, {error}D) AS c{at}" for at, error in enumerate(errors))
+    text = f"SELECT k, approx_count_distinct(CAST(id AS STRING)) AS n, {calls} FROM t GROUP BY k"
+    relation_frame(session.spark, kept).createOrReplaceTempView("t")
+    expected = session.spark.sql(text).toArrow()
+    session.spark.catalog.dropTempView("t")
+    with IncrementalFlow() as flow:
+        flow.register_source("t", rows.schema)
+        flow.register_view("estimates", text)
+        flow.tick("t", rows)
+        odd = rows.filter(pc.equal(pc.bit_wise_and(rows["id"], 1), 1))
+        flow.tick("t", DeltaBatch.from_deletes(odd))
+        assert Counter(rows_of(flow.snapshot("estimates"))) == Counter(rows_of(expected))
+
+
+def test_what_divides_by_zero_fails_in_both(session, settings):
+    """Of constants there is no correlation: an error, or NULL without ANSI."""
+    text = "SELECT corr(x, z) AS c FROM t"
+    views = Maintained(PAIRS, {"v": text}, None, settings)
+    views.tick({"t": [((0.1, 1.0), 1)]})
+    assert list(views.views["v"]) == [(None,)]
+    rows = [((0.1, 2.0), 1)]
+    spark = session.spark.sql("SELECT corr(x, z) AS c FROM VALUES (0.1D, 1D), (0.1D, 2D) AS t(x, z)")
+    if settings.ansi:
+        with pytest.raises(DataError) as ours:
+            views.tick({"t": rows})
+        with pytest.raises(PySparkException) as theirs:
+            spark.collect()
+        assert ours.value.condition == theirs.value.getCondition() == "DIVIDE_BY_ZERO"
+    else:
+        views.tick({"t": rows})
+        assert list(views.views["v"]) == [(None,)] == [tuple(row) for row in spark.collect()]
 
 
 @pytest.mark.campaign

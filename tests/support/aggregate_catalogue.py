@@ -56,6 +56,15 @@ EXACT = (
     *("count_if(b)", "some(b)", "every(b)", "bool_or(i > 0)", "try_sum(i)", "try_avg(m)", "try_sum(m)"),
     *("any_value(k)", "first(k + 1)", "last(k, true)", "first(k) IGNORE NULLS"),
     "sort_array(array_agg(i))",
+    *(f"approx_count_distinct({column})" for column in ("id", "i", "l", "y", "x", "s", "b", "d", "m", "r")),
+    *("approx_count_distinct(id, 0.2)", "approx_count_distinct(l, 0.01D)", "approx_count_distinct(s) FILTER (WHERE b)"),
+    *(
+        "bitmap_construct_agg(abs(CAST(y AS INT)))",
+        "bitmap_construct_agg(id * 7)",
+        "bitmap_or_agg(r)",
+        "bitmap_and_agg(r)",
+    ),
+    *("count_min_sketch(l, 0.3D, 0.9D, 1)", "count_min_sketch(y, 0.01D, 0.75D, -5)"),
 )
 """Calls whose results are the same to the last bit."""
 INEXACT = (

@@ -11,11 +11,12 @@ from weirflow.sql.functions.aggregates import AGGREGATES, has_mode
 from weirflow.sql.functions.modes import EvalMode, aggregate_in
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.regression import VALUE_DISTINCT, in_other_words
+from weirflow.sql.functions.sketches import distinct_estimate, is_count_min
 from weirflow.sql.functions.undetermined import undetermined
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import Function
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order, refused
-from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING
+from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING, is_integral
 
 if TYPE_CHECKING:
     from weirflow.sql.resolved.node import Node
@@ -52,6 +53,9 @@ AGGREGATE_CLASSES: dict[str, Function] = {
     "BoolOr": Function("bool_or", ("child",)),
     "CollectList": Function("collect_list", ("child",), settings={"ignoreNulls": True}, ignored=_BUFFERS),
     "CollectSet": Function("collect_set", ("child",), settings={"ignoreNulls": True}, ignored=_BUFFERS),
+    "BitmapConstructAgg": Function("bitmap_construct_agg", ("child",), ignored=_BUFFERS),
+    "BitmapOrAgg": Function("bitmap_or_agg", ("child",), ignored=_BUFFERS),
+    "BitmapAndAgg": Function("bitmap_and_agg", ("child",), ignored=_BUFFERS),
     "BitAndAgg": Function("bit_and", ("child",)),
     "BitOrAgg": Function("bit_or", ("child",)),
     "BitXorAgg": Function("bit_xor", ("child",)),
@@ -177,6 +181,26 @@ def _listed(node: Node, scope: Scope, condition: Expr | None) -> AggregateCall:
     return AggregateCall("listagg", (value, delimiter), value.type, filter=condition, order_by=order)
 
 
+def _estimate(node: Node, scope: Scope, condition: Expr | None) -> AggregateCall:
+    value = read_expression(node.child("child"), scope)
+    found = distinct_estimate(value, Literal(node.value("relativeSD"), DOUBLE))
+    node.ignore(*_BUFFERS)
+    if found is None:
+        raise refused(node)
+    arguments, present = found
+    return AggregateCall("approx_count_distinct", arguments, BIGINT, filter=_both(condition, present))
+
+
+def _sketch(node: Node, scope: Scope, condition: Expr | None) -> AggregateCall:
+    names = ("child", "epsExpression", "confidenceExpression", "seedExpression")
+    arguments = read_all([node.child(name) for name in names], scope)
+    node.ignore(*_BUFFERS)
+    if not is_integral(arguments[0].type) or not is_count_min(*arguments[1:]):
+        raise refused(node)
+    typed, kind = AGGREGATES["count_min_sketch"].bind(arguments, None)
+    return AggregateCall("count_min_sketch", typed, kind, filter=condition)
+
+
 def _both(condition: Expr | None, other: Expr) -> Expr:
     return other if condition is None else OPERATORS["and"]((condition, other), None)
 
@@ -189,4 +213,6 @@ _READERS: dict[str, Callable[[Node, Scope, Expr | None], AggregateCall]] = {
     **dict.fromkeys(_PERCENTILES, _percentile),
     "Mode": _mode,
     "ListAgg": _listed,
+    "HyperLogLogPlusPlus": _estimate,
+    "CountMinSketchAgg": _sketch,
 }

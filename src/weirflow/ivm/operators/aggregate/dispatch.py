@@ -11,6 +11,9 @@ from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, 
 from weirflow.ivm.operators.aggregate.listed import ListCall
 from weirflow.ivm.operators.aggregate.mode import ModeCall
 from weirflow.ivm.operators.aggregate.recompute import FOLDS, FoldCall
+from weirflow.ivm.operators.aggregate.sketches.bitmaps import BitmapCall
+from weirflow.ivm.operators.aggregate.sketches.count_min import CountMinSketch
+from weirflow.ivm.operators.aggregate.sketches.hyperloglog import DistinctEstimate
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 
@@ -41,7 +44,13 @@ def make_call(
     )
 
 
-_OWN = {"mode": ModeCall, "listagg": ListCall}
+_OWN = {
+    "mode": ModeCall,
+    "listagg": ListCall,
+    "approx_count_distinct": DistinctEstimate,
+    "count_min_sketch": CountMinSketch,
+    **dict.fromkeys(("bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg"), BitmapCall),
+}
 
 
 def is_of_parts(call: AggregateCall) -> bool:

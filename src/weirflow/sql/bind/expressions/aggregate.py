@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
@@ -14,9 +15,10 @@ from weirflow.sql.functions.aggregates import has_mode
 from weirflow.sql.functions.lookup import aggregate
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.regression import VALUE_DISTINCT, in_other_words
+from weirflow.sql.functions.sketches import USUAL_ERROR, distinct_estimate, is_count_min
 from weirflow.sql.functions.undetermined import undetermined
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, BOOLEAN, DOUBLE, INT, NULL, type_name
+from weirflow.sql.types import BIGINT, BOOLEAN, DOUBLE, INT, NULL, is_integral, type_name
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
@@ -70,8 +72,8 @@ def aggregate_call(inside: ExpressionBinder, wrapped: WrappedCall, *, ordered: b
         _check_list(typed, keys, position, distinct=wrapped.is_distinct, ordered=ordered)
     if wrapped.is_distinct and function.name in VALUE_DISTINCT:
         raise _unproven(f"{name}(DISTINCT ...)", position)
-    if ignores_nulls:
-        condition = _both(condition, OPERATORS["is_not_null"](typed[:1], position))
+    present = OPERATORS["is_not_null"](typed[:1], position) if ignores_nulls else None
+    condition = _all(condition, spelled.condition, present)
     meant, typed = in_other_words(function.name, typed)
     return AggregateCall(meant, typed, kind, wrapped.is_distinct, condition, spelled.order, position)
 
@@ -81,7 +83,7 @@ def _count_if(
 ) -> AggregateCall:
     if wrapped.is_distinct or len(arguments) != 1:
         raise SqlTypeError("count_if() takes one condition.", position=position)
-    met = _both(condition, _truth(arguments[0], position))
+    met = _all(condition, _truth(arguments[0], position))
     return AggregateCall("count", (), BIGINT, filter=met, position=position)
 
 
@@ -99,6 +101,8 @@ class _Spelled(NamedTuple):
     function: str
     arguments: Arguments
     order: tuple[SortKey, ...] = ()
+    condition: Expr | None = None
+    """Which rows count."""
 
 
 def _as_it_is(name: str, arguments: Arguments, keys: Keys, position: SqlPosition | None) -> _Spelled:
@@ -151,11 +155,32 @@ def _listed(name: str, arguments: Arguments, keys: Keys, position: SqlPosition |
     return _Spelled("listagg", (*arguments[:1], delimiter, *arguments[2:]), keys)
 
 
+def _estimate(name: str, arguments: Arguments, keys: Keys, position: SqlPosition | None) -> _Spelled:
+    """``approx_count_distinct``, from the hashes of values."""
+    if keys or not 1 <= len(arguments) <= 2:  # noqa: PLR2004 - value, relative error
+        raise SqlTypeError(f"{name}() takes a value and an error.", position=position)
+    found = distinct_estimate(arguments[0], arguments[1] if len(arguments) > 1 else USUAL_ERROR)
+    if found is None:
+        raise _unproven(f"{name}() with this error", position)
+    return _Spelled(name, found[0], condition=found[1])
+
+
+def _sketch(name: str, arguments: Arguments, keys: Keys, position: SqlPosition | None) -> _Spelled:
+    """``count_min_sketch``, whose size and seed are constants."""
+    if keys or len(arguments) != 4:  # noqa: PLR2004 - value, relative error, confidence, seed
+        raise SqlTypeError(f"{name}() takes a value, an error, a confidence and a seed.", position=position)
+    if not is_integral(arguments[0].type) or not is_count_min(*arguments[1:]):
+        raise _unproven(f"{name}() of anything but integers, with constants", position)
+    return _Spelled(name, arguments)
+
+
 _SPELLED: dict[str, Callable[[str, Arguments, Keys, SqlPosition | None], _Spelled]] = {
     "median": _median,
     "percentile_cont": _percentile,
     "percentile_disc": _percentile,
     "mode": _mode,
+    "approx_count_distinct": _estimate,
+    "count_min_sketch": _sketch,
     "listagg": _listed,
     "string_agg": _listed,
 }
@@ -186,5 +211,6 @@ def _truth(expr: Expr, position: SqlPosition | None) -> Expr:
     return checked.arguments[0]
 
 
-def _both(first: Expr | None, second: Expr) -> Expr:
-    return second if first is None else OPERATORS["and"]((first, second), None)
+def _all(*conditions: Expr | None) -> Expr | None:
+    given = [one for one in conditions if one is not None]
+    return reduce(lambda first, second: OPERATORS["and"]((first, second), None), given) if given else None
