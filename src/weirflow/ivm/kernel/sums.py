@@ -36,7 +36,7 @@ class LimbRange:
 VALUES = LimbRange(-128, 8)
 SQUARES = LimbRange(-256, 13)
 CUBES = LimbRange(-384, 19)
-FOURTHS = LimbRange(-480, 24)
+FOURTHS = LimbRange(-512, 25)
 
 
 def split_integers(values: np.ndarray) -> np.ndarray:

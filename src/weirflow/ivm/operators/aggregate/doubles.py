@@ -7,7 +7,7 @@ is a function of the rows alone, whatever came and went before.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +31,11 @@ NAN, PLUS_INFINITY, MINUS_INFINITY = -1, -2, -3
 SLOTS = 1000
 """So many slots of the side table belong to each sum."""
 _SQUARES = SLOTS
-_LOWEST_BIT = -1088 * 2  # below the square of the smallest double
+LOWEST_BIT = -1088 * 2
+"""Where the side table begins: below the square of the smallest double."""
+_UNIT, _FAR_UNIT = 128, 1152
+"""By how many bits a unit is smaller than 1: of values that the limbs hold, and of any."""
+_WITH_SQUARES = ((sums.VALUES, 1), (sums.SQUARES, 2))
 
 
 class Escapes(NamedTuple):
@@ -131,26 +135,18 @@ class DoubleVariance(DoubleFunction):
 
     @override
     def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
-        del totals
-        return escaped
+        return list(exact_sums(totals, _WITH_SQUARES, escaped, lowest_bit=LOWEST_BIT))
 
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        results = [
-            self._moment(row, values.get(group, ())) if row[0] > self._sample else None
-            for group, row in enumerate(totals)
-        ]
-        return pa.array(results, pa.float64())
+        return pa.array([self._moment(group) if group.count > self._sample else None for group in values], pa.float64())
 
-    def _moment(self, totals: np.ndarray, slots: Slots) -> float:
-        if is_special(slots):
+    def _moment(self, group: ExactSums) -> float:
+        if is_special(group.slots):
             return math.nan
-        count = int(totals[0])
-        split = 1 + sums.VALUES.limbs
-        first = exact_total(totals[1:split], sums.VALUES, slots)
-        second = exact_total(totals[split:], sums.SQUARES, slots, base=_SQUARES)
+        count, (first, second) = group.count, group.sums
         divisor = 1 if self._summed else count - self._sample
-        variance = exact_double((second - first * first / count) / divisor)
+        variance = group.ratio(count * second - first * first, count * divisor, 2)
         return math.sqrt(variance) if self._root else variance
 
     @override
@@ -207,7 +203,7 @@ def is_special(slots: Slots, *, base: int = 0) -> bool:
     return any(slot in kinds and amount for slot, amount in slots)
 
 
-def far(rows: np.ndarray, factors: Sequence[np.ndarray], *, base: int = 0, lowest_bit: int = _LOWEST_BIT) -> Escapes:
+def far(rows: np.ndarray, factors: Sequence[np.ndarray], *, base: int = 0, lowest_bit: int = LOWEST_BIT) -> Escapes:
     """The slots from ``base`` on of products that the limbs cannot hold; not vectorised, for they are rare."""
     found: list[tuple[int, int, int]] = []
     for row in rows.tolist():
@@ -232,13 +228,59 @@ def _total(limbs: np.ndarray, slots: Slots) -> float:
         return math.nan
     if present:
         return math.inf if PLUS_INFINITY in present else -math.inf
-    return exact_double(exact_total(limbs, sums.VALUES, slots))
+    total = Fraction(sums.wide_totals(limbs[None, :])[0]) * Fraction(2) ** sums.VALUES.lowest_bit
+    return exact_double(total + Fraction(_far_total(slots, 0, 0)) * Fraction(2) ** LOWEST_BIT)
 
 
-def exact_total(
-    limbs: np.ndarray, window: sums.LimbRange, slots: Slots, *, base: int = 0, lowest_bit: int = _LOWEST_BIT
-) -> Fraction:
-    """The total of limbs, and of the slots of ``far`` from ``base`` on."""
-    total = Fraction(sums.wide_totals(limbs[None, :])[0]) * Fraction(2) ** window.lowest_bit
-    distant = sum(amount << (sums.LIMB_BITS * (slot - base)) for slot, amount in slots if base <= slot < base + SLOTS)
-    return total + Fraction(distant) * Fraction(2) ** lowest_bit
+class ExactSums(NamedTuple):
+    """The exact sums of products of a group's values.
+
+    Attributes:
+        count: how many rows it has; all else has no meaning if that is none.
+        sums: each in units of 2 ** (-unit * factors), where ``factors`` says of how many values its products are.
+        unit: the same for all of them.
+        slots: what of them lies in the side table.
+    """
+
+    count: int
+    sums: list[int]
+    unit: int
+    slots: Slots
+
+    def ratio(self, numerator: int, denominator: int, factors: int) -> float:
+        """A fraction of integers, the upper one in units of products of so many values, as the nearest double."""
+        try:
+            return numerator / (denominator << (self.unit * factors))
+        except OverflowError:
+            return math.inf if numerator > 0 else -math.inf
+
+
+def exact_sums(
+    totals: np.ndarray, windows: Sequence[tuple[sums.LimbRange, int]], escaped: Escaped, *, lowest_bit: int
+) -> Iterator[ExactSums]:
+    """The sums of each group from its totals, which are a count and the limbs of windows.
+
+    Args:
+        totals: of the groups.
+        windows: each with how many factors its products have.
+        escaped: what else there is of them, by group, from ``far`` with ``lowest_bit`` and SLOTS for each window.
+        lowest_bit: see above.
+    """
+    columns, at = [], 1
+    for window, _ in windows:
+        columns.append(sums.wide_totals(totals[:, at : at + window.limbs]))
+        at += window.limbs
+    for group, (count, *limbs) in enumerate(zip(totals[:, 0].tolist(), *columns, strict=True)):
+        slots = escaped.get(group, ())
+        unit = _FAR_UNIT if slots else _UNIT
+        found = []
+        for number, ((window, factors), total) in enumerate(zip(windows, limbs, strict=True)):
+            near = total << (window.lowest_bit + unit * factors)
+            found.append(near + (_far_total(slots, SLOTS * number, lowest_bit + unit * factors) if slots else 0))
+        yield ExactSums(count, found, unit, slots)
+
+
+def _far_total(slots: Slots, base: int, shift: int) -> int:
+    """The slots from ``base`` on; no bit of them is lost if ``shift`` is negative."""
+    total = sum(amount << (sums.LIMB_BITS * (slot - base)) for slot, amount in slots if base <= slot < base + SLOTS)
+    return total << shift if shift >= 0 else total >> -shift

@@ -16,25 +16,27 @@ from typing_extensions import override
 
 from weirflow.ivm.kernel import sums
 from weirflow.ivm.operators.aggregate.doubles import (
+    LOWEST_BIT,
     SLOTS,
     DoubleFunction,
     Escapes,
+    ExactSums,
     double_values,
     exact_products,
-    exact_total,
+    exact_sums,
     far,
     has_exact_products,
     is_special,
     joined,
     special,
 )
-from weirflow.ivm.operators.aggregate.linear import divided, exact_double
+from weirflow.ivm.operators.aggregate.linear import divided
 
 if TYPE_CHECKING:
-    from weirflow.ivm.operators.aggregate.doubles import Slots
+    from weirflow.ivm.operators.aggregate.linear import Escaped
     from weirflow.sql.expr import AggregateCall
 
-_SUMS = (sums.VALUES, sums.VALUES, sums.SQUARES, sums.SQUARES, sums.SQUARES)
+_SUMS = ((sums.VALUES, 1), (sums.VALUES, 1), (sums.SQUARES, 2), (sums.SQUARES, 2), (sums.SQUARES, 2))
 """Of the first values, the second ones, the squares of either, and the products."""
 _FACTORS = ((0,), (1,), (0, 0), (1, 1), (0, 1))
 _SPECIAL_SECOND = -10
@@ -62,7 +64,7 @@ class Pairs(NamedTuple):
 class PairFunction(DoubleFunction):
     """The totals of a group: how many pairs it has, and the limbs of their sums."""
 
-    width = 1 + sum(window.limbs for window in _SUMS)
+    width = 1 + sum(window.limbs for window, _ in _SUMS)
     summand = "pair of doubles"
 
     def __init__(self, call: AggregateCall) -> None:
@@ -77,7 +79,7 @@ class PairFunction(DoubleFunction):
         inside = [np.where(fits, values, 0.0) for values in columns]
         into[:, 0] = weights
         at = 1
-        for window, factors in zip(_SUMS, _FACTORS, strict=True):
+        for (window, _), factors in zip(_SUMS, _FACTORS, strict=True):
             limbs = into[:, at : at + window.limbs]
             at += window.limbs
             if len(factors) == 1:
@@ -103,9 +105,10 @@ class PairFunction(DoubleFunction):
         return joined([special(rows, columns[0]), special(rows, columns[1], base=_SPECIAL_SECOND), *products])
 
     @override
-    def read(self, totals: np.ndarray, escaped: Any) -> Any:
+    def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
         """What is known of the pairs of each group; None of a group without any."""
-        return [_pairs(row, escaped.get(group, ())) if row[0] > 0 else None for group, row in enumerate(totals)]
+        found = exact_sums(totals, _SUMS, escaped, lowest_bit=LOWEST_BIT)
+        return [_pairs(group) if group.count else None for group in found]
 
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
@@ -113,20 +116,16 @@ class PairFunction(DoubleFunction):
         return pa.array(results, pa.float64())
 
 
-def _pairs(totals: np.ndarray, slots: Slots) -> Pairs:
-    count, at, found = int(totals[0]), 1, []
-    for number, window in enumerate(_SUMS):
-        found.append(exact_total(totals[at : at + window.limbs], window, slots, base=SLOTS * number))
-        at += window.limbs
-    x, y, squares_x, squares_y, products = found
-    unknown_x, unknown_y = is_special(slots), is_special(slots, base=_SPECIAL_SECOND)
+def _pairs(group: ExactSums) -> Pairs:
+    n, (x, y, squares_x, squares_y, products) = group.count, group.sums
+    unknown_x, unknown_y = is_special(group.slots), is_special(group.slots, base=_SPECIAL_SECOND)
     return Pairs(
-        count,
-        math.nan if unknown_x else exact_double(x / count),
-        math.nan if unknown_y else exact_double(y / count),
-        math.nan if unknown_x else exact_double(squares_x - x * x / count),
-        math.nan if unknown_y else exact_double(squares_y - y * y / count),
-        math.nan if unknown_x or unknown_y else exact_double(products - x * y / count),
+        n,
+        math.nan if unknown_x else group.ratio(x, n, 1),
+        math.nan if unknown_y else group.ratio(y, n, 1),
+        math.nan if unknown_x else group.ratio(n * squares_x - x * x, n, 2),
+        math.nan if unknown_y else group.ratio(n * squares_y - y * y, n, 2),
+        math.nan if unknown_x or unknown_y else group.ratio(n * products - x * y, n, 2),
     )
 
 

@@ -16,31 +16,30 @@ from weirflow.ivm.operators.aggregate.doubles import (
     SLOTS,
     DoubleFunction,
     Escapes,
+    ExactSums,
     double_values,
     exact_products,
-    exact_total,
+    exact_sums,
     far,
     has_exact_products,
     is_special,
     joined,
     special,
 )
-from weirflow.ivm.operators.aggregate.linear import divided, exact_double
+from weirflow.ivm.operators.aggregate.linear import divided
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from weirflow.ivm.operators.aggregate.doubles import Slots
+    from weirflow.ivm.operators.aggregate.linear import Escaped
     from weirflow.sql.expr import AggregateCall
 
 _LOWEST_BIT = -1088 * 4  # below the fourth power of the smallest double
-_POWERS = (sums.VALUES, sums.SQUARES, sums.CUBES, sums.FOURTHS)
+_POWERS = ((sums.VALUES, 1), (sums.SQUARES, 2), (sums.CUBES, 3), (sums.FOURTHS, 4))
 
 
 class DoublePowers(DoubleFunction):
     """The totals of a group: how many values it has, and the limbs of the sums of their powers."""
 
-    width = 1 + sum(power.limbs for power in _POWERS)
+    width = 1 + sum(window.limbs for window, _ in _POWERS)
     summand = "double and its powers"
 
     def __init__(self, call: AggregateCall) -> None:
@@ -55,7 +54,7 @@ class DoublePowers(DoubleFunction):
         inside = np.where(fits, values, 0.0)
         into[:, 0] = weights
         at = 1
-        for window, parts in zip(_POWERS, _exact_powers(inside), strict=True):
+        for (window, _), parts in zip(_POWERS, _exact_powers(inside), strict=True):
             limbs = into[:, at : at + window.limbs]
             at += window.limbs
             limbs[:] = 0
@@ -72,23 +71,19 @@ class DoublePowers(DoubleFunction):
     @override
     def _escape(self, rows: np.ndarray, columns: Sequence[np.ndarray]) -> Escapes:
         (values,) = columns
-        powers = (
-            far(rows, [values] * power, base=SLOTS * (power - 1), lowest_bit=_LOWEST_BIT)
-            for power in range(1, len(_POWERS) + 1)
-        )
+        powers = (far(rows, [values] * power, base=SLOTS * (power - 1), lowest_bit=_LOWEST_BIT) for _, power in _POWERS)
         return joined([special(rows, values), *powers])
 
     @override
-    def read(self, totals: np.ndarray, escaped: Any) -> Any:
+    def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
         """The second, third and fourth central moments, each times the count, of each group that has a value."""
-        return [
-            _central(row, escaped.get(group, ())) if row[0] > 0 else (0.0, 0.0, 0.0) for group, row in enumerate(totals)
-        ]
+        found = exact_sums(totals, _POWERS, escaped, lowest_bit=_LOWEST_BIT)
+        return [_central(group) if group.count else (0.0, 0.0, 0.0) for group in found]
 
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         results = [
-            None if count == 0 or moments[0] == 0 else self._of(count, *moments)
+            None if moments[0] == 0 else self._of(count, *moments)
             for count, moments in zip(totals[:, 0].tolist(), values, strict=True)
         ]
         return pa.array(results, pa.float64())
@@ -111,18 +106,12 @@ def _exact_powers(values: np.ndarray) -> Iterator[list[np.ndarray]]:
     yield [*exact_products(square, square), *mixed, *exact_products(error, error)]
 
 
-def _central(totals: np.ndarray, slots: Slots) -> tuple[float, float, float]:
-    if is_special(slots):
+def _central(group: ExactSums) -> tuple[float, float, float]:
+    if is_special(group.slots):
         return math.nan, math.nan, math.nan
-    count, at, found = int(totals[0]), 1, []
-    for power, window in enumerate(_POWERS):
-        limbs = totals[at : at + window.limbs]
-        found.append(exact_total(limbs, window, slots, base=SLOTS * power, lowest_bit=_LOWEST_BIT))
-        at += window.limbs
-    first, second, third, fourth = found
-    mean: Fraction = first / count
+    n, (first, second, third, fourth) = group.count, group.sums
     return (
-        exact_double(second - mean * first),
-        exact_double(third - 3 * mean * second + 2 * mean * mean * first),
-        exact_double(fourth - 4 * mean * third + 6 * mean * mean * second - 3 * mean**3 * first),
+        group.ratio(n * second - first**2, n, 2),
+        group.ratio(n * n * third - 3 * n * first * second + 2 * first**3, n**2, 3),
+        group.ratio(n**3 * fourth - 4 * n * n * first * third + 6 * n * first**2 * second - 3 * first**4, n**3, 4),
     )
