@@ -70,7 +70,7 @@ EXACT = (
 INEXACT = (
     *(f"{name}(x, z)" for name in ("covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy")),
     *(f"{name}(x, z)" for name in ("regr_sxy", "regr_slope", "regr_intercept", "regr_r2", "regr_slope")),
-    *("corr(x, z) FILTER (WHERE k <> 2)", "corr(x, i) FILTER (WHERE k <> 2)"),
+    *("corr(x, z) FILTER (WHERE k < 2)", "corr(z, id) FILTER (WHERE k < 2)"),
     *("skewness(x)", "kurtosis(x)", "skewness(i)", "kurtosis(m)", "try_avg(x)"),
     *("regr_slope(z, x)", "regr_r2(z, x)", "regr_intercept(i, y)", "regr_sxx(y, m)"),
     "regr_avgx(i, y)",

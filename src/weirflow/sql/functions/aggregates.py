@@ -28,7 +28,7 @@ from weirflow.sql.types import (
     type_name,
 )
 from weirflow.sql.typing import decimals
-from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC
+from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC, ONLY_INTEGRAL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,7 @@ _ALL = (
     _aggregate("regr_avgx", NUMERIC, NUMERIC, result=lambda arguments: _average(arguments[1:])),
     _aggregate("regr_avgy", NUMERIC, NUMERIC, result=_average),
     *(_aggregate(name, BOOLEAN, result=BOOLEAN) for name in ("bool_and", "bool_or")),
-    *(_aggregate(name, INTEGRAL, result=same_as(0)) for name in ("bit_and", "bit_or", "bit_xor")),
+    *(_aggregate(name, ONLY_INTEGRAL, result=same_as(0)) for name in ("bit_and", "bit_or", "bit_xor")),
     _aggregate("collect_list", ANY, result=_list),
     _aggregate("collect_set", ANY, result=_list),
     *(

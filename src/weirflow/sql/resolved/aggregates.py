@@ -150,8 +150,8 @@ def _percentile(node: Node, scope: Scope, condition: Expr | None) -> AggregateCa
     if node.value("legacyCalculation", False):  # noqa: FBT003 - what Spark means if it says nothing
         raise refused(node)
     backwards = node.value("reverse", False)  # noqa: FBT003 - as above
-    plain = len(arguments) <= _PLAIN or (isinstance(arguments[_PLAIN], Literal) and arguments[_PLAIN].value == 1)
-    if plain:
+    frequency = arguments[_PLAIN] if len(arguments) > _PLAIN else _ONE
+    if isinstance(frequency, Literal) and frequency.value == 1:
         arguments = arguments[:_PLAIN]
     if backwards:
         arguments = (*arguments, *(_ONE for _ in range(_PLAIN + 1 - len(arguments))), _TRUE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -232,7 +233,8 @@ def _total(limbs: np.ndarray, slots: Slots) -> float:
     return exact_double(total + Fraction(_far_total(slots, 0, 0)) * Fraction(2) ** LOWEST_BIT)
 
 
-class ExactSums(NamedTuple):
+@dataclass(frozen=True)
+class ExactSums:
     """The exact sums of products of a group's values.
 
     Attributes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +44,8 @@ _SPECIAL_SECOND = -10
 """Slots below this are of infinities and NaN among the second values."""
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True)
+class Pairs:
     """What is known of a group's pairs (x, y).
 
     Attributes:

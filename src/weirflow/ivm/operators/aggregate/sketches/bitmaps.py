@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Batch
     from weirflow.sql.expr import AggregateCall, Expr
 
+BITMAPS_OF_PARTS = frozenset({"bitmap_or_agg", "bitmap_and_agg"})
+"""Those that give for all rows what they give for what they gave for parts of them."""
 _BYTES = 4096
 _BITS = 8 * _BYTES
 

@@ -44,7 +44,7 @@ class CountMinSketch(RecomputeCall):
         numbers, values = counted.columns[0].to_numpy(), integer_values(counted.columns[1])
         tables = np.zeros((count, self._depth, self._width), np.int64)
         for level, factor in enumerate(self._factors):
-            np.add.at(tables, (numbers, level, self._buckets(values, factor)), counted.weights)
+            np.add.at(tables[:, level], (numbers, self._buckets(values, factor)), counted.weights)
         totals = np.zeros(count, np.int64)
         np.add.at(totals, numbers, counted.weights)
         return pa.array([self._written(*one) for one in zip(totals.tolist(), tables, strict=True)], self._type)
