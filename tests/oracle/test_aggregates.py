@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.errors import PySparkException
-from support.aggregate_catalogue import QUERIES, SOURCES, ticks
+from support.aggregate_catalogue import CALLS, QUERIES, SOURCES, ticks
 from support.maintained import Maintained, comparable
 from support.spark_engine import plan_reader
 
@@ -15,6 +15,8 @@ from weirflow import IncrementalFlow
 from weirflow.errors import DataError
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.spark.frames.arrow import relation_frame
+from weirflow.sql.bind.query import bind_query
+from weirflow.sql.plan import Field
 from weirflow.sql.settings import SqlSettings
 from weirflow.sql.types import nullable
 
@@ -80,6 +82,17 @@ def same(ours, theirs, *, exact):
 
 def test_aggregates_hold_what_spark_says(session, settings):
     check(session, settings, QUERIES, ticks(seed=5, count=3, size=60))
+
+
+def test_columns_have_the_names_that_spark_gives_them(session):
+    empty = relation_frame(session.spark, Maintained(SOURCES, {}).table("t"))
+    empty.createOrReplaceTempView("t")
+    fields = {"t": tuple(Field(one.name, one.type) for one in SOURCES["t"])}
+    texts = [f"SELECT {call} FROM t" for call in {**dict.fromkeys(CALLS)}]
+    ours = {text: bind_query(text, fields).fields[0].name for text in texts}
+    theirs = {text: session.spark.sql(text).columns[0] for text in texts}
+    session.spark.catalog.dropTempView("t")
+    assert {text: (name, theirs[text]) for text, name in ours.items() if name != theirs[text]} == {}
 
 
 def test_distinct_values_are_estimated_as_spark_does(session):

@@ -130,6 +130,8 @@ def windowed() -> Query:
     return Query(f"SELECT id, {', '.join(calls)} FROM t", 1, len(FRAMED_EXACT))
 
 
+CALLS = [*EXACT, *INEXACT, *DISTINCT, *DISTINCT_INEXACT, LISTED, *framed((*FRAMED_EXACT, *FRAMED_INEXACT))]
+"""All of them, one by one."""
 QUERIES = {
     "groups": grouped(EXACT, INEXACT),
     "different values of groups": grouped(DISTINCT, DISTINCT_INEXACT),
