@@ -192,10 +192,8 @@ def _call(node: exp.Anonymous) -> str:
         return template.format(*printed)
     if name in ("window", "session_window"):
         return name
-    if name in ("first", "last", "any_value", "first_value", "last_value"):
-        return f"{name}({printed[0]})"
-    if name == "approx_count_distinct":  # whatever the error
-        printed = printed[:1]
+    if name in ("first", "last", "any_value", "first_value", "last_value", "approx_count_distinct"):
+        return f"{name}({distinct}{printed[0]})"
     usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)
     shown = WITH_UNIT[name] if has_unit(node) else usual
     return f"{shown}({distinct}{', '.join(printed)})"
