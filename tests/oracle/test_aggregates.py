@@ -65,9 +65,8 @@ def differences(query, ours, theirs):
     mine, expected = ({row[: query.keys]: row for row in rows} for rows in (ours, theirs))
     assert len(mine) == len(ours)
     assert mine.keys() == expected.keys()
-    names = [part.strip() for part in query.text.split(" AS ")]
     return [
-        (names[at - query.keys], key, mine[key][at], expected[key][at])
+        (query.calls[at - query.keys], key, mine[key][at], expected[key][at])
         for key in expected
         for at in range(query.keys, len(expected[key]))
         if not same(mine[key][at], expected[key][at], exact=at < query.keys + query.exact)
@@ -81,7 +80,8 @@ def same(ours, theirs, *, exact):
 
 
 def test_aggregates_hold_what_spark_says(session, settings):
-    check(session, settings, QUERIES, ticks(seed=5, count=3, size=60))
+    queries = QUERIES if settings.ansi else {"groups": QUERIES["groups"]}
+    check(session, settings, queries, ticks(seed=5, count=3, size=60))
 
 
 def test_columns_have_the_names_that_spark_gives_them(session):

@@ -104,30 +104,39 @@ def framed(calls: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Query:
-    """A query over ``t`` whose first ``keys`` columns say which row is meant, and how many of the rest are exact."""
+    """Calls over ``t``, the first ``exact`` of them exact; the columns before them say which row is meant."""
 
-    text: str
-    keys: int
+    calls: tuple[str, ...]
     exact: int
+    key: str | None = None
+    rest: str = ""
+
+    @property
+    def keys(self) -> int:
+        """How many columns say which row is meant."""
+        return 0 if self.key is None else 1
+
+    @property
+    def text(self) -> str:
+        """As SQL."""
+        named = [f"{call} AS c{at}" for at, call in enumerate(self.calls)]
+        return f"SELECT {', '.join([*([] if self.key is None else [self.key]), *named])} FROM t{self.rest}"
 
 
 def grouped(exact: Sequence[str], inexact: Sequence[str] = ()) -> Query:
     """Calls over groups."""
-    calls = [f"{call} AS c{at}" for at, call in enumerate((*exact, *inexact))]
-    return Query(f"SELECT k, {', '.join(calls)} FROM t GROUP BY k", 1, len(exact))
+    return Query((*exact, *inexact), len(exact), "k", " GROUP BY k")
 
 
 def ungrouped() -> Query:
     """Some calls over all rows."""
     exact, inexact = (*EXACT[:9], *EXACT[12:24]), ("covar_pop(i, y)", "kurtosis(m)", "regr_slope(y, i)")
-    calls = [f"{call} AS c{at}" for at, call in enumerate((*exact, *inexact))]
-    return Query(f"SELECT {', '.join(calls)} FROM t", 0, len(exact))
+    return Query((*exact, *inexact), len(exact))
 
 
 def windowed() -> Query:
     """All calls over frames."""
-    calls = [f"{call} AS c{at}" for at, call in enumerate(framed((*FRAMED_EXACT, *FRAMED_INEXACT)))]
-    return Query(f"SELECT id, {', '.join(calls)} FROM t", 1, len(FRAMED_EXACT))
+    return Query(tuple(framed((*FRAMED_EXACT, *FRAMED_INEXACT))), len(FRAMED_EXACT), "id")
 
 
 CALLS = [*EXACT, *INEXACT, *DISTINCT, *DISTINCT_INEXACT, LISTED, *framed((*FRAMED_EXACT, *FRAMED_INEXACT))]
