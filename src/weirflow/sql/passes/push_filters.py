@@ -34,8 +34,8 @@ _LARGEST = 1000
 def push_filters(plan: Plan) -> Plan:
     """The same rows, filtered earlier.
 
-    A predicate that can fail does not pass a join, a set operation or another filter. Comma joins come out as joins on keys, in an
-    order that avoids cross joins where the predicates allow it.
+    A predicate that can fail does not pass a join, a set operation or another filter. Comma joins come out as joins on
+    keys, in an order that avoids cross joins where the predicates allow it.
     """
     return _push(plan, [])
 
