@@ -99,6 +99,7 @@ class _PlainCalls(SparkOperators):
         TokenType.HEX_STRING: _hex_string,
     }
     STRICT_CAST = True
+    ADD_JOIN_ON_TRUE = False
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
         "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
     }

@@ -10,12 +10,12 @@ from sqlglot import exp
 from weirflow.errors import SqlTypeError, TableNotFound, did_you_mean
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import bind_generator
-from weirflow.sql.bind.join import bind_join
+from weirflow.sql.bind.join import bind_join, bind_lateral_join
 from weirflow.sql.bind.scope import Name, Scope, scope_of
 from weirflow.sql.bind.strict import refusal
+from weirflow.sql.bind.table_function import bind_table_function
 from weirflow.sql.expr import Column, Expr
 from weirflow.sql.plan import Field, Generate, Plan, Scan, Values
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import nullable, type_name
 from weirflow.sql.typing.coercion import cast, common_type
 from weirflow.stack import grows
@@ -47,6 +47,10 @@ def bind_from(query: exp.Select, context: BindContext, around: Scope | None) -> 
 
 
 def _join(left: FromItem, join: exp.Join, context: BindContext, around: Scope | None) -> FromItem:
+    if isinstance(join.this, exp.Lateral):
+        right = _relation(join.this, context, left.scope)
+        binder = ExpressionBinder(context, left.scope, clause="a join condition")
+        return FromItem(*bind_lateral_join(binder, join, left.plan, right.plan, right.scope))
     right = _relation(join.this, context, around)
     binder = ExpressionBinder(context, left.scope, clause="a join condition")
     return FromItem(*bind_join(binder, join, left.plan, right.plan, right.scope))
@@ -63,7 +67,7 @@ def _relation(node: exp.Expr, context: BindContext, around: Scope | None) -> Fro
     elif isinstance(node, exp.Subquery):
         relation = _renamed(context.bind_query(node, context, around), node, context, around)
     elif isinstance(node, exp.Lateral):
-        raise _refused("LATERAL subqueries have no incremental form.", node, context)
+        relation = _lateral(node, context, around)
     else:
         raise refusal(node, context.position(node))
     for join in node.args.get("joins") or ():
@@ -90,9 +94,22 @@ def _parenthesized(node: exp.Subquery, context: BindContext, around: Scope | Non
     return FromItem(inner.plan, Scope(tuple(renamed), around, context.fold))
 
 
+def _lateral(node: exp.Lateral, context: BindContext, around: Scope | None) -> FromItem:
+    """What follows LATERAL, which sees as the query around it what stands before."""
+    if node.args.get("view"):
+        raise refusal(node, context.position(node))
+    if isinstance(node.this, exp.Subquery):
+        return _renamed(context.bind_query(node.this, context, around), node, context, around)
+    return _renamed(bind_table_function(node.this, context, around), node, context, around, _call_name(node.this))
+
+
+def _call_name(node: exp.Expr) -> str | None:
+    return node.name if isinstance(node, exp.Anonymous) else None
+
+
 def _table(node: exp.Table, context: BindContext, around: Scope | None) -> FromItem:
     if not isinstance(node.this, exp.Identifier):
-        raise _refused("Table functions in FROM have no incremental form.", node, context)
+        return _renamed(bind_table_function(node.this, context, around), node, context, around)
     name = ".".join(part.name for part in node.parts)
     cte = context.ctes.get(context.fold(name))
     if cte is not None:
@@ -147,7 +164,7 @@ def _column(values: list[Expr], node: exp.Expr, context: BindContext) -> list[Ex
 
 def _lateral_view(relation: FromItem, view: exp.Lateral, context: BindContext) -> FromItem:
     if not view.args.get("view"):
-        raise _refused("LATERAL subqueries have no incremental form.", view, context)
+        raise refusal(view, context.position(view))
     binder = ExpressionBinder(context, relation.scope, clause="LATERAL VIEW")
     generator = bind_generator(binder, view.this)
     names = view.alias_column_names or [field.name for field in generator.fields]
@@ -165,12 +182,3 @@ def _lateral_view(relation: FromItem, view: exp.Lateral, context: BindContext) -
         for index, field in enumerate(made)
     )
     return FromItem(plan, replace(relation.scope, names=relation.scope.names + seen))
-
-
-def _refused(message: str, node: exp.Expr, context: BindContext) -> NotIncremental:
-    return NotIncremental(
-        message,
-        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
-        hint="rewrite it with joins and subqueries, or run the query on Spark",
-        position=context.position(node),
-    )

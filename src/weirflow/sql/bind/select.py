@@ -12,7 +12,7 @@ from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeErro
 from weirflow.sql.bind.assemble import Block, assemble
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import Generator, bind_generator, is_generator
-from weirflow.sql.bind.expressions.naming import output_name, spelled_out
+from weirflow.sql.bind.expressions.naming import UNNAMED, output_name, spelled_out
 from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, SelectCalls, has_placeholder
 from weirflow.sql.bind.expressions.time_window import find_time_window
 from weirflow.sql.bind.expressions.window import has_own_clauses
@@ -30,6 +30,9 @@ from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
+
+
+_UNNAMED_RELATION = "__auto_generated_subquery_name"
 
 
 @dataclass
@@ -53,8 +56,10 @@ class _Items:
         def text(path: tuple[str, ...]) -> str | None:
             if scope.find_here(path) is None:
                 found = self.alias(path, None)
-                generated = found is not None and has_placeholder(found, PlaceholderKind.GENERATED)
-                return None if found is None or generated else f"lateralAliasReference({'.'.join(path)})"
+                if found is None:
+                    return _shown_outside(path, scope)
+                generated = has_placeholder(found, PlaceholderKind.GENERATED)
+                return None if generated else f"lateralAliasReference({'.'.join(path)})"
             return ".".join(path[1:] if len(path) > 1 and scope.star(path[0]) is not None else path)
 
         return text
@@ -66,6 +71,18 @@ class _Items:
         if len({name.expr for name in found}) > 1:
             raise AmbiguousColumn(f"{path[0]!r} could be any of {len(found)} output columns.", position=position)
         return Scope(tuple(found[:1]), fold=self.fold).find_here(path, position) if found else None
+
+
+def _shown_outside(path: tuple[str, ...], scope: Scope) -> str | None:
+    """A column of a query around, with the relation that it is of."""
+    around = scope.around
+    while around is not None:
+        found = around.find_here(path)
+        if found is not None:
+            named = [name for name in around.names if name.expr == found]
+            return f"outer({named[0].relation or _UNNAMED_RELATION}.{named[0].name})" if named else UNNAMED
+        around = around.around
+    return None
 
 
 def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -> Plan:
