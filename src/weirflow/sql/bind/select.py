@@ -20,9 +20,9 @@ from weirflow.sql.bind.from_clause import bind_from
 from weirflow.sql.bind.grouping import Grouping, bind_group
 from weirflow.sql.bind.limit import bind_limit
 from weirflow.sql.bind.ordinal import ordinal
-from weirflow.sql.bind.scope import AmbiguousColumn, Name, Scope
+from weirflow.sql.bind.scope import AmbiguousColumn, FromItem, Name, Scope
 from weirflow.sql.bind.star import expand_star, is_all, is_star
-from weirflow.sql.expr import Expr, SortKey
+from weirflow.sql.expr import Column, Expr, SortKey
 from weirflow.sql.functions.rules import FunctionSignature
 from weirflow.sql.plan import Field, Filter, Plan
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -44,8 +44,11 @@ class _Items:
     expressions: list[Expr] = field(default_factory=list)
     positions: list[SqlPosition | None] = field(default_factory=list)
     generator: Generator | None = None
+    relations: list[str | None] = field(default_factory=list)
+    """Those that columns are taken of as they are."""
 
-    def add(self, name: str, expr: Expr, position: SqlPosition | None) -> None:
+    def add(self, name: str, expr: Expr, position: SqlPosition | None, relation: str | None = None) -> None:
+        self.relations.append(relation)
         self.fields.append(Field(name, expr.type))
         self.expressions.append(expr)
         self.positions.append(position)
@@ -87,7 +90,18 @@ def _shown_outside(path: tuple[str, ...], scope: Scope) -> str | None:
 
 def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -> Plan:
     """The plan of one SELECT, its ORDER BY and LIMIT included."""
-    relation = bind_from(query, context, around)
+    return select_over(query, bind_from(query, context, around), context).plan
+
+
+def select_over(query: exp.Select, relation: FromItem, context: BindContext, *, plain: int | None = None) -> FromItem:
+    """A SELECT of a relation, and its output columns under the names of what they are columns of.
+
+    Args:
+        query: the clauses; what it has in FROM is not looked at.
+        relation: what it selects from.
+        context: the surroundings.
+        plain: how many items hold no aggregates while each behind them does; None if any may.
+    """
     plan, scope = relation.plan, relation.scope
     where = query.args.get("where")
     if where is not None:
@@ -101,6 +115,9 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
         plan, scope = time_window.plan, time_window.scope
         binder = replace(binder, scope=scope, time_window=(time_window.tree, time_window.column))
     items = _bind_items(binder, query)
+    for at, (item, place) in enumerate(zip(items.expressions, items.positions, strict=True)):
+        if plain is not None and placeholders.has_aggregate(item) != (at >= plain):
+            raise SqlTypeError("Aggregates, and nothing but them, are computed by |> AGGREGATE.", position=place)
     grouping = bind_group(replace(binder, clause="GROUP BY"), query.args.get("group"), items.fields, items.expressions)
     if time_window is not None and time_window.session is not None:
         plan = time_window.session(grouping.keys, items.expressions)
@@ -131,7 +148,11 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
     made = assemble(block, context.position(query))
     if order or is_ordered:
         context.remember_order(made)
-    return made
+    names = (
+        Name(field.name, Column(at, field.name, field.type), qualifier)
+        for at, (field, qualifier) in enumerate(zip(items.fields, items.relations, strict=True))
+    )
+    return FromItem(made, replace(relation.scope, names=tuple(names)))
 
 
 def _is_row_by_row(block: Block) -> bool:
@@ -181,7 +202,7 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
             if names:
                 raise SqlTypeError("* cannot have an alias.", position=binder.position(node))
             for one in expand_star(binder, inner):
-                items.add(one.name, one.expr, binder.position(inner))
+                items.add(one.name, one.expr, binder.position(inner), one.relation)
         elif is_generator(inner):
             _add_generator(local, items, inner, names)
         else:
@@ -191,8 +212,15 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
                 if names
                 else output_name(spelled_out(inner, binder.windows, items.shown(binder.scope)), position)
             )
-            items.add(name, bound, position)
+            items.add(name, bound, position, _relation_of(node, bound, binder.scope))
     return items
+
+
+def _relation_of(node: exp.Expr, bound: Expr, scope: Scope) -> str | None:
+    """The relation of a column that is selected by its own name."""
+    if not isinstance(node, exp.Column):
+        return None
+    return next((name.relation for name in scope.names if name.expr == bound), None)
 
 
 def _unaliased(node: exp.Expr) -> tuple[exp.Expr, list[str]]:

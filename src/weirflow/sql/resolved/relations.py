@@ -34,13 +34,13 @@ from weirflow.sql.plan import (
     Window,
 )
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.resolved.aggregates import read_aggregate
+from weirflow.sql.resolved.aggregates import read_aggregate, read_picked
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.reading import Foreign, Scope, read_all, read_expression, read_order
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.resolved.windows import read_window
 from weirflow.sql.settings import USUAL, SqlSettings
-from weirflow.sql.types import BIGINT
+from weirflow.sql.types import BIGINT, array_of
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -223,7 +223,14 @@ class PlanReader:
         keys = read_all(node.value("groupingExpressions"), scope)
         named = [_Named.of(one) for one in node.value("aggregateExpressions")]
         calls = SelectCalls()
-        inside = replace(scope, aggregate=lambda one: calls.aggregate(read_aggregate(one, scope)), keys=keys)
+
+        def aggregated(one: Node) -> Expr:
+            several = read_picked(one, scope)
+            if several is None:
+                return calls.aggregate(read_aggregate(one, scope))
+            return Call("array", tuple(calls.aggregate(call) for call in several), array_of(several[0].type))
+
+        inside = replace(scope, aggregate=aggregated, keys=keys)
         items = read_all([one.node for one in named], inside)
         groups = GroupedInput(Grouping(keys, None, is_grouped=True), tuple(calls.aggregates), None)
         grouped = Relation(groups.over(below.plan), ())
