@@ -14,20 +14,32 @@ from weirflow.sql.operators import SparkOperators
 
 WHERE, SELECT, EXTEND, SET, DROP, AS = "WHERE", "SELECT", "EXTEND", "SET", "DROP", "AS"
 AGGREGATE, ORDER_BY, LIMIT, OFFSET = "AGGREGATE", "ORDER BY", "LIMIT", "OFFSET"
-JOIN, PIVOT, COMBINE = "JOIN", "PIVOT", "UNION, EXCEPT or INTERSECT"
+JOIN, PIVOT, COMBINE, SAMPLE = "JOIN", "PIVOT", "UNION, EXCEPT or INTERSECT", "TABLESAMPLE"
+
+
+_RESULT_STEPS = (ORDER_BY, LIMIT, OFFSET)
+_RESULT_CLAUSES = (TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET)
+_SELECT_PARTS = ("expressions", "distinct", "hint", "windows")
 
 
 class PipeQuery(exp.Expression, exp.Query):
     """A query, and the steps that its rows go through."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "steps": True, "with_": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "steps": True,
+        "with_": False,
+        "order": False,
+        "limit": False,
+        "offset": False,
+    }
 
 
 class PipeStep(exp.Expression):
     """What follows one ``|>``.
 
     ``this`` is the clause as it stands in other queries, for AS the new name; EXTEND, SET, DROP and AGGREGATE have a
-    list, AGGREGATE also the list of its keys.
+    list, AGGREGATE also the list of its keys, and LIMIT maybe its OFFSET as one.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "expressions": False, "keys": False}
@@ -79,6 +91,8 @@ class SparkClauses(SparkOperators):
         steps = []
         while self._match(TokenType.PIPE_GT):
             steps.append(self._parse_step())
+        if steps[-1].args["kind"] in _RESULT_STEPS and self._curr.token_type in _RESULT_CLAUSES:
+            self.raise_error("ORDER BY and LIMIT are steps of their own")
         return self.expression(PipeQuery(this=query, steps=steps))
 
     def _parse_step(self) -> PipeStep:  # noqa: C901, PLR0911 - one for each kind
@@ -98,10 +112,10 @@ class SparkClauses(SparkOperators):
             return self._parse_aggregate_step()
         if self._curr.token_type in (TokenType.PIVOT, TokenType.UNPIVOT):
             return self._step(PIVOT, self._required(self._parse_pivot()))
-        for kind, parse in ((ORDER_BY, self._parse_order), (LIMIT, self._parse_limit), (OFFSET, self._parse_offset)):
-            found = parse()
-            if found is not None:
-                return self._step(kind, found)
+        if self._curr.token_type is TokenType.TABLE_SAMPLE:
+            return self._step(SAMPLE, self._required(self._parse_table_sample()))
+        if self._curr.token_type in _RESULT_CLAUSES:
+            return self._parse_result_step()
         combined = self.parse_set_operation(exp.Null())
         if combined is not None:
             return self._step(COMBINE, combined)
@@ -110,6 +124,15 @@ class SparkClauses(SparkOperators):
             self.raise_error("This is no step of a pipe")
         return self._step(JOIN, join)
 
+    def _parse_result_step(self) -> PipeStep:
+        """ORDER BY, OFFSET, or LIMIT, which may be followed by the OFFSET it counts from."""
+        kind = _RESULT_STEPS[_RESULT_CLAUSES.index(self._curr.token_type)]
+        if kind == ORDER_BY:
+            return self._step(kind, self._parse_order())
+        limit = self._parse_limit()
+        offset = self._parse_offset()
+        return self._step(kind, limit or offset, [offset] if limit is not None and offset is not None else None)
+
     def _step(self, kind: str, this: exp.Expr | None = None, listed: list[exp.Expr] | None = None) -> PipeStep:
         if this is None and not listed:
             self.raise_error("Something is missing")
@@ -117,8 +140,10 @@ class SparkClauses(SparkOperators):
 
     def _parse_select_step(self) -> exp.Expr:
         select = self._required(self._parse_select(parse_set_operation=False))
-        if not isinstance(select, exp.Select) or select.args.get("from_") is not None:
-            self.raise_error("SELECT in a pipe has no FROM")
+        if not isinstance(select, exp.Select) or any(
+            value and part not in _SELECT_PARTS for part, value in select.args.items()
+        ):
+            self.raise_error("SELECT in a pipe is a list of columns; WHERE and others are steps of their own")
         return select
 
     def _parse_assignment_of(self) -> exp.Expr:
@@ -150,7 +175,7 @@ class SparkClauses(SparkOperators):
         made = [self._parse_names()] if unpivot else self._parse_csv(lambda: self._required(self._parse_expression()))
         if not made or not self._match(TokenType.FOR):
             self.raise_error("Expecting FOR")
-        of = self._required(self._parse_id_var()) if unpivot else self._required(self._parse_bitwise())
+        of = self._required(self._parse_id_var()) if unpivot else self._parse_names()
         if not self._match(TokenType.IN):
             self.raise_error("Expecting IN")
         values = self._parse_wrapped_csv(lambda: self._required(self._parse_expression()))
@@ -165,7 +190,7 @@ class SparkClauses(SparkOperators):
         return pivot
 
     def _parse_names(self) -> exp.Expr:
-        """The names of the columns with values: one, or several in parentheses."""
+        """One name, or several in parentheses."""
         if self._curr.token_type is not TokenType.L_PAREN:
             return self._required(self._parse_id_var())
         return self.expression(

@@ -54,12 +54,23 @@ def bind_pipe(query: clauses.PipeQuery, context: BindContext, around: Scope | No
     """The plan of a query with steps."""
     pipe = _Pipe(context, around)
     state = pipe.start(query.this)
-    for step in query.args["steps"]:
+    for step in (*query.args["steps"], *_last_steps(query)):
         state = pipe.apply(state, step)
     plan = _shown(state.item)
     if state.order or state.is_lost:
         context.remember_order(plan)
     return plan
+
+
+def _last_steps(query: clauses.PipeQuery) -> list[clauses.PipeStep]:
+    """ORDER BY and LIMIT that are written behind the last step."""
+    order, limit, offset = (query.args.get(part) for part in ("order", "limit", "offset"))
+    steps = [] if order is None else [clauses.PipeStep(kind=clauses.ORDER_BY, this=order)]
+    if limit is not None:
+        steps.append(clauses.PipeStep(kind=clauses.LIMIT, this=limit, expressions=[offset] if offset else None))
+    elif offset is not None:
+        steps.append(clauses.PipeStep(kind=clauses.OFFSET, this=offset))
+    return steps
 
 
 def _shown(item: FromItem) -> Plan:
@@ -142,9 +153,6 @@ class _Pipe:
     def _set(self, state: _State, step: clauses.PipeStep) -> _State:
         """Each assignment sees those before it."""
         fold = self._context.fold
-        names = [fold(tree.alias) for tree in step.expressions]
-        if len(set(names)) < len(names):
-            raise SqlTypeError("SET assigns the same column twice.", position=self._context.position(step))
         for tree in step.expressions:
             listed = [name for name in state.item.scope.names if name.in_star]
             found = [name for name in listed if fold(name.name) == fold(tree.alias)]
@@ -259,8 +267,8 @@ class _Pipe:
                 hint="write ORDER BY directly before LIMIT",
                 position=self._context.position(step),
             )
-        query = exp.Select(**{"limit" if step.args["kind"] == clauses.LIMIT else "offset": step.this})
-        limit = bind_limit(query, self._context)
+        given = [step.this, *step.expressions]
+        limit = bind_limit(exp.Select(**{one.key: one for one in given}), self._context)
         if limit is None:
             return state
         plan = TopK(state.item.plan, state.order, limit.count, limit.offset)

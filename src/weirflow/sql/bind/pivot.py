@@ -44,7 +44,7 @@ class _Value:
 def _pivoted(item: FromItem, node: exp.Pivot, context: BindContext) -> FromItem:
     field = node.args["fields"][0]
     binder = ExpressionBinder(context, item.scope, clause="PIVOT")
-    trees = field.this.expressions if isinstance(field.this, exp.Tuple) else [field.this.unnest()]
+    trees = field.this.expressions if isinstance(field.this, exp.Tuple) else [field.this]
     of = tuple(binder.bind(tree) for tree in trees)
     values = [_value(binder, tree, of) for tree in field.expressions]
     if len({value.parts for value in values}) < len(values):

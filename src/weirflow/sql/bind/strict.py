@@ -26,7 +26,7 @@ _PAIR = "this expression"
 _READ: dict[type[exp.Expr], str] = {
     exp.Select: f"{_QUERY} expressions distinct from_ joins laterals where group having windows hint",
     exp.Subquery: f"{_QUERY} this alias joins laterals pivots",
-    PipeQuery: "this steps with_",
+    PipeQuery: f"{_QUERY} this steps",
     PipeStep: "kind this expressions keys",
     exp.Pivot: "expressions fields unpivot include_nulls alias",
     exp.Values: "expressions alias pivots",
