@@ -1,4 +1,4 @@
-"""Laterals, subqueries, pivots and pipes are maintained by deltas, read with Spark and without, and equal Spark's rows."""
+"""Laterals, subqueries, pivots and pipes are maintained by deltas, read with Spark and without, and equal Spark."""
 
 from collections import Counter
 
@@ -30,9 +30,7 @@ def columns(schema):
 
 
 def rows(found):
-    return Counter(
-        zip(*([comparable(value) for value in column.to_pylist()] for column in found.columns), strict=True)
-    )
+    return Counter(zip(*([comparable(value) for value in column.to_pylist()] for column in found.columns), strict=True))
 
 
 def lives(queries, plans):
