@@ -77,10 +77,11 @@ class SparkClauses(SparkOperators):
         return found
 
     def _parse_in(self, *args: Any, **kwargs: Any) -> exp.In:
-        """A list that is nothing but VALUES is a query."""
+        """A list that is nothing but VALUES is a query, unless it could be a call."""
+        ahead = [token.token_type for token in self._tokens[self._index + 1 : self._index + 3]]
         found = super()._parse_in(*args, **kwargs)
         listed = found.args.get("expressions") or []
-        if len(listed) == 1 and isinstance(listed[0], exp.Values):
+        if len(listed) == 1 and ahead[-1] is not TokenType.L_PAREN and isinstance(listed[0], exp.Values):
             found.set("expressions", None)
             found.set("query", self.expression(exp.Subquery(this=listed[0])))
         return found
