@@ -76,6 +76,10 @@ _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal st
 _CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
 
 
+UNNAMED = "\0"
+"""How a column is shown whose text in Spark's names is not known."""
+
+
 class _Unnamed(Exception):
     """Spark's name of an expression is not known here."""
 
@@ -242,8 +246,14 @@ def _double_text(digits: str) -> str:
 
 def _in(node: exp.In) -> str:
     if node.args.get("query") is not None:
-        return f"({text(node.this)} IN (listquery()))"
+        value = _tuple(node.this, quote="'") if isinstance(node.this, exp.Tuple) else text(node.this)
+        return f"({value} IN (listquery({_outer(node.args['query'])})))"
     return f"({text(node.this)} IN ({', '.join(text(part) for part in node.expressions)}))"
+
+
+def _outer(query: exp.Expr) -> str:
+    """The columns of the query around that a subquery reads."""
+    return ", ".join(query.meta_get("outer") or ())
 
 
 def _is(node: exp.Is) -> str:
@@ -366,6 +376,13 @@ def _padded(amount: str, *, pad_first: bool) -> str:
     return f"{sign}{found[2].zfill(2) if pad_first else int(found[2])}{rest}"
 
 
+def _column(node: exp.Column) -> str:
+    shown = node.meta_get("shown")
+    if shown == UNNAMED:
+        raise _Unnamed
+    return str(shown or node.name)
+
+
 def _pattern(node: exp.Like | exp.ILike) -> str:
     value, insensitive = text(node.this), isinstance(node, exp.ILike)
     if isinstance(node.expression, exp.Any | exp.All):
@@ -384,9 +401,9 @@ def _ignoring_nulls(node: exp.IgnoreNulls) -> str:
     return text(node.this).replace("first_value(", "first(", 1).replace("last_value(", "last(", 1)
 
 
-def _tuple(node: exp.Tuple) -> str:
+def _tuple(node: exp.Tuple, quote: str = "") -> str:
     named = zip(field_names(node.expressions), node.expressions, strict=True)
-    return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
+    return f"named_struct({', '.join(f'{quote}{name}{quote}, {text(part)}' for name, part in named)})"
 
 
 def clock_name(node: exp.Expr) -> str:
@@ -396,7 +413,7 @@ def clock_name(node: exp.Expr) -> str:
 
 
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
-    exp.Column: lambda node: node.meta_get("shown") or node.name,
+    exp.Column: _column,
     exp.Identifier: lambda node: node.name,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: _bracket,
@@ -445,7 +462,7 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.WithinGroup: lambda node: (
         f"{text(node.this)} WITHIN GROUP (ORDER BY {', '.join(_within(key) for key in node.expression.expressions)})"
     ),
-    exp.Subquery: lambda _: "scalarsubquery()",
-    exp.Exists: lambda _: "exists()",
+    exp.Subquery: lambda node: f"scalarsubquery({_outer(node)})",
+    exp.Exists: lambda node: f"exists({_outer(node.this)})",
     exp.BitwiseNot: lambda node: f"~{text(node.this)}",
 }
