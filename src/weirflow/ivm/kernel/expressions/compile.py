@@ -86,7 +86,7 @@ def computes(call: Call) -> bool:
     """Whether there is an evaluator for a call of arguments of these types and these constants.
 
     >>> from weirflow.sql.expr import Column
-    >>> computes(Call("soundex", (Column(0, "x", pa.string()),), pa.string()))
+    >>> computes(Call("sentences", (Column(0, "x", pa.string()),), pa.string()))
     False
     """
     if is_foreign(call):

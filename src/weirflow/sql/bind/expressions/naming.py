@@ -49,6 +49,8 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "regexp_extract": {2: ("1",)},
     "locate": {2: ("1",)},
     "position": {2: ("1",)},
+    "listagg": {1: ("NULL",)},
+    "string_agg": {1: ("NULL",)},
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
@@ -65,6 +67,7 @@ _TEMPLATES = {
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
     ("log", 1): "LOG(E(), {0})",
     ("positive", 1): "(+ {0})",
+    ("mode", 2): "mode() WITHIN GROUP (ORDER BY {0} DESC)",
     ("if", 3): "(IF({0}, {1}, {2}))",
     ("isnull", 1): "({0} IS NULL)",
     ("isnotnull", 1): "({0} IS NOT NULL)",
@@ -193,8 +196,8 @@ def _call(node: exp.Anonymous) -> str:
         return template.format(*printed)
     if name in ("window", "session_window"):
         return name
-    if name in ("first", "last", "any_value", "first_value", "last_value"):
-        return f"{name}({printed[0]})"
+    if name in ("first", "last", "any_value", "first_value", "last_value", "approx_count_distinct"):
+        return f"{name}({distinct}{printed[0]})"
     usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)
     shown = WITH_UNIT[name] if has_unit(node) else usual
     return f"{shown}({distinct}{', '.join(printed)})"
@@ -292,9 +295,19 @@ def _ordered(node: exp.Expr) -> str:
     return f"{text(node.this)} {direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
 
 
-def _within(node: exp.Expr) -> str:
+def _within_group(node: exp.WithinGroup) -> str:
+    name, keys = node.this.name.casefold(), node.expression.expressions
+    if name in ("listagg", "string_agg"):
+        call, shown = text(node.this).replace("string_agg(", "listagg(", 1), [_ordered(key) for key in keys]
+    else:
+        # Spark shows the order of a mode the wrong way round.
+        call, shown = text(node.this), [_within(key, inverted=name == "mode") for key in keys]
+    return f"{call} WITHIN GROUP (ORDER BY {', '.join(shown)})"
+
+
+def _within(node: exp.Expr, *, inverted: bool) -> str:
     inner = node.this if isinstance(node, exp.Ordered) else node
-    return f"{text(inner)} DESC" if node.args.get("desc") else text(inner)
+    return f"{text(inner)} DESC" if bool(node.args.get("desc")) != inverted else text(inner)
 
 
 def _frame(node: exp.Window) -> str:
@@ -453,15 +466,17 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
         f"{text(node.args['length']) if node.args.get('length') else '2147483647'})"
     ),
     exp.StrPosition: lambda node: f"locate({text(node.args['substr'])}, {text(node.this)}, 1)",
+    exp.Overlay: lambda node: (
+        f"overlay({text(node.this)}, {text(node.expression)}, {text(node.args['from_'])}, "
+        f"{text(node.args['for_']) if node.args.get('for_') else '-1'})"
+    ),
     exp.Trim: _trim,
     exp.Extract: lambda node: f"extract({node.this.name} FROM {text(node.expression)})",
     exp.Filter: lambda node: f"{text(node.this)} FILTER (WHERE {text(node.expression.this)})",
     exp.Window: _over,
     exp.IgnoreNulls: _ignoring_nulls,
     exp.RespectNulls: lambda node: text(node.this),
-    exp.WithinGroup: lambda node: (
-        f"{text(node.this)} WITHIN GROUP (ORDER BY {', '.join(_within(key) for key in node.expression.expressions)})"
-    ),
+    exp.WithinGroup: _within_group,
     exp.Subquery: lambda node: f"scalarsubquery({_outer(node)})",
     exp.Exists: lambda node: f"exists({_outer(node.this)})",
     exp.BitwiseNot: lambda node: f"~{text(node.this)}",
