@@ -139,4 +139,32 @@ def encodings() -> list[str]:
     ]  # fmt: skip
 
 
-FAMILIES = {"maths": maths, "bits": bits, "hashes": hashes, "texts": texts, "encodings": encodings}
+FORMATS = {
+    "s": ("%s", "%10s", "%-10s|", "%.2s", "%-5.1s|", "%2$s %1$s %s", "%b", "%s%%%n"),
+    "b": ("%s", "%b", "%B", "%S", "%6b|", "%-7.2b|"),
+    "i32": ("%s", "%d", "%5d", "%-5d|", "%05d", "%+d", "% d", "%,d", "%(d", "%,015d", "%x", "%X", "%o", "%#x", "%08x", "%#o", "%-6x|", "%S", "%(,+d", "%b", "%(08d"),
+    "i64": ("%d", "%x", "%,d", "%o", "%s", "%+,20d"),
+    "i8": ("%d", "%x", "%o", "%03d"),
+    "f64": ("%s", "%f", "%.2f", "%10.3f", "%-12.1f|", "%012.2f", "%+.1f", "%,.2f", "%(.2f", "%.0f", "%e", "%.3e", "%E", "%12.1e", "%.10f", "%.20f", "% .1f", "%.0e", "%(020.3e"),
+    "f32": ("%s", "%f", "%.3f", "%e", "%.2e"),
+    "money": ("%.2f", "%.1f", "%,.0f", "%.1e"),
+    "d18_6": ("%s", "%20s", "%b"),
+    "d38_20": ("%s",),
+}  # fmt: skip
+"""Of columns, what Java's formats have for their types."""
+
+
+def formats() -> list[str]:
+    found = [f"format_string('{one}', {name}, s2)" for name, written in FORMATS.items() for one in written]
+    found += [f"format_number({name}, {places})" for name in ("f64", "f32", "money", "i8", "i32", "i64", "d7_2", "d18_6", "d38_10", "d38_20", "angle") for places in (0, 2, 5)]  # fmt: skip
+    return [*found, "format_number(f64, small)", "format_number(money, 1)", "format_number(f64, 400)", "printf('a')", "printf('%s-%s', s, i32)", "format_number(d38_10, 12)"]  # fmt: skip
+
+
+FAMILIES = {
+    "maths": maths,
+    "bits": bits,
+    "hashes": hashes,
+    "texts": texts,
+    "encodings": encodings,
+    "formats": formats,
+}

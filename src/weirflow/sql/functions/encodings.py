@@ -9,13 +9,16 @@ from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, type_name
+from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING, is_numeric, type_name
+from weirflow.sql.typing.coercion import Family
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 _DECODE = FunctionSignature("string_decode", (BINARY, STRING), STRING)
 _TO_BINARY = FunctionSignature("to_binary", (STRING, STRING), BINARY, (Literal("hex", STRING),))
+_ONLY_NUMERIC = Family("numeric", is_numeric, DOUBLE, casts=False)
+_ONLY_INT = Family("int", lambda kind: bool(kind == INT), INT, casts=False)
 _COLLATION = "SYSTEM.BUILTIN.UTF8_BINARY"
 
 
@@ -33,6 +36,13 @@ def _decode(given: Arguments, position: SqlPosition | None) -> Expr:
 
 def _try_to_binary(given: Arguments, position: SqlPosition | None) -> Expr:
     return Call("try", (_TO_BINARY(given, position),), BINARY, position)
+
+
+def _format_string(given: Arguments, position: SqlPosition | None) -> Expr:
+    """The format, then values of any types."""
+    check_count("format_string", given, 1, None, position)
+    pattern = FunctionSignature("format_string", (STRING,), STRING).arguments(given[:1], position)
+    return Call("format_string", (*pattern, *given[1:]), STRING, position)
 
 
 def _typeof(given: Arguments, position: SqlPosition | None) -> Expr:
@@ -68,6 +78,8 @@ ENCODINGS: dict[str, Rule] = {
         for name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8", "url_encode", "url_decode")
     },
     "try_url_decode": FunctionSignature("try_url_decode", (STRING,), STRING),
+    "format_number": FunctionSignature("format_number", (_ONLY_NUMERIC, _ONLY_INT), STRING),
+    "format_string": _format_string,
     "typeof": _typeof,
     "collation": _collation,
     "conv": FunctionSignature("conv", (STRING, INT, INT), STRING),

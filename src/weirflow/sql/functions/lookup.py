@@ -69,6 +69,7 @@ ALIASES: dict[str, str] = {
     "last_value": "last",
     "sha": "sha1",
     "getbit": "bit_get",
+    "printf": "format_string",
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
 GENERATORS = frozenset({"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"})

@@ -122,6 +122,8 @@ FUNCTIONS: dict[str, Function] = {
     "StringDecode": Function("string_decode", ("bin", "charset"), settings=_STRICT_CHARSETS),
     "ToBinary": Function("to_binary", ("expr", "format"), ignored=("nullOnInvalidFormat",)),
     "UrlDecode": Function("url_decode", ("child",), mode=_FAILS),
+    "FormatNumber": Function("format_number", ("x", "d")),
+    "FormatString": Function("format_string", rest="children"),
     "Elt": Function("elt", rest="children", mode=_FAILS),
     "Levenshtein": Function("levenshtein", ("left", "right", "threshold")),
     "Overlay": Function("overlay", ("input", "replace", "pos", "len")),
