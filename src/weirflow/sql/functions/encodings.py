@@ -9,16 +9,14 @@ from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING, is_numeric, type_name
-from weirflow.sql.typing.coercion import Family
+from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, type_name
+from weirflow.sql.typing.coercion import ONLY_INT, ONLY_NUMERIC, ONLY_STRING
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 _DECODE = FunctionSignature("string_decode", (BINARY, STRING), STRING)
 _TO_BINARY = FunctionSignature("to_binary", (STRING, STRING), BINARY, (Literal("hex", STRING),))
-_ONLY_NUMERIC = Family("numeric", is_numeric, DOUBLE, casts=False)
-_ONLY_INT = Family("int", lambda kind: bool(kind == INT), INT, casts=False)
 _COLLATION = "SYSTEM.BUILTIN.UTF8_BINARY"
 
 
@@ -58,7 +56,7 @@ def _typeof(given: Arguments, position: SqlPosition | None) -> Expr:
 
 
 def _collation(given: Arguments, position: SqlPosition | None) -> Expr:
-    FunctionSignature("collation", (STRING,), STRING).arguments(given, position)
+    FunctionSignature("collation", (ONLY_STRING,), STRING).arguments(given, position)
     return Literal(_COLLATION, STRING)
 
 
@@ -78,7 +76,7 @@ ENCODINGS: dict[str, Rule] = {
         for name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8", "url_encode", "url_decode")
     },
     "try_url_decode": FunctionSignature("try_url_decode", (STRING,), STRING),
-    "format_number": FunctionSignature("format_number", (_ONLY_NUMERIC, _ONLY_INT), STRING),
+    "format_number": FunctionSignature("format_number", (ONLY_NUMERIC, ONLY_INT), STRING),
     "format_string": _format_string,
     "typeof": _typeof,
     "collation": _collation,

@@ -16,6 +16,7 @@ from weirflow.sql.types import (
     DOUBLE,
     FLOAT,
     INT,
+    NULL,
     YEAR_MONTH_INTERVAL,
     decimal,
     is_decimal,
@@ -92,6 +93,8 @@ def _nanvl(given: Arguments, position: SqlPosition | None) -> Expr:
     """The second number, which is evaluated for no other row, where the first is NaN."""
     either = (DOUBLE, FLOAT)
     number, other = FunctionSignature("nanvl", (either, either), DOUBLE).arguments(given, position)
+    if given[1].type == NULL:
+        other = Literal(None, number.type)
     if number.type != other.type:
         number, other = cast(number, DOUBLE, position), cast(other, DOUBLE, position)
     is_nan = Call("is_nan", (number,), BOOLEAN, position)

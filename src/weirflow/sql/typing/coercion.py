@@ -18,6 +18,7 @@ from weirflow.sql.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INT,
     INTEGRAL_DIGITS,
     NULL,
     STRING,
@@ -56,6 +57,9 @@ ANY = Family("any type", lambda _: True, NULL)
 NUMERIC = Family("numeric", is_numeric, DOUBLE)
 INTEGRAL = Family("integral", is_integral, BIGINT)
 ONLY_INTEGRAL = Family("integral", is_integral, BIGINT, casts=False)
+ONLY_NUMERIC = Family("numeric", is_numeric, DOUBLE, casts=False)
+ONLY_INT = Family("int", lambda kind: bool(kind == INT), INT, casts=False)
+ONLY_STRING = Family("string", lambda kind: bool(kind == STRING), STRING, casts=False)
 ONLY_TIMESTAMP = Family("timestamp", lambda kind: bool(kind == TIMESTAMP), TIMESTAMP, casts=False)
 ANY_TIMESTAMP = Family("timestamp", lambda kind: kind in (TIMESTAMP, TIMESTAMP_NTZ), TIMESTAMP)
 NESTED_ARRAY = Family("array of arrays", lambda kind: is_array(kind) and is_array(kind.value_type), NULL, casts=False)
