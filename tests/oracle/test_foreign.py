@@ -14,14 +14,14 @@ from weirflow.sql.refusal import NotIncremental, Reason
 
 DDL = "id BIGINT, name STRING, n INT, d DATE, at TIMESTAMP, words ARRAY<STRING>, pair STRUCT<x: INT, y: STRING>"
 VIEWS = {
-    "projected": "SELECT id, printf(name) AS s, xxhash64(name, id, pair.x) AS h FROM t",
-    "filtered": "SELECT id FROM t WHERE printf(name) = 'A500'",
+    "projected": "SELECT id, printf(name) AS s, cos(id + pair.x) AS h FROM t",
+    "filtered": "SELECT id FROM t WHERE printf(name) = 'Ann'",
     "key_of_a_join": "SELECT a.id, b.id AS other FROM t a JOIN t b ON printf(a.name) = printf(b.name)",
     "key_of_groups": "SELECT url_encode(printf(name)) AS s, COUNT(*) AS n FROM t GROUP BY printf(name)",
     "key_and_above": "SELECT printf(upper(name)) AS s, COUNT(*) AS n FROM t GROUP BY upper(name)",
     "in_and_over_aggregates": "SELECT MAX(printf(name)) AS inside, printf(MAX(name)) AS over FROM t",
     "partition": "SELECT id, ROW_NUMBER() OVER (PARTITION BY printf(name) ORDER BY id) AS r FROM t",
-    "order": "SELECT id FROM t ORDER BY xxhash64(id, name) LIMIT 2",
+    "order": "SELECT id FROM t ORDER BY sin(id) LIMIT 2",
     "correlated": "SELECT id, (SELECT COUNT(*) FROM t b WHERE printf(b.name) = printf(a.name)) AS c FROM t a",
     "of_a_subquery": "SELECT id, printf((SELECT MAX(name) FROM t)) AS s FROM t",
     "json": "SELECT id, from_json(name, 'x INT, y STRING', map('mode', 'PERMISSIVE')) AS j, to_json(pair) AS p FROM t",
@@ -33,10 +33,10 @@ VIEWS = {
     "folded": "SELECT id, aggregate(words, 0, (acc, x) -> acc + length(x)) AS a FROM t",
     "exploded": "SELECT id, x FROM t LATERAL VIEW explode(transform(words, x -> printf(x))) e AS x",
     "formats": "SELECT id, date_format(at, 'yyyy-MM-dd HH') AS a, date_format(d, 'E') AS b FROM t",
-    "constant": "SELECT id, printf('Ann') AS s FROM t",
+    "constant": "SELECT id, sin(1) AS s FROM t",
     "chosen": "SELECT id, CASE WHEN n > 0 THEN printf(name) ELSE date_format(d, 'yyyy') END AS c FROM t",
-    "guarded": "SELECT id, CASE WHEN n <> 0 THEN hash(1 / n) END AS c FROM t",
-    "guarded_by_and": "SELECT id FROM t WHERE n <> 0 AND hash(1 / n) > 0",
+    "guarded": "SELECT id, CASE WHEN n <> 0 THEN sin(1 / n) END AS c FROM t",
+    "guarded_by_and": "SELECT id FROM t WHERE n <> 0 AND sin(1 / n) > 0",
     "guarded_by_a_lambda": "SELECT id, transform(words, x -> IF(n <> 0, 10 / n, 0)) AS a FROM t",
     "kernel_above": "SELECT id, upper(printf(name)) || '!' AS s FROM t",
     "no_evaluator": "SELECT id, name RLIKE '(?=A)A' AS r, sin(n) AS s FROM t",
@@ -152,7 +152,7 @@ def test_a_durable_flow_opens_without_spark_until_a_tick_needs_it(session, tmp_p
         flow.tick("t", [{"id": 1, "name": "Ann"}])
         flow.checkpoint()
     with IncrementalFlow("kept", path=tmp_path / "kept") as flow:
-        assert flow.snapshot("v").to_pylist() == [{"id": 1, "s": "A500"}]
+        assert flow.snapshot("v").to_pylist() == [{"id": 1, "s": "Ann"}]
         flow.tick("u", [{"id": 7}])
         with pytest.raises(EngineMissing, match="printf"):
             flow.tick("t", [{"id": 2, "name": "Bob"}])
@@ -160,7 +160,7 @@ def test_a_durable_flow_opens_without_spark_until_a_tick_needs_it(session, tmp_p
         assert flow.snapshot("w").to_pylist() == [{"n": 1}]
     with session.flow("kept", path=tmp_path / "kept") as flow:
         flow.tick("t", [{"id": 1, "name": "Bob"}])
-        assert flow.snapshot("v").to_pylist() == [{"id": 1, "s": "B100"}]
+        assert flow.snapshot("v").to_pylist() == [{"id": 1, "s": "Bob"}]
 
 
 def test_names_that_look_like_placeholders_do_no_harm(session):
@@ -175,7 +175,7 @@ def test_names_that_look_like_placeholders_do_no_harm(session):
 def test_a_frame_is_maintained_the_same_way(session, flow):
     from pyspark.sql import functions as F  # noqa: N812, PLC0415  PySpark's own convention
 
-    frame = flow.table("t").select("id", F.transform("words", F.printf).alias("w"))
+    frame = flow.table("t").select("id", F.transform("words", lambda word: F.printf(word)).alias("w"))
     flow.register_view("v", frame)
     flow.tick("t", [row(number) for number in range(4)])
     check(session, flow, {"v": "SELECT id, transform(words, x -> printf(x)) AS w FROM t"})
@@ -189,4 +189,4 @@ def test_in_shards_such_views_are_recomputed_and_say_so(session):
         assert refused.value.reason == Reason.SPARK_NOT_ON_EXECUTORS
         flow.register_view("v", "SELECT id, printf(name) AS s FROM t")
         flow.tick("t", [{"id": 1, "name": "Ann"}])
-        assert flow.snapshot("v").to_pylist() == [{"id": 1, "s": "A500"}]
+        assert flow.snapshot("v").to_pylist() == [{"id": 1, "s": "Ann"}]
