@@ -175,7 +175,7 @@ def test_names_that_look_like_placeholders_do_no_harm(session):
 def test_a_frame_is_maintained_the_same_way(session, flow):
     from pyspark.sql import functions as F  # noqa: N812, PLC0415  PySpark's own convention
 
-    frame = flow.table("t").select("id", F.transform("words", lambda word: F.printf(word)).alias("w"))
+    frame = flow.table("t").select("id", F.transform("words", lambda word: F.printf(word)).alias("w"))  # noqa: PLW0108 - it takes more
     flow.register_view("v", frame)
     flow.tick("t", [row(number) for number in range(4)])
     check(session, flow, {"v": "SELECT id, transform(words, x -> printf(x)) AS w FROM t"})

@@ -37,8 +37,21 @@ CODES = [
     "kitten", "sitting", "😀😀", "a😀b", "日本", "10", "-10", "ff", "-ff", "7fffffffffffffff", "8000000000000000", "-8000000000000000", "ffffffffffffffff", "1ffffffffffffffff",
     "18446744073709551615", "18446744073709551616", "-18446744073709551615", "9223372036854775808", " 12 ", "\t12", "12z", "z", "-", "--1", "+1", "1.5",
 ]  # fmt: skip
+URLS = [
+    "http://spark.apache.org/path?query=1", "https://u:p@example.com:8080/a/b/c.html?x=1&y=2&x=3#frag", "http://user@host", "http://host:", "http://host:80a/", "http://host:99999999999/", "ftp://1.2.3.4/x", "ftp://1.2.3.256/x", "http://1.2.3/x",
+    "http://1.2.3.4.5/", "http://[::1]:80/", "http://[1:2:3:4:5:6:7:8]/", "http://[1:2:3:4:5:6:7:8:9]/", "http://[::ffff:1.2.3.4]/", "http://[fe80::1%eth0]/", "http://[fe80::1%]/", "http://[]/", "http://[1::2::3]/", "http://[12345::]/",
+    "http://[1:2:3:4:5:6:7::]/", "http://[::]", "http://[:1]/", "http://[1:]/", "mailto:a@b.c", "mailto:", "a:b c", "urn:x:y?z#f", "//host/path", "///path", "//", "//?q", "/only/path", "path?x=y", "?q=1", "#f", "", "a b", "http://a b/", "http://exa_mple.com/", "http://-a.com", "http://a-.com/",
+    "http://a.b-c.d1/", "http://a.1b/", "http://a./", "http://a../", "http://.a/", "http://é.com/ü?ö=ä#ß", "http://x.y/%41%zz", "http://x.y/%4", "http://x.y/a%20b?c=%26", "http://x.y/|", "http://x.y/?a=[1]", "http://x.y/[", "http://x.y/a\\b", "1http://x", "h+t-t.p://x/y",
+    "://x", ":x", "http:/x", "http:x", "http:", "http://", "http:///", "http://#f", "http://x?y", "http://x?a=1&ab=2&b=", "http://x?y&a", "http://x/?a==1&a=2", "http://u@v@w/", "http://u:@w/", "http://@w/", "http://x:80:90/", "http://$,;/x", "http://a%20b/c", "http://x y", "HTTP://X.Y/Z",
+    "http://x.y/\u00a0", "http://x.y/\u2028", "http://x.y/\u0085", "http://x.y/\u0080", "http://x.y/😀?😀=1", "http://x.y#a#b", "http://x.y/a?b?c", "http://x.y/a^b", "jdbc:mysql://h/d", "file:///etc/x", "http://localhost", "http://a:b", "http://01.02.03.004/", "http://1.2.3.4x/", "http://1a/", "http://a.b.c.5/", "http://x.y/\t", "http://xn--e.x/",
+]  # fmt: skip
 ANGLES = [0.0, -0.0, 0.5, -0.5, 0.25, 0.975, 0.99, 1.0, -1.0, 1.5, -0.2, 1e-9, -1e-20, 0.4142, -0.2929, 0.347, 20.0, 21.9, 22.0, -22.5, 700.0, 709.5, 710.2, 710.5, -745.0, -745.2, 0.6931, 1.04, 38.0, -38.9, 39.0]  # fmt: skip
-COLUMNS = {"code": (CODES, pa.string()), "code2": (CODES, pa.string()), "angle": (ANGLES, pa.float64())}
+COLUMNS = {
+    "code": (CODES, pa.string()),
+    "code2": (CODES, pa.string()),
+    "angle": (ANGLES, pa.float64()),
+    "url": (URLS, pa.string()),
+}
 
 
 def rows(count: int, seed: int) -> pa.Table:
@@ -139,6 +152,12 @@ def encodings() -> list[str]:
     ]  # fmt: skip
 
 
+def urls() -> list[str]:
+    parts = ("HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO", "host", "X")
+    found = [f"{name}(url, '{part}')" for part in parts for name in ("parse_url", "try_parse_url")]
+    return [*found, "parse_url(url, 'QUERY', 'x')", "try_parse_url(url, 'QUERY', 'a')", "try_parse_url(s, 'PATH')", "parse_url(code, 'HOST')"]  # fmt: skip
+
+
 FORMATS = {
     "s": ("%s", "%10s", "%-10s|", "%.2s", "%-5.1s|", "%2$s %1$s %s", "%b", "%s%%%n"),
     "b": ("%s", "%b", "%B", "%S", "%6b|", "%-7.2b|"),
@@ -167,4 +186,5 @@ FAMILIES = {
     "texts": texts,
     "encodings": encodings,
     "formats": formats,
+    "urls": urls,
 }

@@ -76,6 +76,10 @@ ENCODINGS: dict[str, Rule] = {
         for name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8", "url_encode", "url_decode")
     },
     "try_url_decode": FunctionSignature("try_url_decode", (STRING,), STRING),
+    **{
+        name: FunctionSignature(name, (STRING, STRING, STRING), STRING, optional=1)
+        for name in ("parse_url", "try_parse_url")
+    },
     "format_number": FunctionSignature("format_number", (ONLY_NUMERIC, ONLY_INT), STRING),
     "format_string": _format_string,
     "typeof": _typeof,
