@@ -74,6 +74,7 @@ FUNCTIONS: dict[str, Function] = {
     **_table(_UNARY, "child"),
     **_table("UnaryMinus negate, Abs abs", "child", mode=_FAILS),
     **_table("Round round, BRound bround", "child", "scale", mode="ansiEnabled"),
+    **_table("RoundCeil ceil, RoundFloor floor", "child", "scale"),
     **_table("StringLPad lpad, StringRPad rpad", "str", "len", "pad"),
     **_table("Left left, Right right", "str", "len"),
     **_table("DateAdd date_add, DateSub date_sub", "startDate", "days"),

@@ -67,6 +67,7 @@ ARRAY = Family("array", is_array, array_of(NULL))
 MAP = Family("map", lambda kind: bool(pa.types.is_map(kind)), pa.map_(STRING, NULL))
 INTERVAL = Family("interval", is_interval, NULL)
 DECIMAL = Family("decimal", is_decimal, pa.decimal128(10, 0))
+ONLY_DECIMAL = Family("decimal", is_decimal, pa.decimal128(10, 0), casts=False)
 
 Expected: TypeAlias = "pa.DataType | Family | tuple[Any, ...]"
 """What an argument must be: a type, a family of types, or the first that fits of several."""
