@@ -37,6 +37,8 @@ CODES = [
     "kitten", "sitting", "😀😀", "a😀b", "日本", "10", "-10", "ff", "-ff", "7fffffffffffffff", "8000000000000000", "-8000000000000000", "ffffffffffffffff", "1ffffffffffffffff",
     "18446744073709551615", "18446744073709551616", "-18446744073709551615", "9223372036854775808", " 12 ", "\t12", "12z", "z", "-", "--1", "+1", "1.5",
 ]  # fmt: skip
+NUMBER_FORMATS = ["999", "000", "9,999", "0,000", "999.99", "000.00", ".99", "99.", "S999", "999S", "MI99.9", "99.9MI", "$99.99", "S$9,999.99", "9,999.99PR", "$999PR", "90,09", "09D90", "9G999D9", "s99", "s99mi", "mi99pr", "999999999999999999999.99", "S.9", ".00MI", "0.0PR", "$9", "S0,009,999.9000"]
+AMOUNTS = ["", " ", "1", "12", "123", "1234", "1,234", "12,34", "1,2,3", "-1", "+1", "1-", "1+", "$1", "-$1", "$-1", "<1>", "<1", "1>", "<-1>", "1.5", ".5", "5.", "1.55", "1.555", "-1.5-", "1 2", " 12 ", "12 .5", "1\u00a02", "١٢", "0", "000", "00.00", "$", "-", ",", "1,", ",1", "9,999.99", "<9,999.99>", "$12.34", "+$1,234.56", "-$9,999.99", "x", "1x", "1e3", "$1,2", "0,001", "12.3-", "-12.3", "1..2", "<$12>", "12345678901234567890.12", "\t7", "7\n", "- 7", "$ 7", "7 -"]  # fmt: skip
 URLS = [
     "http://spark.apache.org/path?query=1", "https://u:p@example.com:8080/a/b/c.html?x=1&y=2&x=3#frag", "http://user@host", "http://host:", "http://host:80a/", "http://host:99999999999/", "ftp://1.2.3.4/x", "ftp://1.2.3.256/x", "http://1.2.3/x",
     "http://1.2.3.4.5/", "http://[::1]:80/", "http://[1:2:3:4:5:6:7:8]/", "http://[1:2:3:4:5:6:7:8:9]/", "http://[::ffff:1.2.3.4]/", "http://[fe80::1%eth0]/", "http://[fe80::1%]/", "http://[]/", "http://[1::2::3]/", "http://[12345::]/",
@@ -51,6 +53,7 @@ COLUMNS = {
     "code2": (CODES, pa.string()),
     "angle": (ANGLES, pa.float64()),
     "url": (URLS, pa.string()),
+    "amount": (AMOUNTS, pa.string()),
 }
 
 
@@ -152,6 +155,12 @@ def encodings() -> list[str]:
     ]  # fmt: skip
 
 
+def amounts() -> list[str]:
+    found = [f"try_to_number(amount, '{one}')" for one in NUMBER_FORMATS if not one.startswith((".", "S."))]
+    found += [f"to_char({name}, '{one}')" for one in NUMBER_FORMATS for name in ("d7_2", "d18_6", "small")]
+    return [*found, "to_number(amount, '999')", "to_number(amount, 'S9,999.99')", "to_varchar(i64, '9,999')", "to_char(money, '9,999.999')", "to_char(f32, '99.9')"]  # fmt: skip
+
+
 def urls() -> list[str]:
     parts = ("HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO", "host", "X")
     found = [f"{name}(url, '{part}')" for part in parts for name in ("parse_url", "try_parse_url")]
@@ -187,4 +196,5 @@ FAMILIES = {
     "encodings": encodings,
     "formats": formats,
     "urls": urls,
+    "amounts": amounts,
 }

@@ -70,6 +70,7 @@ ALIASES: dict[str, str] = {
     "sha": "sha1",
     "getbit": "bit_get",
     "printf": "format_string",
+    "to_varchar": "to_char",
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
 GENERATORS = frozenset({"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"})

@@ -55,13 +55,16 @@ def _whole(name: str) -> Rule:
 
 def _to_scale(name: str, given: Arguments, position: SqlPosition | None) -> Expr:
     """With a literal scale, of a decimal: doubles become one of 15 digits behind the point."""
-    number, scale = given
-    if number.type in _AS_DECIMAL:
-        number = cast(number, _AS_DECIMAL[number.type], position)
-    number, scale = FunctionSignature(name, (ONLY_DECIMAL, INT), same_as(0)).arguments((number, scale), position)
+    made = (as_decimal(given[0], position), given[1])
+    number, scale = FunctionSignature(name, (ONLY_DECIMAL, INT), same_as(0)).arguments(made, position)
     if not isinstance(scale, Literal) or scale.value is None:
         raise SqlTypeError(f"The scale of {name}() must be a number, not an expression.", position=position)
     return Call(name, (number, scale), decimals.rounded(number.type, scale.value), position)
+
+
+def as_decimal(number: Expr, position: SqlPosition | None) -> Expr:
+    """A number where Spark wants a decimal."""
+    return cast(number, _AS_DECIMAL[number.type], position) if number.type in _AS_DECIMAL else number
 
 
 def _whole_type(arguments: Arguments) -> pa.DataType:

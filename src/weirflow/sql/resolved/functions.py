@@ -38,7 +38,8 @@ GreaterThanOrEqual greater_equal, And and, Or or, RLike rlike, Atan2 atan2, Hypo
 StartsWith startswith, EndsWith endswith, ShiftLeft shiftleft, ShiftRight shiftright, BitwiseAnd bitwise_and,
 BitwiseOr bitwise_or, BitwiseXor bitwise_xor, ArrayContains array_contains, ArrayPosition array_position,
 Logarithm log, ShiftRightUnsigned shiftrightunsigned, BitwiseGet bit_get, Sha2 sha2, FindInSet find_in_set,
-NaNvl nanvl, RegExpCount regexp_count, RegExpSubStr regexp_substr
+NaNvl nanvl, ToNumber to_number, TryToNumber try_to_number, ToCharacter to_char,
+RegExpCount regexp_count, RegExpSubStr regexp_substr
 """
 _UNARY = """
 Not not, IsNull is_null, IsNotNull is_not_null, Upper upper, Lower lower, Length length, IsNaN is_nan, Acos acos,

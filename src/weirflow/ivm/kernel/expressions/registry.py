@@ -31,6 +31,7 @@ from weirflow.ivm.kernel.expressions.numbers import (
     grouped,
     integers,
     math,
+    number_texts,
     tolerant,
     wrapping,
 )
@@ -64,6 +65,7 @@ FUNCTIONS: dict[str, Builder] = {
     **grouped.FUNCTIONS,
     **hashes.FUNCTIONS,
     **integers.FUNCTIONS,
+    **number_texts.FUNCTIONS,
     **printf.FUNCTIONS,
     **regex_matches.FUNCTIONS,
     **urls.FUNCTIONS,
