@@ -7,8 +7,10 @@ import pyarrow as pa
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
-from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TINYINT, type_name
-from weirflow.sql.typing.coercion import ANY, ONLY_INTEGRAL
+from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, TINYINT, is_integral, type_name
+from weirflow.sql.typing.coercion import ANY, ONLY_INTEGRAL, Family
+
+_COUNTED = Family("integral or boolean", lambda kind: is_integral(kind) or kind == BOOLEAN, BIGINT, casts=False)
 
 
 def _bitmap_count(given: Arguments, position: SqlPosition | None) -> Expr:
@@ -37,7 +39,7 @@ def _has_map(kind: pa.DataType) -> bool:
 
 BITS: dict[str, Rule] = {
     "bin": FunctionSignature("bin", (BIGINT,), STRING),
-    "bit_count": FunctionSignature("bit_count", ((ONLY_INTEGRAL, BOOLEAN),), INT),
+    "bit_count": FunctionSignature("bit_count", (_COUNTED,), INT),
     "bit_get": FunctionSignature("bit_get", (ONLY_INTEGRAL, INT), TINYINT),
     "bitmap_bit_position": FunctionSignature("bitmap_bit_position", (BIGINT,), BIGINT),
     "bitmap_bucket_number": FunctionSignature("bitmap_bucket_number", (BIGINT,), BIGINT),

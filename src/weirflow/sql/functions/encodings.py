@@ -110,7 +110,7 @@ ENCODINGS: dict[str, Rule] = {
     },
     "try_url_decode": FunctionSignature("try_url_decode", (STRING,), STRING),
     **{
-        name: FunctionSignature(name, (STRING, STRING, STRING), STRING, optional=1)
+        name: FunctionSignature(name, (ONLY_STRING, ONLY_STRING, ONLY_STRING), STRING, optional=1)
         for name in ("parse_url", "try_parse_url")
     },
     "to_number": _to_number("to_number"),

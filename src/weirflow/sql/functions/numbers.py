@@ -55,6 +55,8 @@ def _whole(name: str) -> Rule:
 
 def _to_scale(name: str, given: Arguments, position: SqlPosition | None) -> Expr:
     """With a literal scale, of a decimal: doubles become one of 15 digits behind the point."""
+    if given[0].type == NULL:
+        raise SqlTypeError(f"{name}() with a scale takes a number, not NULL.", position=position)
     made = (as_decimal(given[0], position), given[1])
     number, scale = FunctionSignature(name, (ONLY_DECIMAL, INT), same_as(0)).arguments(made, position)
     if not isinstance(scale, Literal) or scale.value is None:

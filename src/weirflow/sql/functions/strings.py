@@ -62,6 +62,15 @@ def _overlay(given: Arguments, position: SqlPosition | None) -> Expr:
     return Call("overlay", (text, replacement, *places), text.type, position)
 
 
+def _mask(given: Arguments, position: SqlPosition | None) -> Expr:
+    """A string, and literals of one character each."""
+    call = FunctionSignature("mask", (ONLY_STRING,) * 5, STRING, _MASKS)(given, position)
+    assert isinstance(call, Call)
+    if not all(isinstance(one, Literal) for one in call.arguments[1:]):
+        raise SqlTypeError("mask() takes characters as literals.", position=position)
+    return call
+
+
 def _elt(given: Arguments, position: SqlPosition | None) -> Expr:
     """A number, then strings, unless all are binaries."""
     check_count("elt", given, 2, None, position)
@@ -104,6 +113,6 @@ STRINGS: dict[str, Rule] = {
     "find_in_set": FunctionSignature("find_in_set", (STRING, STRING), INT),
     "overlay": _overlay,
     "quote": FunctionSignature("quote", (STRING,), STRING),
-    "mask": FunctionSignature("mask", (ONLY_STRING, STRING, STRING, STRING, STRING), STRING, _MASKS),
+    "mask": _mask,
     "elt": _elt,
 }
