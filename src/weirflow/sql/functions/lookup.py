@@ -70,9 +70,13 @@ ALIASES: dict[str, str] = {
     "last_value": "last",
     "sha": "sha1",
     "getbit": "bit_get",
+    "printf": "format_string",
+    "to_varchar": "to_char",
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
-GENERATORS = frozenset({"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"})
+GENERATORS = frozenset(
+    {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"}
+)
 _NOT_DETERMINISTIC_NAMES = """
 current_date curdate current_timestamp now localtimestamp current_time current_timezone unix_timestamp
 rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id

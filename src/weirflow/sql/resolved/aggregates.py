@@ -6,16 +6,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from weirflow.sql.expr import AggregateCall, Expr, Literal
 from weirflow.sql.functions.aggregates import AGGREGATES, has_mode
+from weirflow.sql.functions.collections import struct_field
 from weirflow.sql.functions.modes import EvalMode, aggregate_in
 from weirflow.sql.functions.operators import OPERATORS
+from weirflow.sql.functions.pivots import picked
 from weirflow.sql.functions.regression import VALUE_DISTINCT, in_other_words
 from weirflow.sql.functions.sketches import distinct_estimate, is_count_min
 from weirflow.sql.functions.undetermined import undetermined
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import Function
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order, refused
+from weirflow.sql.resolved.types import literal
 from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, DOUBLE, INT, STRING, is_integral
 
 if TYPE_CHECKING:
@@ -72,6 +77,28 @@ _PERCENTILES = {
 }
 _PLAIN = 2
 """Arguments of a percentile of plain values."""
+
+
+def read_picked(node: Node, scope: Scope) -> tuple[AggregateCall, ...] | None:
+    """What PIVOT picks of the groups, for each value; None if the node is another aggregate."""
+    function = node.child("aggregateFunction")
+    if function.kind != "PivotFirst":
+        return None
+    column, result = (read_expression(function.child(name), scope) for name in ("pivotColumn", "valueColumn"))
+    of: tuple[Expr, ...] = (column,)
+    if pa.types.is_struct(column.type):
+        of = tuple(struct_field(column, field.name, None) for field in column.type)
+    values = function.value("pivotColumnValues")
+    if len(set(values)) < len(values) or node.has("filter") or node.value("isDistinct"):
+        raise refused(node)
+    function.ignore(*_BUFFERS)
+    node.ignore("mode", "resultId")
+    function.finish()
+    node.finish()
+    return tuple(
+        picked(result, of, tuple(literal(part, one.type) for part, one in zip(value, of, strict=True)))
+        for value in values
+    )
 
 
 def read_aggregate(node: Node, scope: Scope, *, ordered: bool = False) -> AggregateCall:

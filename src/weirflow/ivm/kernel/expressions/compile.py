@@ -30,7 +30,7 @@ from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where
 from weirflow.ivm.kernel.expressions.signature import CallSignature
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
-from weirflow.sql.traverse import columns, parts
+from weirflow.sql.traverse import parts
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -95,12 +95,13 @@ def computes(call: Call) -> bool:
     try:
         compile_expression(replace(call, arguments=tuple(given)))
     except UnsupportedError:
-        return any(not isinstance(one, Call | Column | Literal) for one in given)  # a subquery is no row's
+        return False
     return True
 
 
 def _is_constant(expr: Expr) -> bool:
-    return not columns(expr) and not any(is_foreign(part) for part in parts(expr))
+    """Whether a value is known without rows; that of a subquery is computed before those of a row, as a column's."""
+    return all(isinstance(part, Literal | Call) and not is_foreign(part) for part in parts(expr))
 
 
 _LOW = 3

@@ -24,8 +24,18 @@ from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
 from weirflow.ivm.kernel.expressions.hashes import digests
 from weirflow.ivm.kernel.expressions.hashes import values as hashes
 from weirflow.ivm.kernel.expressions.nested import functions as nested
-from weirflow.ivm.kernel.expressions.numbers import arithmetic, bits, elementary, integers, math, tolerant, wrapping
-from weirflow.ivm.kernel.expressions.strings import encodings, regex, regex_matches, urls, words
+from weirflow.ivm.kernel.expressions.numbers import (
+    arithmetic,
+    bits,
+    elementary,
+    grouped,
+    integers,
+    math,
+    number_texts,
+    tolerant,
+    wrapping,
+)
+from weirflow.ivm.kernel.expressions.strings import encodings, printf, regex, regex_matches, urls, words
 from weirflow.ivm.kernel.expressions.strings import functions as strings
 
 if TYPE_CHECKING:
@@ -52,8 +62,11 @@ FUNCTIONS: dict[str, Builder] = {
     **digests.FUNCTIONS,
     **elementary.FUNCTIONS,
     **encodings.FUNCTIONS,
+    **grouped.FUNCTIONS,
     **hashes.FUNCTIONS,
     **integers.FUNCTIONS,
+    **number_texts.FUNCTIONS,
+    **printf.FUNCTIONS,
     **regex_matches.FUNCTIONS,
     **urls.FUNCTIONS,
     **words.FUNCTIONS,

@@ -47,6 +47,9 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "split": {2: ("-1",)},
     "regexp_replace": {3: ("1",)},
     "regexp_extract": {2: ("1",)},
+    "regexp_extract_all": {2: ("1",)},
+    "regexp_instr": {2: ("0",)},
+    "mask": {given: ("X", "x", "n", "NULL")[given - 1 :] for given in range(1, 5)},
     "locate": {2: ("1",)},
     "position": {2: ("1",)},
     "listagg": {1: ("NULL",)},
@@ -58,7 +61,7 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
 }
 _UPPER_NAMES = """
 ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot sec csc asin acos atan atan2
-sinh cosh tanh asinh acosh atanh degrees radians rint hypot rank dense_rank percent_rank rlike
+sinh cosh tanh asinh acosh atanh degrees radians rint hypot pi e rank dense_rank percent_rank rlike
 """
 _UPPER = frozenset(_UPPER_NAMES.split())
 _TEMPLATES = {
@@ -66,6 +69,8 @@ _TEMPLATES = {
     ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
     ("log", 1): "LOG(E(), {0})",
+    ("ceil", 2): "ceil({0}, {1})",
+    ("floor", 2): "floor({0}, {1})",
     ("positive", 1): "(+ {0})",
     ("mode", 2): "mode() WITHIN GROUP (ORDER BY {0} DESC)",
     ("if", 3): "(IF({0}, {1}, {2}))",
@@ -74,9 +79,13 @@ _TEMPLATES = {
 }
 """Of calls that Spark does not print as such, by their number of arguments."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
-_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
+_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add", "to_varchar": "to_char"}
 _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal string binary date timestamp"
 _CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
+
+
+UNNAMED = "\0"
+"""How a column is shown whose text in Spark's names is not known."""
 
 
 class _Unnamed(Exception):
@@ -245,8 +254,14 @@ def _double_text(digits: str) -> str:
 
 def _in(node: exp.In) -> str:
     if node.args.get("query") is not None:
-        return f"({text(node.this)} IN (listquery()))"
+        value = _tuple(node.this, quote="'") if isinstance(node.this, exp.Tuple) else text(node.this)
+        return f"({value} IN (listquery({_outer(node.args['query'])})))"
     return f"({text(node.this)} IN ({', '.join(text(part) for part in node.expressions)}))"
+
+
+def _outer(query: exp.Expr) -> str:
+    """The columns of the query around that a subquery reads."""
+    return ", ".join(query.meta_get("outer") or ())
 
 
 def _is(node: exp.Is) -> str:
@@ -379,6 +394,13 @@ def _padded(amount: str, *, pad_first: bool) -> str:
     return f"{sign}{found[2].zfill(2) if pad_first else int(found[2])}{rest}"
 
 
+def _column(node: exp.Column) -> str:
+    shown = node.meta_get("shown")
+    if shown == UNNAMED:
+        raise _Unnamed
+    return str(shown or node.name)
+
+
 def _pattern(node: exp.Like | exp.ILike) -> str:
     value, insensitive = text(node.this), isinstance(node, exp.ILike)
     if isinstance(node.expression, exp.Any | exp.All):
@@ -397,9 +419,9 @@ def _ignoring_nulls(node: exp.IgnoreNulls) -> str:
     return text(node.this).replace("first_value(", "first(", 1).replace("last_value(", "last(", 1)
 
 
-def _tuple(node: exp.Tuple) -> str:
+def _tuple(node: exp.Tuple, quote: str = "") -> str:
     named = zip(field_names(node.expressions), node.expressions, strict=True)
-    return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
+    return f"named_struct({', '.join(f'{quote}{name}{quote}, {text(part)}' for name, part in named)})"
 
 
 def clock_name(node: exp.Expr) -> str:
@@ -409,7 +431,7 @@ def clock_name(node: exp.Expr) -> str:
 
 
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
-    exp.Column: lambda node: node.meta_get("shown") or node.name,
+    exp.Column: _column,
     exp.Identifier: lambda node: node.name,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: _bracket,
@@ -460,7 +482,7 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.IgnoreNulls: _ignoring_nulls,
     exp.RespectNulls: lambda node: text(node.this),
     exp.WithinGroup: _within_group,
-    exp.Subquery: lambda _: "scalarsubquery()",
-    exp.Exists: lambda _: "exists()",
+    exp.Subquery: lambda node: f"scalarsubquery({_outer(node)})",
+    exp.Exists: lambda node: f"exists({_outer(node.this)})",
     exp.BitwiseNot: lambda node: f"~{text(node.this)}",
 }
