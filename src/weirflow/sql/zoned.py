@@ -33,6 +33,7 @@ _DAY = timedelta(days=1)
 _CASTS = {"cast": "local_cast", "try_cast": "try_local_cast", "legacy_cast": "legacy_local_cast"}
 """What casts of arrays, maps and structs are called in a zone."""
 _CLOCK_PARTS = frozenset({"hour", "minute", "second"})
+_STARTS_AND_STOPS = 2
 _BY_TIME = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 
 
@@ -98,6 +99,14 @@ def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind o
         return replace(call, function="local_add", arguments=(*arguments, Literal(zone, STRING)))
     if name == "timestampadd" and call.type == TIMESTAMP and not _is_by_time(arguments[0]):
         return replace(call, function="local_timestampadd", arguments=(*arguments, Literal(zone, STRING)))
+    if name == "sequence" and arguments[0].type == TIMESTAMP:
+        if len(arguments) == _STARTS_AND_STOPS or not is_below_a_day(arguments[2]):
+            raise NotIncremental(
+                f"sequence() of days by the clocks of {zone} is not proven equal to Spark's.",
+                reason=Reason.FUNCTION_NOT_PROVEN,
+                position=call.position,
+            )
+        return call
     if name in ("subtract_timestamps", "timestampdiff"):
         shown = tuple(local_time(one, zone) if one.type == TIMESTAMP else one for one in arguments)
         return replace(call, arguments=shown)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import FunctionNotFound, QueryError, SqlPosition, did_you_mean
 from weirflow.sql.functions.aggregates import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
+from weirflow.sql.functions.arrays import ARRAYS
 from weirflow.sql.functions.attempts import ATTEMPTS
 from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.conditionals import CONDITIONALS
@@ -20,7 +21,7 @@ from weirflow.sql.refusal import NotIncremental, Reason
 if TYPE_CHECKING:
     from weirflow.sql.functions.rules import Rule
 
-SCALARS: dict[str, Rule] = {**NUMBERS, **STRINGS, **DATES, **COLLECTIONS, **CONDITIONALS, **ATTEMPTS}
+SCALARS: dict[str, Rule] = {**NUMBERS, **STRINGS, **DATES, **COLLECTIONS, **CONDITIONALS, **ATTEMPTS, **ARRAYS}
 """Functions called by name, without the operators."""
 
 ALIASES: dict[str, str] = {

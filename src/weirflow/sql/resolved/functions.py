@@ -51,6 +51,12 @@ DayOfMonth day, DayOfWeek dayofweek, DayOfYear dayofyear, WeekDay weekday, WeekO
 UnixMicros unix_micros, UnixMillis unix_millis, UnixSeconds unix_seconds, DateFromUnixDate date_from_unix_date,
 MicrosToTimestamp timestamp_micros, MillisToTimestamp timestamp_millis, Ceil ceil, Floor floor
 """
+_OF_ARRAYS = """
+ArrayAppend array_append, ArrayPrepend array_prepend, ArrayRemove array_remove, ArrayRepeat array_repeat,
+ArrayUnion array_union, ArrayIntersect array_intersect, ArrayExcept array_except, ArraysOverlap arrays_overlap,
+MapContainsKey map_contains_key, MapFromArrays map_from_arrays, Get get
+"""
+_OF_ARRAY = "MapEntries map_entries, MapFromEntries map_from_entries, ArrayCompact array_compact"
 _FAILS = "failOnError"
 
 
@@ -63,6 +69,8 @@ FUNCTIONS: dict[str, Function] = {
     **_table(_ARITHMETIC, "left", "right", mode="evalContext"),
     **_table(_BINARY, "left", "right"),
     **_table(_UNARY, "child"),
+    **_table(_OF_ARRAYS, "left", "right"),
+    **_table(_OF_ARRAY, "child"),
     **_table("UnaryMinus negate, Abs abs", "child", mode=_FAILS),
     **_table("Round round, BRound bround", "child", "scale", mode="ansiEnabled"),
     **_table("StringLPad lpad, StringRPad rpad", "str", "len", "pad"),
@@ -97,6 +105,11 @@ FUNCTIONS: dict[str, Function] = {
     "ArrayJoin": Function("array_join", ("array", "delimiter", "nullReplacement")),
     "ElementAt": Function("element_at", ("left", "right"), mode=_FAILS),
     "Size": Function("size", ("child",), mode="legacySizeOfNull"),
+    "ArrayInsert": Function(
+        "array_insert", ("srcArrayExpr", "posExpr", "itemExpr"), settings={"legacyNegativeIndex": False}
+    ),
+    "MapConcat": Function("map_concat", rest="children"),
+    "StringToMap": Function("str_to_map", ("text", "pairDelim", "keyValueDelim")),
     "Slice": Function("slice", ("x", "start", "length")),
     "SortArray": Function("sort_array", ("base", "ascendingOrder")),
 }

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery, SortKey
+from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import item, map_value
 from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.dates import with_unit
-from weirflow.sql.functions.lookup import scalar
+from weirflow.sql.functions.lookup import SCALARS, scalar
 from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -327,6 +328,19 @@ def _map_value(node: Node, scope: Scope) -> Expr:
     return map_value(mapping, key, None)
 
 
+def _arrays_zip(node: Node, scope: Scope) -> Expr:
+    names = tuple(one.value("value") for one in node.value("names", ()))
+    if not all(isinstance(name, str) for name in names):
+        raise refused(node)
+    return arrays_zip(names, read_all(node.children_of("children"), scope))
+
+
+def _sequence(node: Node, scope: Scope) -> Expr:
+    given = read_all([node.child(name) for name in ("start", "stop", "stepOpt") if node.has(name)], scope)
+    made = SCALARS["sequence"](given, None)
+    return by_clock(made, node)
+
+
 def _trim(node: Node, scope: Scope) -> Expr:
     parts = [read_expression(node.child("srcStr"), scope)]
     if node.has("trimStr"):
@@ -446,6 +460,8 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "GetArrayItem": _array_item,
     "TryEval": _attempt,
     "GetMapValue": _map_value,
+    "ArraysZip": _arrays_zip,
+    "Sequence": _sequence,
     "StringTrim": _trim,
     "StringTrimLeft": _trim,
     "StringTrimRight": _trim,

@@ -22,6 +22,7 @@ from weirflow.ivm.kernel.expressions import (
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
 from weirflow.ivm.kernel.expressions.nested import functions as nested
+from weirflow.ivm.kernel.expressions.nested import maps, rearranged, sequences, sets
 from weirflow.ivm.kernel.expressions.numbers import arithmetic, math, tolerant, wrapping
 from weirflow.ivm.kernel.expressions.strings import functions as strings
 from weirflow.ivm.kernel.expressions.strings import regex
@@ -46,6 +47,10 @@ FUNCTIONS: dict[str, Builder] = {
     **tolerant.FUNCTIONS,
     **wrapping.FUNCTIONS,
     **zones.FUNCTIONS,
+    **maps.FUNCTIONS,
+    **rearranged.FUNCTIONS,
+    **sequences.FUNCTIONS,
+    **sets.FUNCTIONS,
 }
 FORMS: dict[str, FormBuilder] = {**attempt.FORMS, **boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
 SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
@@ -53,10 +58,11 @@ SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
 
 ZERO_IS_NULL = frozenset({"try_divide", "try_integral_divide", "try_pmod", "try_remainder", "wrapping_integral_divide"})
 """Functions to which a last argument of zero is NULL."""
-RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod"}) | ZERO_IS_NULL
+RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod", "array_repeat"}) | ZERO_IS_NULL
 """Functions of which Spark evaluates the last argument first."""
 ALL_EVALUATED = frozenset(
     {"array", "concat", "concat_ws", "equal_null_safe", "greatest", "least", "locate", "map", "named_struct"}
+    | {"arrays_zip", "map_concat"}
 )
 """Functions of which Spark evaluates every argument, also after one that is NULL."""
 

@@ -12,6 +12,7 @@ from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
 from weirflow.sql.bind.expressions.window import bind_over, counts_every_row
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
+from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import WITH_UNIT, extract, with_unit
 from weirflow.sql.functions.lookup import GENERATORS, aggregate, is_window_only, scalar, unknown
@@ -172,6 +173,12 @@ def _struct(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPositio
     return named_struct(field_names(trees), values, position)
 
 
+def _arrays_zip(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
+    """``arrays_zip(a, b)``: fields are named by their columns, or by their numbers from 0."""
+    trees = wrapped.arguments
+    return arrays_zip(field_names(trees, "{0}"), tuple(binder.bind(tree) for tree in trees), position)
+
+
 def _date_part(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
     trees = wrapped.arguments
     if len(trees) != 2 or not (isinstance(trees[0], exp.Literal) and trees[0].is_string):  # noqa: PLR2004
@@ -210,6 +217,7 @@ def _time_window(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPo
 
 _SPECIAL = {
     "struct": _struct,
+    "arrays_zip": _arrays_zip,
     "date_part": _date_part,
     "datepart": _date_part,
     GROUPING: _grouping,

@@ -52,6 +52,7 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
+    "str_to_map": {1: (",", ":"), 2: (":",)},
     "percentile": {2: ("1",)},
 }
 _UPPER_NAMES = """
@@ -122,10 +123,17 @@ def _converted(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def field_names(trees: list[exp.Expr]) -> tuple[str, ...]:
-    """The fields of ``struct(trees)``: named by alias or column, otherwise ``col1`` and so on."""
+def field_names(trees: list[exp.Expr], otherwise: str = "col{1}") -> tuple[str, ...]:
+    """The fields of ``struct(trees)``: named by alias or column, otherwise ``col1`` and so on.
+
+    ``otherwise`` is for the places from 0 and from 1.
+    """
     return tuple(
-        tree.alias if isinstance(tree, exp.Alias) else _output_name(tree) if _is_path(tree) else f"col{index + 1}"
+        tree.alias
+        if isinstance(tree, exp.Alias)
+        else _output_name(tree)
+        if _is_path(tree)
+        else otherwise.format(index, index + 1)
         for index, tree in enumerate(trees)
     )
 

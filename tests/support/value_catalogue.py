@@ -1,0 +1,236 @@
+"""Functions of collections, times and JSON over hostile values: themes of rows and the expressions over them."""
+# ruff: noqa: E501 - tables of expressions read better in long lines
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+NAN, INF = float("nan"), float("inf")
+TEXT, INT = pa.string(), pa.int32()
+
+
+def array_of(kind: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", kind))
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Rows, expressions over them that fail for none, and expressions of constants that fail, with Spark's condition."""
+
+    rows: pa.Table
+    items: list[str]
+    failing: tuple[str, ...] = ()
+    only_ansi: tuple[str, ...] = ()
+    """Items that the binder leaves to Spark without ANSI."""
+
+
+def table(schema: list[tuple[str, pa.DataType]], pools: dict[str, list[Any]], rows: int, seed: int) -> pa.Table:
+    """Rows of values drawn from pools, those of a pool at least once if there is room; ``id`` counts them."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    columns = [pa.array(range(rows), pa.int64())]
+    for name, kind in schema:
+        pool = pools[name]
+        drawn = [pool[at] if at < len(pool) else chance.choice(pool) for at in range(rows)]
+        chance.shuffle(drawn)
+        columns.append(pa.array(drawn, kind))
+    return pa.table(columns, names=["id", *(name for name, _ in schema)])
+
+
+def split_items(text: str) -> list[str]:
+    """One expression a line."""
+    return [line.strip() for line in text.strip().splitlines() if line.strip()]
+
+
+_INTS = [None, [], [None], [1], [1, 2, 3], [3, 1, None, 3, 1], [None, None, 2], [5, 4, 3, 2, 1, 0, -1], [2**31 - 1, -(2**31)]]
+_DOUBLES = [None, [], [0.0], [-0.0, 0.0, NAN, None, NAN], [1.5, -1.5, INF, -INF], [NAN], [-0.0], [None, None], [0.0, 1.5]]
+_TEXTS = [None, [], ["a"], ["b", "a", None, "a", ""], ["é", "😀", "e\u0301", "z"], ["", None], ["ab", "a", "b"]]
+_NESTED = [None, [], [None], [[1, 2], None, []], [[None], [1], [1, None], [1]], [[3], [2], [1], []]]
+_STRUCTS = [
+    None,
+    [],
+    [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": 1, "b": "x"}],
+    [{"a": None, "b": ""}, {"a": 2, "b": "y"}],
+    [None, {"a": 3, "b": "z"}],
+]
+_MAPS = [None, {}, {"a": 1}, {"b": 2, "c": None}, {"": 0, "😀": -1}]
+_OTHER_MAPS = [None, {}, {"x": 1}, {"y": None, "z": 3}]
+
+COLLECTION_SCHEMA = [
+    ("ai", array_of(INT)),
+    ("bi", array_of(INT)),
+    ("ad", array_of(pa.float64())),
+    ("bd", array_of(pa.float64())),
+    ("at", array_of(TEXT)),
+    ("bt", array_of(TEXT)),
+    ("aa", array_of(array_of(INT))),
+    ("ab", array_of(array_of(INT))),
+    ("ast", array_of(pa.struct([("a", INT), ("b", TEXT)]))),
+    ("m", pa.map_(TEXT, INT)),
+    ("m2", pa.map_(TEXT, INT)),
+    ("i", INT),
+    ("j", INT),
+    ("n", INT),
+    ("d", pa.float64()),
+    ("t", TEXT),
+    ("pairs", TEXT),
+    ("ki", array_of(INT)),
+    ("c", INT),
+]
+_POOLS = {
+    "ai": _INTS,
+    "bi": _INTS,
+    "ad": _DOUBLES,
+    "bd": _DOUBLES,
+    "at": _TEXTS,
+    "bt": _TEXTS,
+    "aa": _NESTED,
+    "ab": _NESTED,
+    "ast": _STRUCTS,
+    "m": [None if one is None else list(one.items()) for one in _MAPS],
+    "m2": [None if one is None else list(one.items()) for one in _OTHER_MAPS],
+    "i": [None, 1, 2, -1, -3, 7, -9, 3],
+    "j": [None, 0, -1, 1, 2, 5, 2**31 - 1, -(2**31)],
+    "n": [None, 0, 1, 3, 10],
+    "d": [None, 0.0, -0.0, NAN, 1.5, INF],
+    "t": [None, "", "a", "b", "😀", "z"],
+    "pairs": [None, "", "a:1,b:2", "a", "k:v:w,x", ":,y:", "é:😀"],
+    "ki": [None, [], [1, 2], [3], [7, 8, 9]],
+    "c": [None, -3, 0, 2, 100],
+}
+COLLECTIONS = table(COLLECTION_SCHEMA, _POOLS, 60, seed=18)
+
+ARRAYS = split_items("""
+array_append(ai, c)
+array_append(at, NULL)
+array_append(ad, d)
+array_append(aa, ai)
+array_prepend(ai, c)
+array_prepend(at, t)
+array_prepend(ast, named_struct('a', c, 'b', t))
+array_insert(ai, i, c)
+array_insert(at, i, t)
+array_insert(ai, -2, 9)
+array_insert(aa, 3, ai)
+array_insert(at, i, NULL)
+array_compact(ai)
+array_compact(at)
+array_compact(aa)
+array_compact(ast)
+array_distinct(ai)
+array_distinct(at)
+array_distinct(aa)
+array_distinct(ast)
+array_distinct(ad)
+array_union(ai, bi)
+array_union(at, bt)
+array_union(aa, ab)
+array_union(ad, bd)
+array_union(ai, array(1, NULL))
+array_intersect(ai, bi)
+array_intersect(at, bt)
+array_intersect(aa, ab)
+array_intersect(ad, bd)
+array_except(ai, bi)
+array_except(at, bt)
+array_except(aa, ab)
+array_except(ad, bd)
+arrays_overlap(ai, bi)
+arrays_overlap(at, bt)
+arrays_overlap(aa, ab)
+arrays_overlap(ad, bd)
+array_remove(ai, c)
+array_remove(ai, 1)
+array_remove(at, t)
+array_remove(aa, ai)
+array_remove(ad, d)
+array_position(ai, c)
+array_position(ai, 3)
+array_position(at, t)
+array_position(aa, ai)
+array_position(ad, d)
+array_repeat(ai, n)
+array_repeat(t, n)
+array_repeat(c, 2)
+array_repeat(d, j % 3)
+array_sort(ai)
+array_sort(at)
+array_sort(ad)
+array_sort(aa)
+array_sort(ast)
+arrays_zip(ai, bi)
+arrays_zip(ai, at, aa)
+arrays_zip(at, array(1, 2))
+slice(ai, i, n)
+slice(at, -3, 2)
+slice(aa, 2, n)
+sequence(c, n)
+sequence(c, 10, if(c <= 10, 4, -4))
+sequence(CAST(n AS TINYINT), CAST(3 AS TINYINT))
+sequence(CAST(n AS BIGINT), -2L, -1L)
+sequence(9223372036854775805L, 9223372036854775807L)
+sequence(DATE'2024-01-31', DATE'2024-07-02', INTERVAL 1 MONTH)
+sequence(DATE'2024-07-02', date_add(DATE'2024-07-02', -n), INTERVAL -1 DAY)
+sequence(DATE'2024-07-02', date_add(DATE'2024-07-02', c))
+sequence(date_add(DATE'2020-02-28', n), DATE'2027-02-28', INTERVAL 1 YEAR)
+sequence(TIMESTAMP'2024-03-10 00:00:00', TIMESTAMP'2024-03-10 05:00:00', INTERVAL 1 HOUR)
+sequence(TIMESTAMP_NTZ'2024-03-31 01:00:00', TIMESTAMP_NTZ'2024-09-10 05:00:00', INTERVAL 1 MONTH)
+sequence(TIMESTAMP_NTZ'2024-03-31 01:00:00', TIMESTAMP_NTZ'2024-04-02 05:00:00')
+get(ai, j)
+get(at, 1)
+get(aa, j)
+element_at(m, t)
+try_element_at(ai, i)
+try_element_at(m, t)
+flatten(aa)
+reverse(ai)
+reverse(at)
+concat(ai, bi)
+concat(at, array('x'), bt)
+cardinality(ai)
+size(m)
+array_size(at)
+sort_array(at)
+sort_array(ai, false)
+array_max(at)
+array_min(ad)
+map_entries(m)
+map_keys(m)
+map_contains_key(m, t)
+map_contains_key(m, 'a')
+map_concat(m, m2)
+map_concat(m)
+map_concat()
+map_from_arrays(ki, array_repeat('v', size(ki)))
+map_from_arrays(array_distinct(array_compact(at)), transform(array_distinct(array_compact(at)), x -> length(x)))
+map_from_entries(map_entries(m))
+map_from_entries(array_distinct(transform(ki, x -> struct(x, x))))
+str_to_map(pairs)
+str_to_map(pairs, ',')
+str_to_map('a=1;b', ';', '=')
+""")
+ARRAY_FAILURES = (
+    "array_insert(array(1, 2), 0, 9)",
+    "slice(array(1, 2), 0, 1)",
+    "slice(array(1, 2), 1, -1)",
+    "sequence(0L, 9223372036854775807L)",
+    "sequence(1, 5, -1)",
+    "sequence(1, 5, 0)",
+    "array_repeat(1, 2147483647)",
+    "map_from_arrays(array(1, 2), array(1))",
+    "map_from_arrays(array(1, NULL), array(1, 2))",
+    "map_from_arrays(array(1, 1), array(1, 2))",
+    "map_from_entries(array(struct(1, 2), struct(1, 3)))",
+    "map_from_entries(array(struct(1, 2), struct(CAST(NULL AS INT), 3)))",
+    "map_concat(map(1, 2), map(1, 3))",
+    "str_to_map('a:1,a:2')",
+    "try_element_at(array(1), 0)",
+)
+
+THEMES: dict[str, Theme] = {
+    "arrays": Theme(COLLECTIONS, ARRAYS, ARRAY_FAILURES),
+}
