@@ -231,6 +231,74 @@ ARRAY_FAILURES = (
     "try_element_at(array(1), 0)",
 )
 
+LAMBDAS = split_items("""
+transform(ai, x -> x % 7 + coalesce(c, 0))
+transform(ai, (x, i) -> coalesce(x % 5, 0) + i)
+transform(at, X -> upper(x) || t)
+transform(aa, x -> transform(x, y -> y % 3 + size(x)))
+transform(aa, x -> size(x) + coalesce(c, 1))
+transform(ast, s -> s.b)
+transform(ast, s -> named_struct('k', s.a, 'n', n))
+transform(array(1, 2, 3), x -> x * n)
+transform(array(1, 2), x -> transform(array(10, 20), y -> x * y))
+transform(ai, c -> c % 2)
+transform(map_entries(m), e -> concat(e.key, '=', coalesce(e.value, 0)))
+transform(sequence(1, n), x -> CASE WHEN x > 0 THEN 10 div x END)
+transform(ki, x -> IF(x = 3, NULL, 12 / (x - 3)))
+transform(ad, x -> x = d)
+filter(ai, x -> x > 1)
+filter(ai, (x, i) -> i % 2 = 0)
+filter(at, x -> x IS NULL OR length(x) > 1)
+filter(aa, x -> exists(x, y -> y = 1))
+filter(ast, s -> s.a = 1 AND s.b IS NOT NULL)
+filter(ki, x -> x > c)
+exists(ai, x -> x > 1)
+exists(ai, x -> x IS NULL)
+exists(at, x -> x = t)
+exists(aa, x -> forall(x, y -> y > 0))
+exists(array(1, 0, 2), x -> 1 / nullif(x, 2) > 0)
+exists(array(2, 0), x -> 2 / x = 1)
+forall(ai, x -> x > 0)
+forall(ki, x -> x > 0)
+forall(at, x -> length(x) < 3)
+forall(array(2, 0), x -> 2 / x > 1)
+aggregate(ki, 0, (acc, x) -> acc + x)
+aggregate(ki, 0, (acc, x) -> acc + x, acc -> acc * 10)
+aggregate(ki, CAST(n AS BIGINT), (acc, x) -> acc * 2 + x)
+aggregate(at, '', (acc, x) -> concat(acc, coalesce(x, '?'), t))
+aggregate(ai, named_struct('s', 0L, 'n', 0), (acc, x) -> named_struct('s', acc.s + coalesce(x, 0), 'n', acc.n + 1), acc -> acc.s / (acc.n + 1))
+reduce(aa, array(0), (acc, x) -> array_append(acc, coalesce(size(x), -1)))
+reduce(ki, 1, (a, b) -> a * b, a -> a + coalesce(c, 0))
+zip_with(ai, bi, (x, y) -> coalesce(x, 0) % 9 + y % 9)
+zip_with(ai, at, (x, y) -> (y, x))
+transform(ast, s -> struct(s.a, s.b, s))
+transform(ast, s -> struct(s.a + 1, n, s.b AS z))
+zip_with(ki, array(1, 2), (x, y) -> concat_ws('-', CAST(x AS STRING), CAST(y AS STRING), t))
+array_sort(ai, (l, r) -> CASE WHEN l IS NULL THEN -1 WHEN r IS NULL THEN 1 WHEN l < r THEN 1 WHEN l > r THEN -1 ELSE 0 END)
+array_sort(at, (l, r) -> coalesce(length(l), 0) - coalesce(length(r), 0))
+array_sort(ast, (l, r) -> CASE WHEN l.a < r.a THEN -1 ELSE 1 END)
+array_sort(transform(sequence(1, 200), x -> x * 7919 % 101), (l, r) -> CASE WHEN l % 10 < r % 10 THEN -1 WHEN l % 10 > r % 10 THEN 1 ELSE 0 END)
+array_sort(transform(sequence(1, 90), x -> x * 17 % 31), (l, r) -> l % 5 - r % 7)
+array_sort(transform(sequence(1, 25), x -> x * 17 % 31), (l, r) -> 1)
+map_filter(m, (k, v) -> v > 0)
+map_filter(m, (k, v) -> k = t OR v IS NULL)
+transform_values(m, (k, v) -> concat(k, ':', coalesce(v, n)))
+transform_keys(m, (k, v) -> concat(k, '!'))
+transform_keys(m, (k, v) -> length(k) * 100 + coalesce(v, 9))
+map_zip_with(m, m2, (k, a, b) -> coalesce(a, 0) + coalesce(b, 0))
+map_zip_with(m, map('a', t, 'q', 'x'), (k, a, b) -> concat_ws(',', k, CAST(a AS STRING), b))
+size(filter(split(pairs, ','), x -> x LIKE '%:%'))
+array_join(transform(ki, x -> CAST(x + 1 AS STRING)), '|')
+""")
+LAMBDA_FAILURES = (
+    "transform(array(1, 0), x -> 1 / x)",
+    "exists(array(0, 1), x -> 1 / x > 0)",
+    "aggregate(array(1, 2), 2147483647, (a, x) -> a + x)",
+    "transform_keys(map(1, 1, 2, 2), (k, v) -> 1)",
+    "transform_keys(map(1, 1), (k, v) -> CAST(NULL AS INT))",
+)
+
 THEMES: dict[str, Theme] = {
     "arrays": Theme(COLLECTIONS, ARRAYS, ARRAY_FAILURES),
+    "lambdas": Theme(COLLECTIONS, LAMBDAS, LAMBDA_FAILURES),
 }

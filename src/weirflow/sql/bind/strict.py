@@ -72,6 +72,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Substring: "this start length",
     exp.StrPosition: "this substr position",
     exp.Concat: "expressions",
+    exp.Lambda: "this expressions",
     exp.Null: "",
 }
 _ALIKE = {

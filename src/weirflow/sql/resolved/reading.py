@@ -20,6 +20,7 @@ from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
+from weirflow.sql.resolved.lambdas import HIGHER_ORDER, read_higher_order, read_variable
 from weirflow.sql.resolved.missing_values import at_least
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
@@ -72,6 +73,7 @@ class Scope:
         aggregate: reads an aggregate, where there are groups.
         keys: what the rows are grouped by, where there are groups.
         foreign: for nodes that have no counterpart; without it they are refused.
+        variables: by Spark's id, those of the lambdas around.
     """
 
     columns: Mapping[int, Column]
@@ -83,6 +85,7 @@ class Scope:
     keys: tuple[Expr, ...] = ()
     foreign: Foreign | None = None
     ansi: bool = True
+    variables: Mapping[int, Expr] = field(default_factory=dict)
 
     def find(self, number: int) -> Column | None:
         """The column of the node's input with this id."""
@@ -328,6 +331,20 @@ def _map_value(node: Node, scope: Scope) -> Expr:
     return map_value(mapping, key, None)
 
 
+def _higher_order(node: Node, scope: Scope) -> Expr:
+    found = read_higher_order(node, scope, read_expression)
+    if found is None:
+        raise refused(node)
+    return found
+
+
+def _variable(node: Node, scope: Scope) -> Expr:
+    found = read_variable(node, scope)
+    if found is None:
+        raise refused(node)
+    return found
+
+
 def _arrays_zip(node: Node, scope: Scope) -> Expr:
     names = tuple(one.value("value") for one in node.value("names", ()))
     if not all(isinstance(name, str) for name in names):
@@ -460,6 +477,8 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "GetArrayItem": _array_item,
     "TryEval": _attempt,
     "GetMapValue": _map_value,
+    **dict.fromkeys(HIGHER_ORDER, _higher_order),
+    "NamedLambdaVariable": _variable,
     "ArraysZip": _arrays_zip,
     "Sequence": _sequence,
     "StringTrim": _trim,

@@ -21,13 +21,14 @@ from weirflow.ivm.kernel.expressions import (
 )
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
+from weirflow.ivm.kernel.expressions.nested import array_lambdas, map_lambdas, maps, rearranged, sequences, sets
 from weirflow.ivm.kernel.expressions.nested import functions as nested
-from weirflow.ivm.kernel.expressions.nested import maps, rearranged, sequences, sets
 from weirflow.ivm.kernel.expressions.numbers import arithmetic, math, tolerant, wrapping
 from weirflow.ivm.kernel.expressions.strings import functions as strings
 from weirflow.ivm.kernel.expressions.strings import regex
 
 if TYPE_CHECKING:
+    from weirflow.ivm.kernel.expressions.nested.elements import HigherOrderBuilder
     from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder
 
 FUNCTIONS: dict[str, Builder] = {
@@ -53,7 +54,8 @@ FUNCTIONS: dict[str, Builder] = {
     **sets.FUNCTIONS,
 }
 FORMS: dict[str, FormBuilder] = {**attempt.FORMS, **boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
-SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
+HIGHER_ORDER: dict[str, HigherOrderBuilder] = {**array_lambdas.HIGHER_ORDER, **map_lambdas.HIGHER_ORDER}
+SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS) | frozenset(HIGHER_ORDER)
 """Every function that is evaluated for at least some argument types."""
 
 ZERO_IS_NULL = frozenset({"try_divide", "try_integral_divide", "try_pmod", "try_remainder", "wrapping_integral_divide"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -11,7 +12,9 @@ from sqlglot import exp
 from weirflow.sql.bind.expressions.call import CALLS, bind_call
 from weirflow.sql.bind.expressions.syntax import bind_syntax
 from weirflow.sql.bind.strict import refusal
-from weirflow.sql.expr import Expr, SortKey
+from weirflow.sql.expr import Call, Expr, SortKey
+from weirflow.sql.functions.collections import struct_field
+from weirflow.sql.lambdas import name_of
 from weirflow.sql.limits import check_node, check_type
 from weirflow.stack import grows
 
@@ -40,6 +43,8 @@ class ExpressionBinder:
     """The query's named windows."""
     time_window: tuple[exp.Expr, Expr] | None = None
     """The query's ``window()`` or ``session_window()`` call, and the column it became."""
+    variables: tuple[Call, ...] = ()
+    """Those of the lambdas around, the innermost ones last."""
 
     @grows
     def bind(self, node: exp.Expr) -> Expr:
@@ -62,10 +67,13 @@ class ExpressionBinder:
 
     def without_placeholders(self, clause: str) -> ExpressionBinder:
         """The binder for a place that may hold no aggregates, seeing only the scope."""
-        return replace(self, placeholders=None, clause=clause, lookups=())
+        return replace(self, placeholders=None, clause=clause, lookups=(), variables=())
 
     def name(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr:
         """What a dotted name stands for; ``ColumnNotFound`` if nothing."""
+        for one in reversed(self.variables):
+            if self.scope.fold(name_of(one)) == self.scope.fold(path[0]):
+                return reduce(lambda struct, part: struct_field(struct, part, position, self.scope.fold), path[1:], one)
         for lookup in self.lookups or (self.scope.find,):
             found = lookup(path, position)
             if found is not None:
@@ -74,7 +82,9 @@ class ExpressionBinder:
 
     def sees(self, name: str) -> bool:
         """Whether a name stands for anything."""
-        return any(lookup((name,), None) is not None for lookup in self.lookups or (self.scope.find,))
+        return any(self.scope.fold(name_of(one)) == self.scope.fold(name) for one in self.variables) or any(
+            lookup((name,), None) is not None for lookup in self.lookups or (self.scope.find,)
+        )
 
     def refused(self, node: exp.Expr) -> QueryError:
         """The error for syntax that has no meaning in an incremental view."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.sql.bind.expressions.higher_order import bind_higher_order, is_higher_order
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
 from weirflow.sql.bind.expressions.window import bind_over, counts_every_row
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
@@ -71,9 +72,10 @@ def unwrap(binder: ExpressionBinder, node: exp.Expr) -> WrappedCall:
     raise binder.refused(node)
 
 
-def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:  # noqa: C901 - one for each kind of function
     """A call by name, with its clauses."""
     if isinstance(node, exp.Window):
+        _require_no_lambda(binder, node)
         return bind_over(binder, node, unwrap(binder, node.this))
     wrapped = unwrap(binder, node)
     name, position = wrapped.name, binder.position(wrapped.call)
@@ -82,13 +84,16 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if name in _SPECIAL:
         return _SPECIAL[name](binder, wrapped, position)
     if aggregate(name) is not None or name in _PERCENTILES or name == "count_if":
+        _require_no_lambda(binder, node)
         if binder.placeholders is None:
             raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
         return binder.placeholders.aggregate(bind_aggregate(binder, wrapped))
     rule = scalar(name)
-    if rule is not None:
+    if rule is not None or is_higher_order(name, wrapped.arguments):
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
             raise SqlTypeError(f"{name}() is not an aggregate; FILTER and DISTINCT do not apply.", position=position)
+        if rule is None or is_higher_order(name, wrapped.arguments):
+            return bind_higher_order(binder, name, wrapped.arguments, position)
         unit = wrapped.arguments[0] if has_unit(wrapped.call) else None
         given = tuple(binder.bind(tree) for tree in wrapped.arguments if tree is not unit)
         return rule(given, position) if unit is None else with_unit(WITH_UNIT[name], unit.sql(), given, position)
@@ -101,6 +106,15 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if is_window_only(name):
         raise SqlTypeError(f"{name}() is a window function and needs OVER (...).", position=position)
     raise unknown(wrapped.call.name, position)
+
+
+def _require_no_lambda(binder: ExpressionBinder, node: exp.Expr) -> None:
+    if binder.variables:
+        raise NotIncremental(
+            "An aggregate or a window inside of a lambda has no incremental form.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            position=binder.position(node),
+        )
 
 
 def bind_aggregate(binder: ExpressionBinder, wrapped: WrappedCall) -> AggregateCall:

@@ -36,6 +36,13 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "^",
 }
+_VARIABLE = "namedlambdavariable()"
+_IDENTITY = f"lambdafunction({_VARIABLE}, {_VARIABLE})"
+_USUAL_ORDER = (
+    f"lambdafunction((IF((({_VARIABLE} IS NULL) AND ({_VARIABLE} IS NULL)), 0, (IF(({_VARIABLE} IS NULL), 1, "
+    f"(IF(({_VARIABLE} IS NULL), -1, (IF(({_VARIABLE} < {_VARIABLE}), -1, "
+    f"(IF(({_VARIABLE} > {_VARIABLE}), 1, 0)))))))))), {_VARIABLE}, {_VARIABLE})"
+)
 _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "substring": {2: ("2147483647",)},
     "substr": {2: ("2147483647",)},
@@ -52,6 +59,9 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
+    "aggregate": {3: (_IDENTITY,)},
+    "reduce": {3: (_IDENTITY,)},
+    "array_sort": {1: (_USUAL_ORDER,)},
     "str_to_map": {1: (",", ":"), 2: (":",)},
     "percentile": {2: ("1",)},
 }
@@ -98,7 +108,7 @@ def output_name(node: exp.Expr, position: SqlPosition | None = None) -> str:
 
 @grows
 def _output_name(node: exp.Expr) -> str:
-    if isinstance(node, exp.Column):
+    if isinstance(node, exp.Column | exp.Identifier):
         return node.name
     if isinstance(node, exp.Dot):
         return node.expression.name if _is_path(node) else f"{text(node.this)}.{node.expression.name}"
@@ -159,7 +169,7 @@ def spelled_out(
 def _is_path(node: exp.Expr) -> bool:
     while isinstance(node, exp.Dot):
         node = node.this
-    return isinstance(node, exp.Column)
+    return isinstance(node, exp.Column | exp.Identifier)  # of a lambda's variable
 
 
 @grows
@@ -397,6 +407,10 @@ def _tuple(node: exp.Tuple) -> str:
     return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
 
 
+def _lambda(node: exp.Lambda) -> str:
+    return f"lambdafunction({', '.join([text(node.this), *(_VARIABLE for _ in node.expressions)])})"
+
+
 def clock_name(node: exp.Expr) -> str:
     """The name of CURRENT_DATE and the like, as a function or a column."""
     assert isinstance(node, exp.Func), "they are functions without parentheses"
@@ -405,7 +419,8 @@ def clock_name(node: exp.Expr) -> str:
 
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.Column: lambda node: node.meta_get("shown") or node.name,
-    exp.Identifier: lambda node: node.name,
+    exp.Identifier: lambda node: _VARIABLE if node.meta_get("is_variable") else node.name,
+    exp.Lambda: _lambda,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: _bracket,
     exp.CurrentDate: clock_name,

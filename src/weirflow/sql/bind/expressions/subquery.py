@@ -46,6 +46,8 @@ def bind_in_subquery(
 
 
 def _inner(binder: ExpressionBinder, query: exp.Expr) -> Plan:
+    if binder.variables:
+        raise binder.refused(query)  # Spark has no queries inside of lambdas
     return binder.context.bind_query(query, binder.context, binder.scope)
 
 

@@ -53,7 +53,7 @@ def map_from_arrays(signature: CallSignature) -> Kernel | None:
 def map_from_entries(signature: CallSignature) -> Kernel | None:
     """``map_from_entries(array of structs)``: NULL if one of them is."""
     source, kind, position = signature.types[0], signature.result, signature.position
-    if not (pa.types.is_list(source) and pa.types.is_struct(source.value_type)) or not _is_plain_key(kind.key_type):
+    if not (pa.types.is_list(source) and pa.types.is_struct(source.value_type)) or not is_plain_key(kind.key_type):
         return None
 
     def run(arrays: pa.Array) -> pa.Array:
@@ -74,7 +74,7 @@ def map_concat(signature: CallSignature) -> Kernel | None:
     kind, position = signature.result, signature.position
     if not signature.types:
         return lambda: pa.scalar([], kind)
-    if not _is_plain_key(kind.key_type):
+    if not is_plain_key(kind.key_type):
         return None
 
     def run(*maps: pa.Array) -> pa.Array:
@@ -147,7 +147,7 @@ def str_to_map(signature: CallSignature) -> Kernel | None:
     return first_only(growing(entries, signature, size=list_bytes))
 
 
-def _is_plain_key(kind: pa.DataType) -> bool:
+def is_plain_key(kind: pa.DataType) -> bool:
     """Whether Spark puts keys into maps as they are: of floating point it makes -0.0 to 0.0."""
     return is_orderable(kind) and not has_floats(kind)
 

@@ -25,7 +25,7 @@ _MOST = 2_147_483_632
 
 
 def array_insert(signature: CallSignature) -> Kernel | None:
-    """``array_insert(array, place, element)``: from 1, or from behind the end if negative; NULLs fill what is between."""
+    """``array_insert(array, place, element)``: from 1, or from the end if negative; NULLs fill gaps."""
     kind, position = signature.types[0], signature.position
     if not pa.types.is_list(kind) or signature.types[1] != pa.int32():
         return None

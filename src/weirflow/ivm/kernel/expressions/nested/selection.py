@@ -44,7 +44,7 @@ def codes_of(values: pa.Array, equality: Equality) -> tuple[Places, int]:
 
 
 def equality_of(kind: pa.DataType) -> Equality:
-    """How Spark's sets of elements tell them apart: floating point by its bits, but NaN is one; what is nested by order."""
+    """How Spark's sets of elements tell them apart: -0.0 from 0.0, unless they are nested."""
     return Equality.IDENTITY if pa.types.is_floating(kind) else Equality.GROUPING
 
 

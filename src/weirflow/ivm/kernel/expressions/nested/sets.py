@@ -100,7 +100,7 @@ def arrays_overlap(signature: CallSignature) -> Kernel | None:
 
 
 def _keys(left: pa.Array, right: pa.Array, kind: pa.DataType) -> tuple[pa.Array, Places, Places, int]:
-    """The elements of both, of rows in which neither is NULL: values, owners, what is equal for equal ones, the split."""
+    """The elements of both where neither is NULL: values, owners, what equal ones have in common, the split."""
     both = known(left, right)
     pools, rows = [], []
     for arrays in (left, right):
