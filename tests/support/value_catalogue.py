@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import itertools
+import datetime as dt
 import random
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ class Theme:
 
 def table(schema: list[tuple[str, pa.DataType]], pools: dict[str, list[Any]], rows: int, seed: int) -> pa.Table:
     """Rows of values drawn from pools, those of a pool at least once if there is room; ``id`` counts them."""
-    chance = random.Random(seed)  # noqa: S311 - no secret
+    chance = random.Random(seed)
     columns = [pa.array(range(rows), pa.int64())]
     for name, kind in schema:
         pool = pools[name]
@@ -46,8 +47,28 @@ def split_items(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines() if line.strip()]
 
 
-_INTS = [None, [], [None], [1], [1, 2, 3], [3, 1, None, 3, 1], [None, None, 2], [5, 4, 3, 2, 1, 0, -1], [2**31 - 1, -(2**31)]]
-_DOUBLES = [None, [], [0.0], [-0.0, 0.0, NAN, None, NAN], [1.5, -1.5, INF, -INF], [NAN], [-0.0], [None, None], [0.0, 1.5]]
+_INTS = [
+    None,
+    [],
+    [None],
+    [1],
+    [1, 2, 3],
+    [3, 1, None, 3, 1],
+    [None, None, 2],
+    [5, 4, 3, 2, 1, 0, -1],
+    [2**31 - 1, -(2**31)],
+]
+_DOUBLES = [
+    None,
+    [],
+    [0.0],
+    [-0.0, 0.0, NAN, None, NAN],
+    [1.5, -1.5, INF, -INF],
+    [NAN],
+    [-0.0],
+    [None, None],
+    [0.0, 1.5],
+]
 _TEXTS = [None, [], ["a"], ["b", "a", None, "a", ""], ["é", "😀", "e\u0301", "z"], ["", None], ["ab", "a", "b"]]
 _NESTED = [None, [], [None], [[1, 2], None, []], [[None], [1], [1, None], [1]], [[3], [2], [1], []]]
 _STRUCTS = [
@@ -298,7 +319,164 @@ LAMBDA_FAILURES = (
     "transform_keys(map(1, 1), (k, v) -> CAST(NULL AS INT))",
 )
 
+_MICRO = 1_000_000
+
+
+def _moments() -> list[int | None]:
+    """Around changes of clocks, ends of months and of the calendar."""
+    noted = [
+        dt.datetime(2024, 3, 10, 7, tzinfo=dt.UTC),
+        dt.datetime(2024, 11, 3, 6, tzinfo=dt.UTC),
+        dt.datetime(1883, 11, 18, 17, tzinfo=dt.UTC),
+        dt.datetime(2024, 2, 29, 23, 59, 59, tzinfo=dt.UTC),
+        dt.datetime(2023, 12, 31, 12, tzinfo=dt.UTC),
+        dt.datetime(1, 1, 2, 0, 0, tzinfo=dt.UTC),
+        dt.datetime(9999, 12, 30, 0, 0, tzinfo=dt.UTC),
+        dt.datetime(1970, 1, 1, tzinfo=dt.UTC),
+    ]
+    epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    starts = [(one - epoch) // dt.timedelta(microseconds=1) for one in noted]
+    found = [start + shift for start in starts for shift in (-3_600 * _MICRO, -1, 0, 1_234_567, 12 * 3_600 * _MICRO)]
+    return [None, *found, -1_500_000_000_000 * _MICRO, 4_000_000_000_000 * _MICRO]
+
+
+_WRITTEN = """
+2024-03-10 02:30:00|2024-11-03 01:30:00|2024-1-5 1:02:03|20240305|20240229|20230229|202403051|2024-03-05|+12024-03-05|-0044-03-15
+0000-01-01|-0000-01-01|+2024-01-01|12024-01-01|2024-13-01|2024-00-10|2024-04-31|05 Mar 2024|5 mar 24|05 March 2024|29 feb 2023
+1:04 pm|12:00 AM|12:30 PM|13:04 pm|0:10 AM|23:59:59.9|23:59:59.123456|23:59:59.1234567|23:59:60|24:00:00|10:00:00.| 2024-03-05
+2024-03-05T10:11:12|2024-03-05t10:11:12|2024-03-05 10|2024-03-05 1|20240305101112|20240305101112123|x||٢٠٢٤-03-05|2024-03-05x
+99|1999|-5|+5|0005|24|7|2024/3/5 7|2024 2024|2024 2023|05.03.2024 10h11
+"""
+_PATTERNS = """
+yyyy-MM-dd HH:mm:ss|yyyy-M-d H:mm:ss|yyyyMMdd|yyyy-MM-dd|dd MMM yyyy|d MMM yy|dd MMMM yyyy|h:mm a|hh:mm a|K:mm a|k:mm:ss
+HH:mm:ss.S|HH:mm:ss.SSSSSS|HH:mm:ss[.SSSSSSSSS]|yyyy-MM-dd'T'HH:mm:ss|yyyy-MM-dd[ HH]|yyyyMMddHHmmss|yyyyMMddHHmmssSSS|yy|d|H|h|a|yyyy/M/d H
+yyyy yyyy|dd.MM.yyyy HH'h'mm|yyyy-MM-dd'x'|''yyyy
+"""
+WRITTEN = [text for line in _WRITTEN.strip("\n").split("\n") for text in line.split("|")]
+PATTERNS = [text for line in _PATTERNS.strip().split("\n") for text in line.split("|")]
+_FORMATS = """
+yyyy-MM-dd HH:mm:ss.SSSSSS|y yy yyy yyyy yyyyy yyyyyy|M MM MMM MMMM L LL LLL LLLL|d dd D DD DDD|H HH h hh k kk K KK|m mm s ss S SSS SSSSSSSSS
+a|E EE EEE EEEE|Q QQ QQQ QQQQ q qq qqq qqqq|[yyyy][MM]|'T'yyyy''MM '' ' 'd|dd/MM/yyyy é😀
+"""
+FORMATS = [text for line in _FORMATS.strip().split("\n") for text in line.split("|")]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text + '"'
+
+
+TIME_SCHEMA = [
+    ("at", pa.timestamp("us", "UTC")),
+    ("later", pa.timestamp("us", "UTC")),
+    ("d", pa.date32()),
+    ("s", TEXT),
+    ("name", TEXT),
+    ("y", INT),
+    ("mo", INT),
+    ("dy", INT),
+    ("h", INT),
+    ("mi", INT),
+    ("sec", pa.decimal128(8, 6)),
+    ("n", pa.int64()),
+    ("x", pa.float64()),
+    ("unit", TEXT),
+]
+_TIME_POOLS: dict[str, list[Any]] = {
+    "at": _moments(),
+    "later": _moments()[::-1],
+    "d": [None, 0, -1, 19789, 19790, 19782, 19662, -719162, 2932896, 19800, 365, -141428],
+    "s": [None, *WRITTEN],
+    "name": [None, "MO", "tue", "Wednesday", "thu", "FR", "sa", "SUNDAY", "mon"],
+    "y": [None, 2024, 1970, 1, 9999, -44, 2023],
+    "mo": [None, 1, 2, 3, 11, 12],
+    "dy": [None, 1, 10, 28, 3],
+    "h": [None, 0, 1, 2, 23],
+    "mi": [None, 0, 30, 59],
+    "sec": [None, Decimal(0), Decimal("59.999999"), Decimal(60), Decimal("1.5")],
+    "n": [None, 0, -1, 1, 1_709_251_199, -62_135_596_800, 253_402_300_799, 10**12],
+    "x": [None, 0.5, -1.9999999, NAN, INF, 1e300, -1e300, 1_709_251_199.25],
+    "unit": [None, "year", "MON", "week", "day", "hour", "QUARTER", "nope", "", "SECOND", "dd"],
+}
+TIME_ROWS = table(TIME_SCHEMA, _TIME_POOLS, 90, seed=4)
+TIMES = [
+    *(f"date_format(at, {_quoted(one)})" for one in FORMATS),
+    *(f"try_to_timestamp(s, {_quoted(one)})" for one in PATTERNS),
+    *split_items("""
+try_to_date(s, 'yyyy-MM-dd')
+try_to_date(s, 'yyyyMMdd')
+date_format(d, 'EEEE yyyy-MM-dd HH')
+date_format(CAST(at AS TIMESTAMP_NTZ), 'yyyy-MM-dd HH:mm')
+from_unixtime(n)
+from_unixtime(n, 'yyyy-DDD HH')
+from_unixtime(1700000000)
+unix_timestamp(at)
+unix_timestamp(d)
+unix_timestamp(date_format(at, 'yyyy-MM-dd HH:mm:ss.SSS'), 'yyyy-MM-dd HH:mm:ss.SSS')
+to_unix_timestamp(later)
+unix_timestamp(date_format(at, 'yyyy-MM-dd HH:mm:ss'))
+to_unix_timestamp(date_format(at, 'yyyy/MM/dd HH'), 'yyyy/MM/dd HH')
+to_timestamp(date_format(at, 'dd.MM.yyyy HH:mm:ss.SSS'), 'dd.MM.yyyy HH:mm:ss.SSS')
+to_timestamp_ntz(date_format(at, 'dd.MM.yyyy HH:mm:ss.SSS'), 'dd.MM.yyyy HH:mm:ss.SSS')
+to_timestamp_ltz(date_format(at, 'dd.MM.yyyy HH:mm'), 'dd.MM.yyyy HH:mm')
+to_date(date_format(at, 'dd.MM.yyyy'), 'dd.MM.yyyy')
+from_utc_timestamp(at, 'America/New_York')
+from_utc_timestamp(at, 'Asia/Kolkata')
+from_utc_timestamp(d, '+05:30')
+to_utc_timestamp(at, 'America/New_York')
+to_utc_timestamp(later, 'Europe/Berlin')
+to_utc_timestamp(at, 'UTC')
+convert_timezone('America/New_York', 'Europe/Berlin', CAST(at AS TIMESTAMP_NTZ))
+convert_timezone('UTC', 'Asia/Kolkata', TIMESTAMP_NTZ'2024-03-10 02:30:00')
+make_timestamp(y, mo, dy, h, mi, sec)
+make_timestamp_ltz(y, mo, dy, h, mi, sec)
+make_timestamp_ntz(y, mo, dy, h, mi, sec)
+make_timestamp(y, mo, dy, h, mi, 7)
+make_timestamp(y, mo, dy, h, mi, sec, 'Europe/Berlin')
+try_make_timestamp(y, mo, dy * 3, h * 2, mi + 1, sec)
+try_make_timestamp_ntz(y, mo + 1, dy, h, mi, sec * 2)
+try_make_timestamp_ltz(y, mo, dy, h, mi, sec + 1)
+next_day(d, name)
+next_day(at, 'FRIDAY')
+next_day(d, 'mo')
+months_between(at, later)
+months_between(at, later, false)
+months_between(d, at)
+dayname(d)
+dayname(at)
+monthname(d)
+monthname(at)
+timestamp_seconds(n)
+timestamp_seconds(x)
+timestamp_seconds(dy)
+date_part('SECOND', at)
+date_part('seconds', CAST(at AS TIMESTAMP_NTZ))
+extract(SECOND FROM at)
+extract(YEAROFWEEK FROM d)
+extract(DAYOFWEEK_ISO FROM at)
+extract(DOW FROM at)
+datepart('doy', at)
+trunc(d, unit)
+date_trunc(unit, at)
+trunc(at, 'quarter')
+date_trunc('week', d)
+try_to_timestamp(CAST(y AS STRING), 'y')
+try_to_timestamp(CAST(y AS STRING), 'yyy')
+"""),
+]
+TIME_FAILURES = (
+    "to_timestamp('x', 'yyyy')",
+    "to_date('x', 'yyyy')",
+    "unix_timestamp('x')",
+    "next_day(DATE'2024-01-01', 'xx')",
+    "make_timestamp(2024, 13, 1, 1, 1, 1)",
+    "make_timestamp(2024, 2, 30, 1, 1, 1)",
+    "make_timestamp(2024, 1, 1, 24, 1, 1)",
+    "make_timestamp(2024, 1, 1, 1, 1, 61)",
+    "make_timestamp(2024, 1, 1, 1, 1, 60.5)",
+)
+
 THEMES: dict[str, Theme] = {
     "arrays": Theme(COLLECTIONS, ARRAYS, ARRAY_FAILURES),
+    "times": Theme(TIME_ROWS, TIMES, TIME_FAILURES),
     "lambdas": Theme(COLLECTIONS, LAMBDAS, LAMBDA_FAILURES),
 }

@@ -15,13 +15,14 @@ from weirflow.sql.functions.numbers import NUMBERS
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.spark_names import SPARK_FUNCTIONS
 from weirflow.sql.functions.strings import STRINGS
+from weirflow.sql.functions.times import TIMES
 from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING
 from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
     from weirflow.sql.functions.rules import Rule
 
-SCALARS: dict[str, Rule] = {**NUMBERS, **STRINGS, **DATES, **COLLECTIONS, **CONDITIONALS, **ATTEMPTS, **ARRAYS}
+SCALARS: dict[str, Rule] = {**NUMBERS, **STRINGS, **DATES, **COLLECTIONS, **CONDITIONALS, **ATTEMPTS, **ARRAYS, **TIMES}
 """Functions called by name, without the operators."""
 
 ALIASES: dict[str, str] = {

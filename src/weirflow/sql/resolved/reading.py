@@ -17,6 +17,7 @@ from weirflow.sql.functions.dates import with_unit
 from weirflow.sql.functions.lookup import SCALARS, scalar
 from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
+from weirflow.sql.functions.times import PARTS, by_zone, formatted, parsed_in
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
@@ -25,7 +26,7 @@ from weirflow.sql.resolved.missing_values import at_least
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.traverse import parts
-from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, array_of
+from weirflow.sql.types import BIGINT, BOOLEAN, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, array_of
 from weirflow.sql.typing.coercion import explicit_cast
 from weirflow.sql.zoned import UTC_ZONE, there, zone_name
 from weirflow.stack import grows
@@ -369,9 +370,60 @@ def _parsed(node: Node, scope: Scope) -> Expr:
     """``to_date`` and ``to_timestamp``, which without a format are casts."""
     mode = eval_mode(node, "ansiEnabled" if node.kind == "ParseToDate" else "failOnError")
     kind = DATE if node.kind == "ParseToDate" else type_of(node.value("dataType"))
-    if mode is None or node.has("format"):
+    if mode is None:
         raise refused(node)
-    return _cast_in(mode, read_expression(node.child("left"), scope), kind, node)
+    text = read_expression(node.child("left"), scope)
+    if not node.has("format"):
+        return _cast_in(mode, text, kind, node)
+    read = TIMESTAMP if kind == DATE else kind
+    if text.type != STRING:
+        raise refused(node)
+    made = parsed_in(node.kind, (text, read_expression(node.child("format"), scope)), read, None)
+    moment = by_clock(_meant(made, mode, node), node)
+    return moment if kind == read else _cast_in(mode, moment, kind, node)
+
+
+def _formatted(node: Node, scope: Scope) -> Expr:
+    """``date_format`` and ``from_unixtime``."""
+    names = ("left", "right") if node.kind == "DateFormatClass" else ("sec", "format")
+    value, pattern = (read_expression(node.child(name), scope) for name in names)
+    return by_clock(formatted(value, pattern, None), node)
+
+
+def _unix_time(node: Node, scope: Scope) -> Expr:
+    """``unix_timestamp`` of what it is given."""
+    mode, value = eval_mode(node, "failOnError"), read_expression(node.child("timeExp"), scope)
+    pattern = read_expression(node.child("format"), scope)
+    if value.type == STRING:
+        value = by_clock(_meant(parsed_in(node.kind, (value, pattern), TIMESTAMP, None), mode, node), node)
+    elif value.type == DATE:
+        value = _cast_in(EvalMode.ANSI, value, TIMESTAMP, node)
+    elif value.type != TIMESTAMP:
+        raise refused(node)
+    else:
+        zone(node)
+    return Call("truncated_seconds", (value,), BIGINT)
+
+
+def _made_time(node: Node, scope: Scope) -> Expr:
+    """``make_timestamp`` and its like."""
+    given = read_all([node.child(name) for name in ("year", "month", "day", "hour", "min", "sec")], scope)
+    kind, mode = type_of(node.value("dataType")), eval_mode(node, "failOnError")
+    if node.has("timezone"):
+        zone(node)
+        made = _meant(Call("make_timestamp", given, TIMESTAMP_NTZ), mode, node)
+        return by_zone("utc_time", made, read_expression(node.child("timezone"), scope), TIMESTAMP, None)
+    return by_clock(_meant(Call("make_timestamp", given, kind), mode, node), node)
+
+
+def _months_between(node: Node, scope: Scope) -> Expr:
+    given = read_all([node.child(name) for name in ("date1", "date2", "roundOff")], scope)
+    return by_clock(SCALARS["months_between"](given, None), node)
+
+
+def _part(node: Node, scope: Scope) -> Expr:
+    name = "second_with_fraction" if node.kind == "SecondWithFraction" else "year_of_week"
+    return by_clock(PARTS[name]((read_expression(node.child("child"), scope),), None), node)
 
 
 def _attempt(node: Node, scope: Scope) -> Expr:
@@ -492,6 +544,14 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "TimestampAddYMInterval": _added_months,
     "SubtractDates": _time_between,
     "SubtractTimestamps": _time_between,
+    "DateFormatClass": _formatted,
+    "FromUnixTime": _formatted,
+    "UnixTimestamp": _unix_time,
+    "ToUnixTimestamp": _unix_time,
+    "MakeTimestamp": _made_time,
+    "MonthsBetween": _months_between,
+    "SecondWithFraction": _part,
+    "YearOfWeek": _part,
     "TimestampAdd": _with_unit,
     "TimestampDiff": _with_unit,
 }

@@ -26,6 +26,9 @@ from weirflow.ivm.kernel.expressions.nested import functions as nested
 from weirflow.ivm.kernel.expressions.numbers import arithmetic, math, tolerant, wrapping
 from weirflow.ivm.kernel.expressions.strings import functions as strings
 from weirflow.ivm.kernel.expressions.strings import regex
+from weirflow.ivm.kernel.expressions.times import format as time_formats
+from weirflow.ivm.kernel.expressions.times import made as made_times
+from weirflow.ivm.kernel.expressions.times import parse as time_parsing
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.nested.elements import HigherOrderBuilder
@@ -52,6 +55,9 @@ FUNCTIONS: dict[str, Builder] = {
     **rearranged.FUNCTIONS,
     **sequences.FUNCTIONS,
     **sets.FUNCTIONS,
+    **time_formats.FUNCTIONS,
+    **time_parsing.FUNCTIONS,
+    **made_times.FUNCTIONS,
 }
 FORMS: dict[str, FormBuilder] = {**attempt.FORMS, **boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
 HIGHER_ORDER: dict[str, HigherOrderBuilder] = {**array_lambdas.HIGHER_ORDER, **map_lambdas.HIGHER_ORDER}

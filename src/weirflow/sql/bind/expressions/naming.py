@@ -59,6 +59,8 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
+    **{name: {1: ("yyyy-MM-dd HH:mm:ss",)} for name in ("from_unixtime", "unix_timestamp", "to_unix_timestamp")},
+    "months_between": {2: ("true",)},
     "aggregate": {3: (_IDENTITY,)},
     "reduce": {3: (_IDENTITY,)},
     "array_sort": {1: (_USUAL_ORDER,)},
