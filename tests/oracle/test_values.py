@@ -18,13 +18,16 @@ from weirflow.sql.foreign import foreign_calls
 from weirflow.sql.types import nullable
 
 ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 
 @pytest.fixture
 def spark(session):
-    names = (ZONE, ANSI)
-    before = {name: session.spark.conf.get(name) for name in names}
+    """Spark that runs the code it generates, in which some functions are others than those it interprets."""
+    before = {name: session.spark.conf.get(name) for name in (ZONE, ANSI, *COMPILED)}
+    for name, value in COMPILED.items():
+        session.spark.conf.set(name, value)
     rule = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
     session.spark.conf.set("spark.sql.optimizer.excludedRules", rule)
     yield session.spark

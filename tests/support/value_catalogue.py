@@ -475,8 +475,98 @@ TIME_FAILURES = (
     "make_timestamp(2024, 1, 1, 1, 1, 60.5)",
 )
 
+_DOCUMENTS = [
+    None, "", "  ", "null", "1", "1x", "1 x", "truex", "true", '"x"', '"x"y', "[]", "{}", "[1,2,3]", "[1, [2], {\"a\": 3}] x", "[1,2", "[1,]",
+    '{"a":1}', '{"a":1} x', '{"a":1,"a":2}', '{"a":1,"a":"x"}', '{"a":null}', '{"a":"x"}', '{"a":1.10}', '{"a":1E5}', '{"a":1e400}', '{"a":-0}', '{"a":-0.0}',
+    '{"a":123456789012345678901234567890}', '{"a":{"b":[1, 2.50, "q"]},"c":true}', '{"a":[{"b":1},{"b":"z"}]}', '{"a":[{"b":"z"}]}', '{"a":[{"b":null},{"b":[1]}]}',
+    '{"a":[[1,2],[3]]}', '{"a":[]}', '{"a":["x"]}', '{"a":[null]}', '{"a":"\\u00e9\\n\\/"}', '{"a":"\\ud83d\\ude00"}', '{"a":"tab\there"}', "{'a':'it\"s'}", '{"a":"it\\\'s"}',
+    '{a:1}', '{"a":01}', '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":INF}', '{"a":+1}', '{"a":.5}', '{"a":1.}', '{"a":1,}', '{"a":1', '{"a"', '{"a":1,"b":tru}', '{"a" :\n { "b" : 1 } }',
+    '{"a":{"b":"bad","d":2.5},"b":7}', '{"a":true,"b":"true"}', '{"a":"NaN","b":"-INF"}', '{"a":2147483648,"b":9223372036854775808}', '{"a":["1",2,null,true,{"x":1}]}', '{"a":{"b":1},"a":{"c":2}}',
+    '{"A":1,"b":{"B":2}}', '[{"a":1}]', '{"a":"\\x"}', '{"":1,"a b":2,"a.b":3}', '{"a":[1,"x",2],"b":1}', '{"a":[{"b":1,"d":0.5},{"b":"x"},null]}', "\ufeff{}", '{"a":0.1e1,"b":100000000.5}', '{"a":"\\u001f\x7f"}',
+]  # fmt: skip
+JSON_SCHEMA = [
+    ("j", TEXT),
+    ("i", pa.int64()),
+    ("t", TEXT),
+    ("x", pa.float64()),
+    ("f", pa.float32()),
+    ("b", pa.bool_()),
+    ("dec", pa.decimal128(38, 12)),
+    ("bin", pa.binary()),
+    ("d", pa.date32()),
+    ("at", pa.timestamp("us", "UTC")),
+    ("ai", array_of(INT)),
+    ("st", pa.struct([("a", INT), ("b c", TEXT)])),
+    ("m", pa.map_(TEXT, pa.float64())),
+    ("mi", pa.map_(INT, TEXT)),
+]
+_JSON_POOLS: dict[str, list[Any]] = {
+    "j": _DOCUMENTS,
+    "i": [None, 0, -1, 2**63 - 1, -(2**63)],
+    "t": [None, "", 'a"\\/\n\t\b\x01\x1f\x7f', "é😀\u2028"],
+    "x": [None, 0.0, -0.0, NAN, INF, -INF, 1e20, 1e-5, 12345678.9, 0.001, 2.0**-44, 1.1],
+    "f": [None, 0.0, -0.0, NAN, INF, 1.1, 1e10, 3.4e38],
+    "b": [None, True, False],
+    "dec": [None, Decimal(0), Decimal("1.5"), Decimal("-0.000000000001"), Decimal("12345678901234567890.123456789012")],
+    "bin": [None, b"", b"\x00\xff", b"abc"],
+    "d": [None, 0, -719163, 2932897, -800000, 19782],
+    "at": _moments(),
+    "ai": _INTS,
+    "st": [None, {"a": None, "b c": None}, {"a": 1, "b c": "x"}],
+    "m": [None, [], [("a", 1.5), ('"', None)], [("x", NAN)]],
+    "mi": [None, [], [(1, "x"), (-2, None)]],
+}
+JSON_ROWS = table(JSON_SCHEMA, _JSON_POOLS, 90, seed=9)
+_PATHS = [
+    "$",
+    "$.a",
+    "$.a.b",
+    "$.a[0]",
+    "$.a[*]",
+    "$.a[*].b",
+    "$.a[0][*]",
+    "$.a[0].b",
+    "$[1]",
+    "$[*]",
+    "$['a b']",
+    "$['a.b']",
+    "$.c",
+    "$[2].a",
+]
+JSON = [
+    *(f'get_json_object(j, "{path}")' for path in _PATHS),
+    *split_items("""
+json_array_length(j)
+json_object_keys(j)
+from_json(j, 'a INT')
+from_json(j, 'a STRING, b INT')
+from_json(j, 'a DOUBLE, b BIGINT')
+from_json(j, 'a BOOLEAN, b BOOLEAN')
+from_json(j, 'a TINYINT, b DOUBLE, A SMALLINT')
+from_json(j, 'a ARRAY<INT>, b INT')
+from_json(j, 'a ARRAY<STRING>')
+from_json(j, 'a ARRAY<ARRAY<BIGINT>>')
+from_json(j, 'a STRUCT<b: INT, d: DOUBLE>, b INT')
+from_json(j, 'a ARRAY<STRUCT<b: INT, d: DOUBLE>>')
+from_json(j, 'struct<a: struct<b: array<string>>, c: boolean>')
+from_json(j, 'a INT').a + 1L
+to_json(named_struct('i', i, 't', t, 'x', x, 'f', f, 'b', b))
+to_json(named_struct('dec', dec, 'bin', bin, 'd', d, 'at', at, 'ntz', CAST(at AS TIMESTAMP_NTZ)))
+to_json(struct(ai, st, m, mi))
+to_json(ai)
+to_json(m)
+to_json(mi)
+to_json(st)
+to_json(array(st, NULL))
+to_json(array(at))
+to_json(map('k', array(st)))
+to_json(from_json(j, 'a STRING, b DOUBLE'))
+"""),
+]
+
 THEMES: dict[str, Theme] = {
     "arrays": Theme(COLLECTIONS, ARRAYS, ARRAY_FAILURES),
     "times": Theme(TIME_ROWS, TIMES, TIME_FAILURES),
+    "json": Theme(JSON_ROWS, JSON),
     "lambdas": Theme(COLLECTIONS, LAMBDAS, LAMBDA_FAILURES),
 }

@@ -103,7 +103,7 @@ def there(call: Call, zone: str) -> Expr:  # noqa: C901, PLR0911 - one for each 
     if name in _SHOWN_BY_CLOCKS and call.type == TIMESTAMP:
         shown_there = replace(call, type=TIMESTAMP_NTZ)
         return Call("utc_time", (shown_there, Literal(zone, STRING)), TIMESTAMP, call.position)
-    if name == "months_between":
+    if name in ("months_between", "to_json"):
         return replace(call, arguments=(*arguments[:-1], Literal(zone, STRING)))
     if name == "sequence" and arguments[0].type == TIMESTAMP:
         if len(arguments) == _STARTS_AND_STOPS or not is_below_a_day(arguments[2]):

@@ -11,6 +11,7 @@ from weirflow.sql.functions.attempts import ATTEMPTS
 from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.conditionals import CONDITIONALS
 from weirflow.sql.functions.dates import DATES
+from weirflow.sql.functions.json import JSON
 from weirflow.sql.functions.numbers import NUMBERS
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.spark_names import SPARK_FUNCTIONS
@@ -22,7 +23,17 @@ from weirflow.sql.refusal import NotIncremental, Reason
 if TYPE_CHECKING:
     from weirflow.sql.functions.rules import Rule
 
-SCALARS: dict[str, Rule] = {**NUMBERS, **STRINGS, **DATES, **COLLECTIONS, **CONDITIONALS, **ATTEMPTS, **ARRAYS, **TIMES}
+SCALARS: dict[str, Rule] = {
+    **NUMBERS,
+    **STRINGS,
+    **DATES,
+    **COLLECTIONS,
+    **CONDITIONALS,
+    **ATTEMPTS,
+    **ARRAYS,
+    **TIMES,
+    **JSON,
+}
 """Functions called by name, without the operators."""
 
 ALIASES: dict[str, str] = {
@@ -60,7 +71,9 @@ ALIASES: dict[str, str] = {
     "last_value": "last",
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
-GENERATORS = frozenset({"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"})
+GENERATORS = frozenset(
+    {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "json_tuple"}
+)
 _NOT_DETERMINISTIC_NAMES = """
 current_date curdate current_timestamp now localtimestamp current_time current_timezone unix_timestamp
 rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id

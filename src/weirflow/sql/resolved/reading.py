@@ -14,6 +14,7 @@ from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import item, map_value
 from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.dates import with_unit
+from weirflow.sql.functions.json import from_json, to_json
 from weirflow.sql.functions.lookup import SCALARS, scalar
 from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
@@ -405,6 +406,17 @@ def _unix_time(node: Node, scope: Scope) -> Expr:
     return Call("truncated_seconds", (value,), BIGINT)
 
 
+def _json(node: Node, scope: Scope) -> Expr:
+    """``from_json`` and ``to_json``, without options."""
+    value = read_expression(node.child("child"), scope)
+    if node.value("options"):
+        raise refused(node)
+    if node.kind == "StructsToJson":
+        return by_clock(to_json(value), node)
+    node.ignore("timeZoneId", "variantAllowDuplicateKeys")
+    return from_json(value, type_of(node.value("schema")))
+
+
 def _made_time(node: Node, scope: Scope) -> Expr:
     """``make_timestamp`` and its like."""
     given = read_all([node.child(name) for name in ("year", "month", "day", "hour", "min", "sec")], scope)
@@ -544,6 +556,8 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "TimestampAddYMInterval": _added_months,
     "SubtractDates": _time_between,
     "SubtractTimestamps": _time_between,
+    "JsonToStructs": _json,
+    "StructsToJson": _json,
     "DateFormatClass": _formatted,
     "FromUnixTime": _formatted,
     "UnixTimestamp": _unix_time,

@@ -13,6 +13,7 @@ from weirflow.sql.bind.expressions.placeholders import SelectCalls
 from weirflow.sql.bind.grouping import Grouping
 from weirflow.sql.bind.join import equi_join
 from weirflow.sql.expr import Call, Column, Expr, SortKey
+from weirflow.sql.functions.json import json_tuple
 from weirflow.sql.plan import (
     Distinct,
     Field,
@@ -237,12 +238,15 @@ class PlanReader:
     def _generate(self, node: Node, around: Scope | None) -> Relation:
         below, scope = self._over(node, around)
         generator = node.value("generator")
-        name = _GENERATORS.get(generator.kind)
+        name = "inline" if generator.kind == "JsonTuple" else _GENERATORS.get(generator.kind)
         output = node.value("generatorOutput")
         if name is None or node.value("unrequiredChildIndex", ()):
             raise self._refused(node)
         node.ignore("qualifier")
-        argument = read_expression(generator.child("child"), scope)
+        if generator.kind == "JsonTuple":
+            (argument,) = json_tuple(read_all(generator.children_of("children"), scope)).arguments
+        else:
+            argument = read_expression(generator.child("child"), scope)
         generator.finish()
         made = _fields(output)
         call = Call(name, (argument,), pa.struct([pa.field(one.name, one.type) for one in made]))

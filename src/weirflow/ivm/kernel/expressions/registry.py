@@ -21,6 +21,8 @@ from weirflow.ivm.kernel.expressions import (
 )
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
+from weirflow.ivm.kernel.expressions.json import functions as json
+from weirflow.ivm.kernel.expressions.json import records as json_records
 from weirflow.ivm.kernel.expressions.nested import array_lambdas, map_lambdas, maps, rearranged, sequences, sets
 from weirflow.ivm.kernel.expressions.nested import functions as nested
 from weirflow.ivm.kernel.expressions.numbers import arithmetic, math, tolerant, wrapping
@@ -58,6 +60,8 @@ FUNCTIONS: dict[str, Builder] = {
     **time_formats.FUNCTIONS,
     **time_parsing.FUNCTIONS,
     **made_times.FUNCTIONS,
+    **json.FUNCTIONS,
+    **json_records.FUNCTIONS,
 }
 FORMS: dict[str, FormBuilder] = {**attempt.FORMS, **boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
 HIGHER_ORDER: dict[str, HigherOrderBuilder] = {**array_lambdas.HIGHER_ORDER, **map_lambdas.HIGHER_ORDER}

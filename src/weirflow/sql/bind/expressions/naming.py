@@ -190,7 +190,7 @@ def has_unit(call: exp.Anonymous) -> bool:
     return call.name.casefold() in WITH_UNIT and len(call.expressions) == 3  # noqa: PLR2004 - a unit and two values
 
 
-def _call(node: exp.Anonymous) -> str:
+def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one for each form
     name = node.name.casefold()
     arguments = node.expressions
     distinct = ""
@@ -209,6 +209,8 @@ def _call(node: exp.Anonymous) -> str:
         return template.format(*printed)
     if name in ("window", "session_window"):
         return name
+    if name == "from_json":  # Spark does not say what it is read as
+        return f"from_json({printed[0]})"
     if name in ("first", "last", "any_value", "first_value", "last_value"):
         return f"{name}({printed[0]})"
     usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)
