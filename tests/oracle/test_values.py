@@ -3,6 +3,8 @@
 No item is left to Spark: plans have no foreign calls.
 """
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
@@ -11,7 +13,7 @@ from support.spark_engine import spark_engine
 from support.value_catalogue import THEMES, Theme
 
 from weirflow import IncrementalFlow
-from weirflow.errors import DataError, WeirflowError
+from weirflow.errors import DataError
 from weirflow.ivm.compiler.program import Program, View
 from weirflow.ivm.compiler.resolve import resolved
 from weirflow.sql.foreign import foreign_calls
@@ -19,58 +21,37 @@ from weirflow.sql.types import nullable
 
 ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+RULES = "spark.sql.optimizer.excludedRules"
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 
 
 @pytest.fixture
 def spark(session):
-    """Spark that runs the code it generates, in which some functions are others than those it interprets."""
-    before = {name: session.spark.conf.get(name) for name in (ZONE, ANSI, *COMPILED)}
-    for name, value in COMPILED.items():
-        session.spark.conf.set(name, value)
-    rule = "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
-    session.spark.conf.set("spark.sql.optimizer.excludedRules", rule)
+    conf = session.spark.conf
+    before = {name: conf.get(name) for name in (ZONE, ANSI, *COMPILED)}
+    conf.set(RULES, "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation")
     yield session.spark
     for name, value in before.items():
-        session.spark.conf.set(name, value)
-    session.spark.conf.unset("spark.sql.optimizer.excludedRules")
+        conf.set(name, value)
+    conf.unset(RULES)
 
 
 def query(items):
     return f"SELECT id, {', '.join(f'{item} AS c{at}' for at, item in enumerate(items))} FROM t"
 
 
-def left_to_spark(session, rows, items):
-    """Items whose plans have calls that Spark evaluates, or that are refused."""
-    engine, found = spark_engine(session), []
-    for item in items:
-        program = Program(engine)
-        program.add_source("t", rows.schema)
-        program.add_views(resolved(engine, {"t": rows.schema}, {"v": View(query([item]))}, {"v"}))
-        plan = program.relations["v"].plan
-        if plan is None or foreign_calls(plan):
-            found.append(item)
-    return found
-
-
-def refused_without_spark(rows, items, **settings):
-    found = {}
-    for item in items:
-        with IncrementalFlow(**settings) as flow:
-            flow.register_source("t", rows.schema)
-            try:
-                flow.register_view("v", query([item]), mode="incremental")
-            except WeirflowError as error:
-                found[item] = str(error)
-    return found
-
-
-def sorted_by_id(found):
-    return found.sort_by("id").combine_chunks()
+def left_to_spark(session, theme):
+    """The calls of a view of all items that Spark evaluates, as they are printed."""
+    engine = spark_engine(session)
+    program = Program(engine)
+    program.add_source("t", theme.rows.schema)
+    program.add_views(resolved(engine, {"t": theme.rows.schema}, {"v": View(query(theme.items))}, {"v"}))
+    plan = program.relations["v"].plan
+    return ["all of it"] if plan is None else [str(call) for call in foreign_calls(plan)]
 
 
 def differences(ours, theirs, items):
-    ours, theirs = sorted_by_id(ours), sorted_by_id(theirs)
+    ours, theirs = (one.sort_by("id").combine_chunks() for one in (ours, theirs))
     found = []
     for at, item in enumerate(items):
         one, other = (side.column(f"c{at}").combine_chunks() for side in (ours, theirs))
@@ -94,34 +75,73 @@ def maintained(flow, rows, items):
     return flow.snapshot("v")
 
 
-def check(session, theme: Theme, zone: str, *, ansi: bool) -> None:
-    session.spark.conf.set(ZONE, zone)
-    session.spark.conf.set(ANSI, str(ansi).lower())
+def check(session, theme: Theme, zone: str, *, ansi: bool, compiled: bool) -> None:
+    settings = {ZONE: zone, ANSI: str(ansi).lower(), **(COMPILED if compiled else {})}
+    for name, value in settings.items():
+        session.spark.conf.set(name, value)
     session.register("t", theme.rows)
     expected = session.sql(query(theme.items)).to_arrow()
     with IncrementalFlow(time_zone=zone, ansi=ansi) as flow:
-        items = [one for one in theme.items if ansi or one not in theme.only_ansi]
-        wanted = expected.select(["id", *(f"c{theme.items.index(one)}" for one in items)])
-        wanted = wanted.rename_columns(["id", *(f"c{at}" for at in range(len(items)))])
-        assert refused_without_spark(theme.rows, items, time_zone=zone, ansi=ansi) == {}
-        assert differences(maintained(flow, theme.rows, items), wanted, items) == []
-    assert left_to_spark(session, theme.rows, theme.items) == []
+        assert differences(maintained(flow, theme.rows, theme.items), expected, theme.items) == []
+    assert left_to_spark(session, theme) == []
     with session.flow("values") as flow:
         assert differences(maintained(flow, theme.rows, theme.items), expected, theme.items) == []
 
 
 @pytest.mark.parametrize("name", list(THEMES))
 def test_values_are_those_of_spark(session, spark, name):
-    check(session, THEMES[name], "America/New_York", ansi=True)
+    check(session, THEMES[name], "America/New_York", ansi=True, compiled=THEMES[name].compiled)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", list(THEMES))
-def test_what_fails_fails_as_in_spark(session, spark, name):
+@pytest.mark.parametrize(("zone", "ansi"), [("UTC", True), ("Asia/Kolkata", False), ("Australia/Lord_Howe", True)])
+def test_values_are_those_of_compiled_spark_with_other_settings(session, spark, name, zone, ansi):
+    check(session, THEMES[name], zone, ansi=ansi, compiled=True)
+
+
+def test_rows_are_those_of_spark(session, spark):
+    for theme in THEMES.values():
+        session.register("t", theme.rows)
+        for sql in theme.queries:
+            expected = Counter(map(str, spark.sql(sql).toArrow().to_pylist()))
+            with IncrementalFlow() as bound, session.flow("queries") as flow:
+                for one in (bound, flow):
+                    one.register_source("t", theme.rows.schema)
+                    one.register_view("v", sql, mode="incremental")
+                    one.tick("t", theme.rows)
+                    assert Counter(map(str, one.snapshot("v").to_pylist())) == expected, sql
+
+
+def test_columns_without_a_name_are_called_as_in_spark(session, spark):
     spark.conf.set(ZONE, "UTC")
-    spark.conf.set(ANSI, "true")
+    for theme in THEMES.values():
+        session.register("t", theme.rows)
+        items = theme.items[::4]
+        expected = spark.sql(f"SELECT {', '.join(items)} FROM t").columns
+        found = []
+        for item in items:
+            with IncrementalFlow() as flow:
+                flow.register_source("t", theme.rows.schema)
+                flow.register_view("v", f"SELECT {item} FROM t")
+                found += flow.snapshot("v").schema.names
+        assert found == expected
+
+
+def test_some_of_what_fails_fails_as_in_spark(session, spark):
+    check_failures(session, spark, every=4)
+
+
+@pytest.mark.campaign
+def test_what_fails_fails_as_in_spark(session, spark):
+    check_failures(session, spark, every=1)
+
+
+def check_failures(session, spark, *, every):
+    spark.conf.set(ZONE, "UTC")
     one = pa.table({"id": pa.array([1], pa.int64())})
     session.register("t", one)
-    for item in THEMES[name].failing:
+    for item in [item for theme in THEMES.values() for item in theme.failing][::every]:
         with pytest.raises(PySparkException) as theirs:
             spark.sql(query([item])).toArrow()
         with IncrementalFlow() as flow, pytest.raises(DataError) as ours:

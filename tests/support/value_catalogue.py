@@ -21,13 +21,14 @@ def array_of(kind: pa.DataType) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Theme:
-    """Rows, expressions over them that fail for none, and expressions of constants that fail, with Spark's condition."""
+    """Rows, expressions over them that fail for none, expressions of constants that fail, and whole queries."""
 
     rows: pa.Table
     items: list[str]
     failing: tuple[str, ...] = ()
-    only_ansi: tuple[str, ...] = ()
-    """Items that the binder leaves to Spark without ANSI."""
+    queries: tuple[str, ...] = ()
+    compiled: bool = False
+    """Whether what Spark compiles gives other values than what it interprets; views have those of the first."""
 
 
 def table(schema: list[tuple[str, pa.DataType]], pools: dict[str, list[Any]], rows: int, seed: int) -> pa.Table:
@@ -482,7 +483,7 @@ _DOCUMENTS = [
     '{"a":[[1,2],[3]]}', '{"a":[]}', '{"a":["x"]}', '{"a":[null]}', '{"a":"\\u00e9\\n\\/"}', '{"a":"\\ud83d\\ude00"}', '{"a":"tab\there"}', "{'a':'it\"s'}", '{"a":"it\\\'s"}',
     '{a:1}', '{"a":01}', '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":INF}', '{"a":+1}', '{"a":.5}', '{"a":1.}', '{"a":1,}', '{"a":1', '{"a"', '{"a":1,"b":tru}', '{"a" :\n { "b" : 1 } }',
     '{"a":{"b":"bad","d":2.5},"b":7}', '{"a":true,"b":"true"}', '{"a":"NaN","b":"-INF"}', '{"a":2147483648,"b":9223372036854775808}', '{"a":["1",2,null,true,{"x":1}]}', '{"a":{"b":1},"a":{"c":2}}',
-    '{"A":1,"b":{"B":2}}', '[{"a":1}]', '{"a":"\\x"}', '{"":1,"a b":2,"a.b":3}', '{"a":[1,"x",2],"b":1}', '{"a":[{"b":1,"d":0.5},{"b":"x"},null]}', "\ufeff{}", '{"a":0.1e1,"b":100000000.5}', '{"a":"\\u001f\x7f"}',
+    '{"A":1,"b":{"B":2}}', '[{"a":1}]', '{"a":"\\x"}', '{"":1,"a b":2,"a.b":3}', '{"a":[1,"x",2],"b":1}', '{"a":[{"b":1,"d":0.5},{"b":"x"},null]}', "\ufeff{}", '{"a":{"😀":"x😀"},"b":"😀"}', '{"a":0.1e1,"b":100000000.5}', '{"a":"\\u001f\x7f"}',
 ]  # fmt: skip
 JSON_SCHEMA = [
     ("j", TEXT),
@@ -564,9 +565,24 @@ to_json(from_json(j, 'a STRING, b DOUBLE'))
 """),
 ]
 
+JSON_QUERIES = (
+    "SELECT id, json_tuple(j, 'a', 'b', 'a', 'z') AS (x, y, z, w) FROM t",
+    "SELECT id, json_tuple(j, 'a') FROM t",
+    "SELECT id, k, length(l) AS n FROM t LATERAL VIEW json_tuple(j, 'a', 'b') v AS k, l WHERE k IS NOT NULL",
+    "SELECT id, c0 FROM t LATERAL VIEW OUTER json_tuple(j, 'a', 'b') v",
+)
+LAMBDA_QUERIES = (
+    "SELECT filter(ai, x -> x > 1) AS f, count(*) AS n FROM t GROUP BY filter(ai, x -> x > 1)",
+    "SELECT n, transform(array_sort(collect_list(c)), x -> x + n) AS l FROM t GROUP BY n",
+    "SELECT a.id, b.id AS other FROM t a JOIN t b ON exists(a.ki, x -> x = b.c) AND a.n = b.n",
+    "SELECT id, e FROM t LATERAL VIEW explode(transform(aa, x -> aggregate(x, n, (s, y) -> s + coalesce(y, 0) % 5))) v AS e",
+    "SELECT id FROM t WHERE forall(ki, x -> x IN (1, 2, 3)) AND exists(at, x -> x = t.t)",
+    "WITH q AS (SELECT id, transform(ai, x -> x % 3) AS r, c FROM t) SELECT id, transform(r, x -> x + c) AS s FROM q",
+)
+
 THEMES: dict[str, Theme] = {
     "arrays": Theme(COLLECTIONS, ARRAYS, ARRAY_FAILURES),
-    "times": Theme(TIME_ROWS, TIMES, TIME_FAILURES),
-    "json": Theme(JSON_ROWS, JSON),
-    "lambdas": Theme(COLLECTIONS, LAMBDAS, LAMBDA_FAILURES),
+    "times": Theme(TIME_ROWS, TIMES, TIME_FAILURES, compiled=True),
+    "json": Theme(JSON_ROWS, JSON, queries=JSON_QUERIES),
+    "lambdas": Theme(COLLECTIONS, LAMBDAS, LAMBDA_FAILURES, LAMBDA_QUERIES),
 }

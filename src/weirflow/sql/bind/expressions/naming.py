@@ -76,6 +76,7 @@ _TEMPLATES = {
     ("like", 2): "{0} LIKE {1}",
     ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
+    ("datepart", 2): "datepart({0} FROM {1})",
     ("log", 1): "LOG(E(), {0})",
     ("positive", 1): "(+ {0})",
     ("if", 3): "(IF({0}, {1}, {2}))",
