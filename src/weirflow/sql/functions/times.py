@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, SqlPosition
@@ -13,6 +14,7 @@ from weirflow.sql.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DAY_TIME_INTERVAL,
     DOUBLE,
     INT,
     STRING,
@@ -52,7 +54,8 @@ def _formatted(name: str, kind: pa.DataType, defaults: Arguments) -> Rule:
     signature = FunctionSignature(name, (kind, STRING), STRING, defaults)
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
-        return formatted(*signature.arguments(given, position), position)
+        value, pattern = signature.arguments(given, position)
+        return formatted(value, pattern, position)
 
     return rule
 
@@ -175,6 +178,12 @@ TIMES: dict[str, Rule] = {
             "try_make_timestamp_ntz",
         )
     },
+    "make_dt_interval": FunctionSignature(
+        "make_dt_interval",
+        (INT, INT, INT, decimal(18, 6)),
+        DAY_TIME_INTERVAL,
+        (*(Literal(0, INT) for _ in range(3)), Literal(Decimal(0), decimal(18, 6))),
+    ),
     "months_between": _months_between,
     "next_day": FunctionSignature("next_day", (DATE, STRING), DATE),
     "dayname": FunctionSignature("dayname", (DATE,), STRING),

@@ -16,7 +16,7 @@ element_at get_array_item to_date to_timestamp to_timestamp_ntz make_date date_t
 """
 _COLLECTIONS_CAN_FAIL_NAMES = """
 array_insert array_repeat array_sort map_concat map_from_arrays map_from_entries sequence slice str_to_map
-transform_keys make_timestamp next_day parse_timestamp timestamp_seconds
+transform_keys make_dt_interval make_timestamp next_day parse_timestamp timestamp_seconds
 """
 _CAN_FAIL = frozenset([*_CAN_FAIL_NAMES.split(), *_COLLECTIONS_CAN_FAIL_NAMES.split()])
 _NULL_IN_NULL_OUT_NAMES = """

@@ -74,6 +74,7 @@ FUNCTIONS: dict[str, Function] = {
     **_table("DayName dayname, MonthName monthname, SecondsToTimestamp timestamp_seconds", "child"),
     **_table("FromUTCTimestamp from_utc_timestamp, ToUTCTimestamp to_utc_timestamp", "left", "right"),
     **_table("LengthOfJsonArray json_array_length, JsonObjectKeys json_object_keys", "child"),
+    "MakeDTInterval": Function("make_dt_interval", ("days", "hours", "mins", "secs")),
     "GetJsonObject": Function("get_json_object", ("json", "path")),
     "NextDay": Function("next_day", ("startDate", "dayOfWeek"), mode=_FAILS),
     "ConvertTimezone": Function("convert_timezone", ("sourceTz", "targetTz", "sourceTs")),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -73,7 +72,10 @@ class ExpressionBinder:
         """What a dotted name stands for; ``ColumnNotFound`` if nothing."""
         for one in reversed(self.variables):
             if self.scope.fold(name_of(one)) == self.scope.fold(path[0]):
-                return reduce(lambda struct, part: struct_field(struct, part, position, self.scope.fold), path[1:], one)
+                found_field: Expr = one
+                for part in path[1:]:
+                    found_field = struct_field(found_field, part, position, self.scope.fold)
+                return found_field
         for lookup in self.lookups or (self.scope.find,):
             found = lookup(path, position)
             if found is not None:

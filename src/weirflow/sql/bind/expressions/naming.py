@@ -43,6 +43,7 @@ _USUAL_ORDER = (
     f"(IF(({_VARIABLE} IS NULL), -1, (IF(({_VARIABLE} < {_VARIABLE}), -1, "
     f"(IF(({_VARIABLE} > {_VARIABLE}), 1, 0)))))))))), {_VARIABLE}, {_VARIABLE})"
 )
+_PARTS = ("0", "0", "0", "0.000000")
 _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "substring": {2: ("2147483647",)},
     "substr": {2: ("2147483647",)},
@@ -60,6 +61,7 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
     **{name: {1: ("yyyy-MM-dd HH:mm:ss",)} for name in ("from_unixtime", "unix_timestamp", "to_unix_timestamp")},
+    "make_dt_interval": {at: _PARTS[at:] for at in range(4)},
     "months_between": {2: ("true",)},
     "aggregate": {3: (_IDENTITY,)},
     "reduce": {3: (_IDENTITY,)},

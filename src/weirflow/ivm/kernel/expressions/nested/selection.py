@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import CallSignature
 
     Places = NDArray[np.int64]
+    Sizes = NDArray[np.int64] | NDArray[np.int32]
 
 _ELEMENT = 8
 
@@ -48,7 +49,7 @@ def equality_of(kind: pa.DataType) -> Equality:
     return Equality.IDENTITY if pa.types.is_floating(kind) else Equality.GROUPING
 
 
-def gathered(pool: pa.Array, places: Places, sizes: Places, signature: CallSignature, *nulls: pa.Array) -> pa.Array:
+def gathered(pool: pa.Array, places: Places, sizes: Sizes, signature: CallSignature, *nulls: pa.Array) -> pa.Array:
     """Arrays of so many elements each, taken from the pool at these places (-1: NULL); NULL where one of ``nulls`` is.
 
     Sizes are 0 where a result is NULL.

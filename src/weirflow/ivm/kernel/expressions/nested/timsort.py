@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
-Comparisons = Generator[tuple[int, int], int, list[int]]
+Comparisons = Generator[tuple[int, int], Any, list[int]]
 """Yields two places to compare, is sent a number below, equal to or above zero, and returns the places in order."""
 _Part = Generator[tuple[int, int], int, int]
 _Nothing = Generator[tuple[int, int], int, None]

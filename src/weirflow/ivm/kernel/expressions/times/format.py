@@ -110,17 +110,17 @@ _TEXTS = {**dict.fromkeys("ML", MONTHS), **dict.fromkeys("Qq", QUARTERS), "E": D
 
 def _piece(part: Part, clock: _Clock) -> pa.Array:
     if part.letter == "y":
-        return _years(clock.years, part.count)
+        return _years(clock.years, part.times)
     if part.letter == "S":
         nanos = (clock.rest % _SECOND) * 1000
-        return _texts(nanos // 10 ** (9 - part.count), lambda value: f"{value:0{part.count}d}")
+        return _texts(nanos // 10 ** (9 - part.times), lambda value: f"{value:0{part.times}d}")
     values = _VALUES[part.letter](clock)
     if part.letter == "a":
         return pa.array(["AM", "PM"]).take(pa.array(values))
-    if part.letter in _TEXTS and (part.count >= _SHORT or part.letter == "E"):
-        names = _TEXTS[part.letter][part.count > _SHORT]
+    if part.letter in _TEXTS and (part.times >= _SHORT or part.letter == "E"):
+        names = _TEXTS[part.letter][part.times > _SHORT]
         return pa.array(names).take(pa.array(values - 1))
-    return pa.array([f"{value:0{part.count}d}" for value in range(367)]).take(pa.array(values))
+    return pa.array([f"{value:0{part.times}d}" for value in range(367)]).take(pa.array(values))
 
 
 def _years(years: Numbers, count: int) -> pa.Array:

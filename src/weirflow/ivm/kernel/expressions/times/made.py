@@ -30,6 +30,7 @@ _MOST_YEARS = 300_000
 _YEARS = 999_999_999
 _WEEKDAYS = {name[:length].upper(): at for at, name in enumerate(DAYS[1]) for length in (2, 3, len(name))}
 _LONGEST_MONTH = 31
+_DIGITS = 6
 
 
 def make_timestamp(signature: CallSignature) -> Kernel | None:
@@ -166,9 +167,36 @@ def timestamp_seconds(signature: CallSignature) -> Kernel | None:
         gone = pa.array(finite, mask=~finite)
         return like_nulls(micros, signature.result, seconds, gone)
 
+    def of_decimals(seconds: pa.Array) -> pa.Array:
+        values = unscaled(seconds).astype(object) * 10 ** (_DIGITS - kind.scale)
+        wrong = np.array([not _LONG.min <= value <= _LONG.max for value in values], np.bool_)
+        if first_row(wrong, seconds) is not None:
+            raise overflow("long", position)
+        return like_nulls(np.where(wrong, 0, values).astype(np.int64), signature.result, seconds)
+
+    if pa.types.is_decimal128(kind) and kind.scale <= _DIGITS:
+        return on_arrays(of_decimals)
     if pa.types.is_integer(kind):
         return on_arrays(of_integers)
     return on_arrays(of_doubles) if pa.types.is_floating(kind) else None
+
+
+def make_dt_interval(signature: CallSignature) -> Kernel | None:
+    """``make_dt_interval(days, hours, minutes, seconds)``, of which each may be negative."""
+    if signature.types[3] != pa.decimal128(18, 6):
+        return None
+
+    def run(*parts: pa.Array) -> pa.Array:
+        total = unscaled(parts[3]).astype(object)
+        for part, unit in zip(parts, (_DAY, 60 * _MINUTE, _MINUTE), strict=False):
+            total = total + numbers(part).astype(object) * unit
+        wrong = np.array([not _LONG.min <= value <= _LONG.max for value in total], np.bool_)
+        if first_row(wrong, *parts) is not None:
+            message = "An interval of these parts is too long."
+            raise failure("INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION", message, signature.position)
+        return like_nulls(np.where(wrong, 0, total).astype(np.int64), signature.result, *parts)
+
+    return on_arrays(run)
 
 
 def truncated_seconds(signature: CallSignature) -> Kernel | None:
@@ -214,6 +242,7 @@ FUNCTIONS: dict[str, Builder] = {
     "dayname": name_of_part,
     "monthname": name_of_part,
     "timestamp_seconds": timestamp_seconds,
+    "make_dt_interval": make_dt_interval,
     "truncated_seconds": truncated_seconds,
     "second_with_fraction": second_with_fraction,
     "year_of_week": year_of_week,

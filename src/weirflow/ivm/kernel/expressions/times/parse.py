@@ -38,8 +38,9 @@ _NOON = 12
 
 def parse_timestamp(signature: CallSignature) -> Kernel | None:
     """``parse_timestamp(text, pattern)``: what a clock shows; with ``try_``, NULL for other texts."""
-    pattern = signature.constants[1]
-    read = None if pattern is None or not pattern.is_valid else _reader(pattern.as_py())
+    constant = signature.constants[1]
+    pattern = "" if constant is None else constant.as_py()
+    read = None if constant is None or pattern is None else _reader(pattern)
     if read is None or signature.types[0] != pa.string():
         return None
     position, tolerant = signature.position, signature.function.startswith("try_")
@@ -51,7 +52,7 @@ def parse_timestamp(signature: CallSignature) -> Kernel | None:
                 return None
             raise failure(
                 "CANNOT_PARSE_TIMESTAMP",
-                f"{shown(text)!r} is not a time as {pattern.as_py()!r} has it.",
+                f"{shown(text)!r} is not a time as {pattern!r} has it.",
                 position,
                 hint="use try_to_timestamp to get NULL instead",
             )
@@ -120,18 +121,18 @@ def _field(part: Part, parts: list[Part], at: int) -> str | None:  # noqa: PLR09
     if part.letter == "a":
         return "(AM|PM)"
     if part.letter == "S":
-        return rf"([0-9]{{1,{part.count}}}+)"
+        return rf"([0-9]{{1,{part.times}}}+)"
     if part.letter not in _NUMBERS:
         return None
-    if part.letter == "M" and part.count >= _NAMES:
-        return f"({'|'.join(MONTHS[part.count > _NAMES])})"
+    if part.letter == "M" and part.times >= _NAMES:
+        return f"({'|'.join(MONTHS[part.times > _NAMES])})"
     before, behind = _chain(parts, at)
-    if part.letter == "y" and part.count != 2:  # noqa: PLR2004 - two digits are of this century
+    if part.letter == "y" and part.times != 2:  # noqa: PLR2004 - two digits are of this century
         if before:
             return None
-        digits = rf"[+-]?[0-9]{{{part.count},19}}" if part.count >= _FULL_YEAR else rf"-?[0-9]{{{part.count},19}}"
+        digits = rf"[+-]?[0-9]{{{part.times},19}}" if part.times >= _FULL_YEAR else rf"-?[0-9]{{{part.times},19}}"
         return f"({digits})" if behind else f"({digits}+)"
-    if part.count == 2:  # noqa: PLR2004 - of fixed width
+    if part.times == 2:  # noqa: PLR2004 - of fixed width
         last_of_open = before and not behind and _is_open(parts[before[0]])
         return "([0-9]{2})" + ("(?![0-9])" if last_of_open else "")
     if before:
@@ -140,11 +141,11 @@ def _field(part: Part, parts: list[Part], at: int) -> str | None:  # noqa: PLR09
 
 
 def _is_number(part: Part) -> bool:
-    return part.letter != "" and part.letter in _NUMBERS and not (part.letter == "M" and part.count >= _NAMES)
+    return part.letter != "" and part.letter in _NUMBERS and not (part.letter == "M" and part.times >= _NAMES)
 
 
 def _is_open(part: Part) -> bool:
-    return part.count != 2  # noqa: PLR2004 - of fixed width
+    return part.times != 2  # noqa: PLR2004 - of fixed width
 
 
 def _chain(parts: list[Part], at: int) -> tuple[list[int], list[int]]:
@@ -163,15 +164,15 @@ def _number(part: Part, written: str) -> int | None:  # noqa: PLR0911 - one for 
         return int(written.upper() == "PM")
     if part.letter == "S":
         return int(written[:6].ljust(6, "0"))
-    if part.letter == "M" and part.count >= _NAMES:
-        return [name.upper() for name in MONTHS[part.count > _NAMES]].index(written.upper()) + 1
+    if part.letter == "M" and part.times >= _NAMES:
+        return [name.upper() for name in MONTHS[part.times > _NAMES]].index(written.upper()) + 1
     number = int(written)
-    if part.letter == "y" and part.count == 2:  # noqa: PLR2004 - of this century
+    if part.letter == "y" and part.times == 2:  # noqa: PLR2004 - of this century
         return 2000 + number
     if written.startswith("-") and not number:
         return None
-    if part.letter == "y" and part.count >= _FULL_YEAR and not written.startswith("-"):
-        longer = len(written.lstrip("+")) > part.count
+    if part.letter == "y" and part.times >= _FULL_YEAR and not written.startswith("-"):
+        longer = len(written.lstrip("+")) > part.times
         if longer != written.startswith("+"):
             return None
     low, high = _RANGES[part.letter]

@@ -22,14 +22,14 @@ class Part(NamedTuple):
     """A letter and how often it is there; a text, which has no letter; or one of ``[]`` around what may be missing."""
 
     letter: str
-    count: int
+    times: int
     text: str
 
 
 def parts_of(pattern: str) -> list[Part] | None:
     """The parts of a pattern; None if it has any that is not known here.
 
-    >>> [part.letter * part.count or part.text for part in parts_of("yyyy-MM")]
+    >>> [part.letter * part.times or part.text for part in parts_of("yyyy-MM")]
     ['yyyy', '-', 'MM']
     """
     found: list[Part] = []
