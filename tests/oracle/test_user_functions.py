@@ -213,6 +213,20 @@ def test_frames_call_them_too(session, flow):
     assert "session.udf(None, ..., deterministic=True)" in refused.value.hint
 
 
+def test_a_flow_in_shards_recomputes_views_that_call_them(session):
+    session.udf("cleaned", clean, "STRING", deterministic=True)
+    with session.flow("shards", partitions=2) as flow:
+        flow.register_source("t", "id BIGINT, name STRING", key=["id"])
+        flow.register_view("v", "SELECT id, cleaned(name) AS c FROM t")
+        assert "recomputed by Spark" in flow.explain("v")
+        flow.tick("t", [{"id": 1, "name": " Ann "}])
+        session.udf("doubled", lambda text: text * 2, "STRING")
+        flow.register_view("w", "SELECT cleaned(doubled(name)) AS c FROM t")
+        flow.tick("t", [{"id": 1, "name": "Bob"}, {"id": 2, "name": "EVE"}])
+        assert rows(flow.snapshot("v")) == Counter([(1, "bob"), (2, "eve")])
+        assert rows(flow.snapshot("w")) == Counter([("bobbob",), ("eveeve",)])
+
+
 UNNAMED = {
     "plain": lambda: clean,
     "PySpark's": lambda: F.udf(clean, "STRING"),

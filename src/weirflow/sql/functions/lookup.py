@@ -8,9 +8,11 @@ from weirflow.errors import FunctionNotFound, QueryError, SqlPosition, did_you_m
 from weirflow.sql.functions.aggregates import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
 from weirflow.sql.functions.arrays import ARRAYS
 from weirflow.sql.functions.attempts import ATTEMPTS
+from weirflow.sql.functions.bits import BITS
 from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.conditionals import CONDITIONALS
 from weirflow.sql.functions.dates import DATES
+from weirflow.sql.functions.encodings import ENCODINGS
 from weirflow.sql.functions.json import JSON
 from weirflow.sql.functions.numbers import NUMBERS
 from weirflow.sql.functions.operators import OPERATORS
@@ -33,6 +35,8 @@ SCALARS: dict[str, Rule] = {
     **ARRAYS,
     **TIMES,
     **JSON,
+    **BITS,
+    **ENCODINGS,
 }
 """Functions called by name, without the operators."""
 
@@ -67,12 +71,15 @@ ALIASES: dict[str, str] = {
     "any": "bool_or",
     "some": "bool_or",
     "array_agg": "collect_list",
+    "string_agg": "listagg",
     "first_value": "first",
     "last_value": "last",
+    "sha": "sha1",
+    "getbit": "bit_get",
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
 GENERATORS = frozenset(
-    {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "json_tuple"}
+    {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack", "json_tuple"}
 )
 _NOT_DETERMINISTIC_NAMES = """
 current_date curdate current_timestamp now localtimestamp current_time current_timezone unix_timestamp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlPosition, SqlTypeError
@@ -22,7 +23,7 @@ from weirflow.sql.types import (
     type_name,
 )
 from weirflow.sql.typing import decimals
-from weirflow.sql.typing.coercion import DECIMAL, INTEGRAL, NUMERIC, unify
+from weirflow.sql.typing.coercion import DECIMAL, INTEGRAL, NUMERIC, cast, unify
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +80,24 @@ def _logarithm(given: Arguments, position: SqlPosition | None) -> Expr:
     return FunctionSignature("log", (DOUBLE, DOUBLE), DOUBLE)(given, position)
 
 
+def _constant(name: str, value: float) -> Rule:
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        check_count(name, given, 0, 0, position)
+        return Literal(value, DOUBLE)
+
+    return rule
+
+
+def _nanvl(given: Arguments, position: SqlPosition | None) -> Expr:
+    """The second number, which is evaluated for no other row, where the first is NaN."""
+    either = (DOUBLE, FLOAT)
+    number, other = FunctionSignature("nanvl", (either, either), DOUBLE).arguments(given, position)
+    if number.type != other.type:
+        number, other = cast(number, DOUBLE, position), cast(other, DOUBLE, position)
+    is_nan = Call("is_nan", (number,), BOOLEAN, position)
+    return Call("case", (is_nan, other, number), number.type, position)
+
+
 def _extreme(name: str) -> Rule:
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         call = alike(name, mixes_strings=False)(given, position)
@@ -103,6 +122,10 @@ NUMBERS: dict[str, Rule] = {
     **{name: FunctionSignature(name, (DOUBLE,), DOUBLE) for name in _DOUBLE_FUNCTIONS},
     **{name: FunctionSignature(name, (DOUBLE, DOUBLE), DOUBLE) for name in ("power", "atan2", "hypot")},
     "log": _logarithm,
+    "pi": _constant("pi", math.pi),
+    "e": _constant("e", math.e),
+    "nanvl": _nanvl,
+    "width_bucket": FunctionSignature("width_bucket", (DOUBLE, DOUBLE, DOUBLE, BIGINT), BIGINT),
     "abs": FunctionSignature("abs", (_NUMBER_OR_INTERVAL,), same_as(0)),
     "sign": FunctionSignature("sign", ((DOUBLE, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL),), DOUBLE),
     "positive": lambda given, position: FunctionSignature("positive", (_NUMBER_OR_INTERVAL,), same_as(0)).arguments(

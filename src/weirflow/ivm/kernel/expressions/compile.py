@@ -33,7 +33,7 @@ from weirflow.ivm.kernel.expressions.signature import CallSignature
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
 from weirflow.sql.lambdas import is_lambda, is_variable, lambda_parts, number_of
-from weirflow.sql.traverse import columns, parts
+from weirflow.sql.traverse import parts
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def computes(call: Call) -> bool:
     """Whether there is an evaluator for a call of arguments of these types and these constants.
 
     >>> from weirflow.sql.expr import Column
-    >>> computes(Call("soundex", (Column(0, "x", pa.string()),), pa.string()))
+    >>> computes(Call("sentences", (Column(0, "x", pa.string()),), pa.string()))
     False
     """
     if is_foreign(call):
@@ -101,12 +101,12 @@ def computes(call: Call) -> bool:
     try:
         compile_expression(replace(call, arguments=tuple(given)))
     except UnsupportedError:
-        return any(not isinstance(one, Call | Column | Literal) for one in given)  # a subquery is no row's
+        return False
     return True
 
 
 def _is_constant(expr: Expr) -> bool:
-    return not columns(expr) and not any(is_foreign(part) for part in parts(expr))
+    return all(isinstance(part, Call | Literal) and not is_foreign(part) for part in parts(expr))
 
 
 _LOW = 3

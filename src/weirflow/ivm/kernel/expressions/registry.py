@@ -21,13 +21,15 @@ from weirflow.ivm.kernel.expressions import (
 )
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
+from weirflow.ivm.kernel.expressions.hashes import digests
+from weirflow.ivm.kernel.expressions.hashes import values as hashes
 from weirflow.ivm.kernel.expressions.json import functions as json
 from weirflow.ivm.kernel.expressions.json import records as json_records
 from weirflow.ivm.kernel.expressions.nested import array_lambdas, map_lambdas, maps, rearranged, sequences, sets
 from weirflow.ivm.kernel.expressions.nested import functions as nested
-from weirflow.ivm.kernel.expressions.numbers import arithmetic, math, tolerant, wrapping
+from weirflow.ivm.kernel.expressions.numbers import arithmetic, bits, elementary, integers, math, tolerant, wrapping
+from weirflow.ivm.kernel.expressions.strings import encodings, regex, regex_matches, urls, words
 from weirflow.ivm.kernel.expressions.strings import functions as strings
-from weirflow.ivm.kernel.expressions.strings import regex
 from weirflow.ivm.kernel.expressions.times import format as time_formats
 from weirflow.ivm.kernel.expressions.times import made as made_times
 from weirflow.ivm.kernel.expressions.times import parse as time_parsing
@@ -62,8 +64,23 @@ FUNCTIONS: dict[str, Builder] = {
     **made_times.FUNCTIONS,
     **json.FUNCTIONS,
     **json_records.FUNCTIONS,
+    **bits.FUNCTIONS,
+    **digests.FUNCTIONS,
+    **elementary.FUNCTIONS,
+    **encodings.FUNCTIONS,
+    **hashes.FUNCTIONS,
+    **integers.FUNCTIONS,
+    **regex_matches.FUNCTIONS,
+    **urls.FUNCTIONS,
+    **words.FUNCTIONS,
 }
-FORMS: dict[str, FormBuilder] = {**attempt.FORMS, **boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
+FORMS: dict[str, FormBuilder] = {
+    **attempt.FORMS,
+    **boolean.FORMS,
+    **comparison.FORMS,
+    **conditional.FORMS,
+    **words.FORMS,
+}
 HIGHER_ORDER: dict[str, HigherOrderBuilder] = {**array_lambdas.HIGHER_ORDER, **map_lambdas.HIGHER_ORDER}
 SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS) | frozenset(HIGHER_ORDER)
 """Every function that is evaluated for at least some argument types."""
@@ -74,8 +91,7 @@ RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod", "arra
 """Functions of which Spark evaluates the last argument first."""
 ALL_EVALUATED = frozenset(
     {"array", "concat", "concat_ws", "equal_null_safe", "greatest", "least", "locate", "map", "named_struct"}
-    | {"arrays_zip", "map_concat"}
-)
+) | {"hash", "xxhash64", "format_string", "arrays_zip", "map_concat"}
 """Functions of which Spark evaluates every argument, also after one that is NULL."""
 
 

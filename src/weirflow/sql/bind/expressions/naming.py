@@ -57,6 +57,8 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "regexp_extract": {2: ("1",)},
     "locate": {2: ("1",)},
     "position": {2: ("1",)},
+    "listagg": {1: ("NULL",)},
+    "string_agg": {1: ("NULL",)},
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
@@ -81,6 +83,7 @@ _TEMPLATES = {
     ("datepart", 2): "datepart({0} FROM {1})",
     ("log", 1): "LOG(E(), {0})",
     ("positive", 1): "(+ {0})",
+    ("mode", 2): "mode() WITHIN GROUP (ORDER BY {0} DESC)",
     ("if", 3): "(IF({0}, {1}, {2}))",
     ("isnull", 1): "({0} IS NULL)",
     ("isnotnull", 1): "({0} IS NOT NULL)",
@@ -90,6 +93,10 @@ _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 _RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
 _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal string binary date timestamp"
 _CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
+
+
+UNNAMED = "\0"
+"""How a column is shown whose text in Spark's names is not known."""
 
 
 class _Unnamed(Exception):
@@ -214,8 +221,8 @@ def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one for each form
         return name
     if name == "from_json":  # Spark does not say what it is read as
         return f"from_json({printed[0]})"
-    if name in ("first", "last", "any_value", "first_value", "last_value"):
-        return f"{name}({printed[0]})"
+    if name in ("first", "last", "any_value", "first_value", "last_value", "approx_count_distinct"):
+        return f"{name}({distinct}{printed[0]})"
     usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)
     shown = WITH_UNIT[name] if has_unit(node) else usual
     return f"{shown}({distinct}{', '.join(printed)})"
@@ -267,8 +274,14 @@ def _double_text(digits: str) -> str:
 
 def _in(node: exp.In) -> str:
     if node.args.get("query") is not None:
-        return f"({text(node.this)} IN (listquery()))"
+        value = _tuple(node.this, quote="'") if isinstance(node.this, exp.Tuple) else text(node.this)
+        return f"({value} IN (listquery({_outer(node.args['query'])})))"
     return f"({text(node.this)} IN ({', '.join(text(part) for part in node.expressions)}))"
+
+
+def _outer(query: exp.Expr) -> str:
+    """The columns of the query around that a subquery reads."""
+    return ", ".join(query.meta_get("outer") or ())
 
 
 def _is(node: exp.Is) -> str:
@@ -307,9 +320,19 @@ def _ordered(node: exp.Expr) -> str:
     return f"{text(node.this)} {direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
 
 
-def _within(node: exp.Expr) -> str:
+def _within_group(node: exp.WithinGroup) -> str:
+    name, keys = node.this.name.casefold(), node.expression.expressions
+    if name in ("listagg", "string_agg"):
+        call, shown = text(node.this).replace("string_agg(", "listagg(", 1), [_ordered(key) for key in keys]
+    else:
+        # Spark shows the order of a mode the wrong way round.
+        call, shown = text(node.this), [_within(key, inverted=name == "mode") for key in keys]
+    return f"{call} WITHIN GROUP (ORDER BY {', '.join(shown)})"
+
+
+def _within(node: exp.Expr, *, inverted: bool) -> str:
     inner = node.this if isinstance(node, exp.Ordered) else node
-    return f"{text(inner)} DESC" if node.args.get("desc") else text(inner)
+    return f"{text(inner)} DESC" if bool(node.args.get("desc")) != inverted else text(inner)
 
 
 def _frame(node: exp.Window) -> str:
@@ -391,6 +414,13 @@ def _padded(amount: str, *, pad_first: bool) -> str:
     return f"{sign}{found[2].zfill(2) if pad_first else int(found[2])}{rest}"
 
 
+def _column(node: exp.Column) -> str:
+    shown = node.meta_get("shown")
+    if shown == UNNAMED:
+        raise _Unnamed
+    return str(shown or node.name)
+
+
 def _pattern(node: exp.Like | exp.ILike) -> str:
     value, insensitive = text(node.this), isinstance(node, exp.ILike)
     if isinstance(node.expression, exp.Any | exp.All):
@@ -409,9 +439,9 @@ def _ignoring_nulls(node: exp.IgnoreNulls) -> str:
     return text(node.this).replace("first_value(", "first(", 1).replace("last_value(", "last(", 1)
 
 
-def _tuple(node: exp.Tuple) -> str:
+def _tuple(node: exp.Tuple, quote: str = "") -> str:
     named = zip(field_names(node.expressions), node.expressions, strict=True)
-    return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
+    return f"named_struct({', '.join(f'{quote}{name}{quote}, {text(part)}' for name, part in named)})"
 
 
 def _lambda(node: exp.Lambda) -> str:
@@ -425,7 +455,7 @@ def clock_name(node: exp.Expr) -> str:
 
 
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
-    exp.Column: lambda node: node.meta_get("shown") or node.name,
+    exp.Column: _column,
     exp.Identifier: lambda node: _VARIABLE if node.meta_get("is_variable") else node.name,
     exp.Lambda: _lambda,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
@@ -466,16 +496,18 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
         f"{text(node.args['length']) if node.args.get('length') else '2147483647'})"
     ),
     exp.StrPosition: lambda node: f"locate({text(node.args['substr'])}, {text(node.this)}, 1)",
+    exp.Overlay: lambda node: (
+        f"overlay({text(node.this)}, {text(node.expression)}, {text(node.args['from_'])}, "
+        f"{text(node.args['for_']) if node.args.get('for_') else '-1'})"
+    ),
     exp.Trim: _trim,
     exp.Extract: lambda node: f"extract({node.this.name} FROM {text(node.expression)})",
     exp.Filter: lambda node: f"{text(node.this)} FILTER (WHERE {text(node.expression.this)})",
     exp.Window: _over,
     exp.IgnoreNulls: _ignoring_nulls,
     exp.RespectNulls: lambda node: text(node.this),
-    exp.WithinGroup: lambda node: (
-        f"{text(node.this)} WITHIN GROUP (ORDER BY {', '.join(_within(key) for key in node.expression.expressions)})"
-    ),
-    exp.Subquery: lambda _: "scalarsubquery()",
-    exp.Exists: lambda _: "exists()",
+    exp.WithinGroup: _within_group,
+    exp.Subquery: lambda node: f"scalarsubquery({_outer(node)})",
+    exp.Exists: lambda node: f"exists({_outer(node.this)})",
     exp.BitwiseNot: lambda node: f"~{text(node.this)}",
 }
