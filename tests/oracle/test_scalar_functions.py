@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import to_arrow_schema
 from support.expression_catalogue import Case
-from support.scalar_catalogue import FAMILIES, rows
+from support.exprs import first_unsupported
+from support.scalar_catalogue import FAMILIES, of_all_types, rows
 from support.spark_engine import spark_engine
 from support.spark_values import mismatches
 
+from weirflow.errors import QueryError
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.foreign import foreign_calls
 from weirflow.sql.plan import Field, Project
 from weirflow.sql.stored import decode_plan
+from weirflow.sql.types import nullable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +73,37 @@ def test_calls_mean_the_same_to_spark_and_to_the_binder(session: Session, spark:
     by_spark = read_by_spark(session, calls, table.schema)
     others = [mine for mine, theirs in zip(by_spark, by_binder, strict=True) if mine.expr != theirs.expr]
     assert mismatches(spark, others, table, errors=False) == []
+
+
+def test_columns_have_the_names_that_spark_gives_them(spark: SparkSession) -> None:
+    calls, table = [call for family in FAMILIES.values() for call in family()], rows(1, seed=1)
+    catalog = {"edges": tuple(Field(one.name, one.type) for one in table.schema)}
+    spark.createDataFrame(table).createOrReplaceTempView("edges")
+    theirs = spark.sql(f"SELECT {', '.join(calls)} FROM edges").columns
+    assert [bind_query(f"SELECT {call} FROM edges", catalog).fields[0].name for call in calls] == theirs
+
+
+@pytest.mark.campaign
+def test_what_the_binder_takes_is_what_spark_takes(spark: SparkSession) -> None:
+    """Arguments of other types are cast as Spark casts them, or refused."""
+    table = rows(40, seed=4)
+    spark.createDataFrame(table).createOrReplaceTempView("edges")
+    known, wrong = [], []
+    for call in of_all_types():
+        try:
+            (case,) = read_by_binder([call], table.schema)
+        except QueryError:
+            continue
+        try:
+            kind = to_arrow_schema(spark.sql(f"SELECT {call} AS x FROM edges").schema).field(0).type
+        except PySparkException:
+            kind = None
+        if kind is None or nullable(kind) != nullable(case.expr.type):
+            wrong.append(f"{call}: Spark's type is {kind}, ours {case.expr.type}")
+        elif first_unsupported(case.expr) is None:
+            known.append(case)
+    assert not wrong, "\n".join(wrong)
+    assert mismatches(spark, known, table, errors=False) == []
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -184,7 +184,7 @@ def test_functions_of_spark_run_there(session, flow):
     session.udf("clean", clean, "STRING", deterministic=True)
     views = {
         "pandas": "SELECT id, lengths(name) AS n FROM t",
-        "inside": "SELECT id, soundex(clean(name)) AS s FROM t",
+        "inside": "SELECT id, printf(clean(name)) AS s FROM t",
         "both": "SELECT id, lengths(clean(name)) AS s FROM t",
     }
     for name, sql in views.items():

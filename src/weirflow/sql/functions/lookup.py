@@ -76,6 +76,8 @@ ALIASES: dict[str, str] = {
     "last_value": "last",
     "sha": "sha1",
     "getbit": "bit_get",
+    "printf": "format_string",
+    "to_varchar": "to_char",
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
 GENERATORS = frozenset(

@@ -41,7 +41,7 @@ _NULL_FOR_INTEGERS = frozenset({"add", "subtract", "multiply", "sum"})
 """What ``TRY`` has a form of, and only integers and decimals can leave their type in."""
 _NULL_FOR_DECIMALS = _NULL_FOR_INTEGERS | {"integral_divide", "avg"}
 _NULL_FOR_ALL = frozenset(
-    {"divide", "remainder", "pmod", "element_at", "get_array_item", "make_date", "elt", "url_decode"}
+    {"divide", "remainder", "pmod", "element_at", "get_array_item", "make_date", "elt", "parse_url"}
     | {"make_timestamp", "next_day", "parse_timestamp"}
 )
 _NO_TRY = frozenset({"integral_divide", "round", "bround", "negate", "abs", "pmod"})

@@ -6,7 +6,7 @@ from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, alike, check_count, same_as
 from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, array_of, is_array, is_atomic
-from weirflow.sql.typing.coercion import implicit
+from weirflow.sql.typing.coercion import ONLY_STRING, implicit
 
 _TEXT = (STRING, BINARY)
 _STRINGS = array_of(STRING)
@@ -62,6 +62,15 @@ def _overlay(given: Arguments, position: SqlPosition | None) -> Expr:
     return Call("overlay", (text, replacement, *places), text.type, position)
 
 
+def _mask(given: Arguments, position: SqlPosition | None) -> Expr:
+    """A string, and literals of one character each."""
+    call = FunctionSignature("mask", (ONLY_STRING,) * 5, STRING, _MASKS)(given, position)
+    assert isinstance(call, Call)
+    if not all(isinstance(one, Literal) for one in call.arguments[1:]):
+        raise SqlTypeError("mask() takes characters as literals.", position=position)
+    return call
+
+
 def _elt(given: Arguments, position: SqlPosition | None) -> Expr:
     """A number, then strings, unless all are binaries."""
     check_count("elt", given, 2, None, position)
@@ -98,12 +107,12 @@ STRINGS: dict[str, Rule] = {
     "regexp_count": FunctionSignature("regexp_count", (STRING, STRING), INT),
     "regexp_instr": FunctionSignature("regexp_instr", (STRING, STRING, INT), INT, (Literal(0, INT),)),
     "regexp_substr": FunctionSignature("regexp_substr", (STRING, STRING), STRING),
-    "soundex": FunctionSignature("soundex", (STRING,), STRING),
+    "soundex": FunctionSignature("soundex", (ONLY_STRING,), STRING),
     "levenshtein": FunctionSignature("levenshtein", (STRING, STRING, INT), INT, optional=1),
     "luhn_check": FunctionSignature("luhn_check", (STRING,), BOOLEAN),
     "find_in_set": FunctionSignature("find_in_set", (STRING, STRING), INT),
     "overlay": _overlay,
     "quote": FunctionSignature("quote", (STRING,), STRING),
-    "mask": FunctionSignature("mask", (STRING, STRING, STRING, STRING, STRING), STRING, _MASKS),
+    "mask": _mask,
     "elt": _elt,
 }

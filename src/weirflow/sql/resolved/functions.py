@@ -38,7 +38,8 @@ GreaterThanOrEqual greater_equal, And and, Or or, RLike rlike, Atan2 atan2, Hypo
 StartsWith startswith, EndsWith endswith, ShiftLeft shiftleft, ShiftRight shiftright, BitwiseAnd bitwise_and,
 BitwiseOr bitwise_or, BitwiseXor bitwise_xor, ArrayContains array_contains, ArrayPosition array_position,
 Logarithm log, ShiftRightUnsigned shiftrightunsigned, BitwiseGet bit_get, Sha2 sha2, FindInSet find_in_set,
-NaNvl nanvl, RegExpCount regexp_count, RegExpSubStr regexp_substr
+NaNvl nanvl, ToNumber to_number, TryToNumber try_to_number, ToCharacter to_char,
+RegExpCount regexp_count, RegExpSubStr regexp_substr
 """
 _UNARY = """
 Not not, IsNull is_null, IsNotNull is_not_null, Upper upper, Lower lower, Length length, IsNaN is_nan, Acos acos,
@@ -89,6 +90,7 @@ FUNCTIONS: dict[str, Function] = {
     "ConvertTimezone": Function("convert_timezone", ("sourceTz", "targetTz", "sourceTs")),
     **_table("UnaryMinus negate, Abs abs", "child", mode=_FAILS),
     **_table("Round round, BRound bround", "child", "scale", mode="ansiEnabled"),
+    **_table("RoundCeil ceil, RoundFloor floor", "child", "scale"),
     **_table("StringLPad lpad, StringRPad rpad", "str", "len", "pad"),
     **_table("Left left, Right right", "str", "len"),
     **_table("DateAdd date_add, DateSub date_sub", "startDate", "days"),
@@ -141,7 +143,11 @@ FUNCTIONS: dict[str, Function] = {
     "Encode": Function("encode", ("str", "charset"), settings=_STRICT_CHARSETS),
     "StringDecode": Function("string_decode", ("bin", "charset"), settings=_STRICT_CHARSETS),
     "ToBinary": Function("to_binary", ("expr", "format"), ignored=("nullOnInvalidFormat",)),
-    "UrlDecode": Function("url_decode", ("child",), mode=_FAILS),
+    "ParseUrl": Function("parse_url", rest="children", mode=_FAILS),
+    "UrlDecode": Function("url_decode", ("child",), settings={_FAILS: True}),
+    "TryUrlDecode": Function("try_url_decode", ("expr",), ignored=("replacement",)),
+    "FormatNumber": Function("format_number", ("x", "d")),
+    "FormatString": Function("format_string", rest="children"),
     "Elt": Function("elt", rest="children", mode=_FAILS),
     "Levenshtein": Function("levenshtein", ("left", "right", "threshold")),
     "Overlay": Function("overlay", ("input", "replace", "pos", "len")),

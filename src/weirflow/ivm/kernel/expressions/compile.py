@@ -106,7 +106,8 @@ def computes(call: Call) -> bool:
 
 
 def _is_constant(expr: Expr) -> bool:
-    return all(isinstance(part, Call | Literal) and not is_foreign(part) for part in parts(expr))
+    """Whether a value is known without rows; that of a subquery is computed before those of a row, as a column's."""
+    return all(isinstance(part, Literal | Call) and not is_foreign(part) for part in parts(expr))
 
 
 _LOW = 3

@@ -27,8 +27,18 @@ from weirflow.ivm.kernel.expressions.json import functions as json
 from weirflow.ivm.kernel.expressions.json import records as json_records
 from weirflow.ivm.kernel.expressions.nested import array_lambdas, map_lambdas, maps, rearranged, sequences, sets
 from weirflow.ivm.kernel.expressions.nested import functions as nested
-from weirflow.ivm.kernel.expressions.numbers import arithmetic, bits, elementary, integers, math, tolerant, wrapping
-from weirflow.ivm.kernel.expressions.strings import encodings, regex, regex_matches, urls, words
+from weirflow.ivm.kernel.expressions.numbers import (
+    arithmetic,
+    bits,
+    elementary,
+    grouped,
+    integers,
+    math,
+    number_texts,
+    tolerant,
+    wrapping,
+)
+from weirflow.ivm.kernel.expressions.strings import encodings, printf, regex, regex_matches, urls, words
 from weirflow.ivm.kernel.expressions.strings import functions as strings
 from weirflow.ivm.kernel.expressions.times import format as time_formats
 from weirflow.ivm.kernel.expressions.times import made as made_times
@@ -68,8 +78,11 @@ FUNCTIONS: dict[str, Builder] = {
     **digests.FUNCTIONS,
     **elementary.FUNCTIONS,
     **encodings.FUNCTIONS,
+    **grouped.FUNCTIONS,
     **hashes.FUNCTIONS,
     **integers.FUNCTIONS,
+    **number_texts.FUNCTIONS,
+    **printf.FUNCTIONS,
     **regex_matches.FUNCTIONS,
     **urls.FUNCTIONS,
     **words.FUNCTIONS,

@@ -55,6 +55,9 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "split": {2: ("-1",)},
     "regexp_replace": {3: ("1",)},
     "regexp_extract": {2: ("1",)},
+    "regexp_extract_all": {2: ("1",)},
+    "regexp_instr": {2: ("0",)},
+    "mask": {given: ("X", "x", "n", "NULL")[given - 1 :] for given in range(1, 5)},
     "locate": {2: ("1",)},
     "position": {2: ("1",)},
     "listagg": {1: ("NULL",)},
@@ -73,7 +76,7 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
 }
 _UPPER_NAMES = """
 ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot sec csc asin acos atan atan2
-sinh cosh tanh asinh acosh atanh degrees radians rint hypot rank dense_rank percent_rank rlike
+sinh cosh tanh asinh acosh atanh degrees radians rint hypot pi e rank dense_rank percent_rank rlike
 """
 _UPPER = frozenset(_UPPER_NAMES.split())
 _TEMPLATES = {
@@ -82,6 +85,8 @@ _TEMPLATES = {
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
     ("datepart", 2): "datepart({0} FROM {1})",
     ("log", 1): "LOG(E(), {0})",
+    ("ceil", 2): "ceil({0}, {1})",
+    ("floor", 2): "floor({0}, {1})",
     ("positive", 1): "(+ {0})",
     ("mode", 2): "mode() WITHIN GROUP (ORDER BY {0} DESC)",
     ("if", 3): "(IF({0}, {1}, {2}))",
@@ -90,7 +95,7 @@ _TEMPLATES = {
 }
 """Of calls that Spark does not print as such, by their number of arguments."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
-_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
+_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add", "to_varchar": "to_char"}
 _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal string binary date timestamp"
 _CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
 

@@ -1,15 +1,18 @@
-"""``url_encode`` and ``url_decode``, as in the fields of a form."""
+"""``url_encode`` and ``url_decode``, as in the fields of a form, and ``parse_url``."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
 import pyarrow as pa
 
 from weirflow.ivm.kernel.expressions.failures import failure, shown
-from weirflow.ivm.kernel.expressions.strings.texts import are_texts, one_by_one
+from weirflow.ivm.kernel.expressions.strings.java_uri import JavaUri, parsed
+from weirflow.ivm.kernel.expressions.strings.texts import are_texts, constants, first_only, one_by_one
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
@@ -82,7 +85,56 @@ def _digit(character: str) -> int | None:
     return _FULLWIDTH.get(character, unicodedata.decimal(character, None))
 
 
+def parse_url(signature: CallSignature) -> Kernel | None:
+    """``parse_url(url, part[, key])``: NULL for a part that is not there.
+
+    What is no URL is an error, or NULL if the function's name says so.
+    """
+    known, tolerant, position = constants(signature, 1), signature.function.startswith("try_"), signature.position
+    if known is None or not are_texts(signature, len(signature.types)):
+        return None
+    part = _PARTS.get(known[0])
+    value = None
+    if len(known) > 1:
+        if known[0] != "QUERY" or not _WORD.fullmatch(known[1]):
+            return None
+        value = re.compile(f"(?:&|^){known[1]}=([^&]*)")
+
+    def found(url: str) -> str | None:
+        uri = parsed(url)
+        if uri is None:
+            if tolerant:
+                return None
+            raise failure("INVALID_URL", f"{shown(url)!r} is no URL.", position)
+        text = None if part is None else part(uri)
+        if value is None or text is None:
+            return text
+        match = value.search(text)
+        return None if match is None else match[1]
+
+    return first_only(one_by_one(found, _STRING))
+
+
+def _file(uri: JavaUri) -> str | None:
+    return uri.path if uri.query is None else f"{uri.path}?{uri.query}"
+
+
+_WORD = re.compile("[A-Za-z0-9_]+")
+_PARTS: dict[str, Callable[[JavaUri], str | None]] = {
+    "HOST": lambda uri: uri.host,
+    "PATH": lambda uri: uri.path,
+    "QUERY": lambda uri: uri.query,
+    "REF": lambda uri: uri.fragment,
+    "PROTOCOL": lambda uri: uri.scheme,
+    "FILE": _file,
+    "AUTHORITY": lambda uri: uri.authority,
+    "USERINFO": lambda uri: uri.user,
+}
+
+
 FUNCTIONS: dict[str, Builder] = {
+    "parse_url": parse_url,
+    "try_parse_url": parse_url,
     "url_encode": url_encode,
     "url_decode": url_decode,
     "try_url_decode": url_decode,
