@@ -1,7 +1,7 @@
 """Functions as arguments: ``x -> x + 1`` as a call of its variables and its body.
 
 A variable is a call too, of its number: how many variables the lambdas around it have. So passes, storage and printing
-take lambdas as they are, and what is written the same way is the same. An expression that is put in the place of a
+take lambdas as they are, and lambdas that differ only in the names of variables are the same. An expression that is put in the place of a
 column inside of a lambda has no variables but its own, so that equal numbers do no harm.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.types import INT, STRING
+from weirflow.sql.types import INT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +26,9 @@ class LambdaParts(NamedTuple):
     body: Expr
 
 
-def variable(number: int, name: str, kind: pa.DataType) -> Call:
-    """The variable of a number; the name is for people."""
-    return Call(VARIABLE, (Literal(number, INT), Literal(name, STRING)), kind)
+def variable(number: int, kind: pa.DataType) -> Call:
+    """The variable of a number."""
+    return Call(VARIABLE, (Literal(number, INT),), kind)
 
 
 def lambda_call(variables: tuple[Call, ...], body: Expr) -> Call:
@@ -59,11 +59,3 @@ def number_of(expr: Expr) -> int:
     number = expr.arguments[0]
     assert isinstance(number, Literal), "it is constant"
     return int(number.value)
-
-
-def name_of(expr: Expr) -> str:
-    """What people call a variable."""
-    assert isinstance(expr, Call), "it is a variable"
-    name = expr.arguments[1]
-    assert isinstance(name, Literal), "it is constant"
-    return str(name.value)

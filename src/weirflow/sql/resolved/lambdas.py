@@ -57,7 +57,7 @@ def _lambda(node: Node, scope: Scope, read: Read) -> Expr:
     node.ignore("hidden")
     known, bound = dict(scope.variables), []
     for one in node.children_of("arguments"):
-        made = variable(len(known), one.value("name"), type_of(one.value("dataType")))
+        made = variable(len(known), type_of(one.value("dataType")))
         known[one.value("exprId")] = made
         bound.append(made)
     body = read(node.child("function"), replace(scope, variables=known, foreign=None))

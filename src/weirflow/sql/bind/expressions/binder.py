@@ -13,7 +13,6 @@ from weirflow.sql.bind.expressions.syntax import bind_syntax
 from weirflow.sql.bind.strict import refusal
 from weirflow.sql.expr import Call, Expr, SortKey
 from weirflow.sql.functions.collections import struct_field
-from weirflow.sql.lambdas import name_of
 from weirflow.sql.limits import check_node, check_type
 from weirflow.stack import grows
 
@@ -42,8 +41,8 @@ class ExpressionBinder:
     """The query's named windows."""
     time_window: tuple[exp.Expr, Expr] | None = None
     """The query's ``window()`` or ``session_window()`` call, and the column it became."""
-    variables: tuple[Call, ...] = ()
-    """Those of the lambdas around, the innermost ones last."""
+    variables: tuple[tuple[str, Call], ...] = ()
+    """Those of the lambdas around, by their names, the innermost ones last."""
 
     @grows
     def bind(self, node: exp.Expr) -> Expr:
@@ -70,12 +69,12 @@ class ExpressionBinder:
 
     def name(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr:
         """What a dotted name stands for; ``ColumnNotFound`` if nothing."""
-        for one in reversed(self.variables):
-            if self.scope.fold(name_of(one)) == self.scope.fold(path[0]):
-                found_field: Expr = one
+        for name, variable in reversed(self.variables):
+            if self.scope.fold(name) == self.scope.fold(path[0]):
+                value: Expr = variable
                 for part in path[1:]:
-                    found_field = struct_field(found_field, part, position, self.scope.fold)
-                return found_field
+                    value = struct_field(value, part, position, self.scope.fold)
+                return value
         for lookup in self.lookups or (self.scope.find,):
             found = lookup(path, position)
             if found is not None:
@@ -84,7 +83,7 @@ class ExpressionBinder:
 
     def sees(self, name: str) -> bool:
         """Whether a name stands for anything."""
-        return any(self.scope.fold(name_of(one)) == self.scope.fold(name) for one in self.variables) or any(
+        return any(self.scope.fold(one) == self.scope.fold(name) for one, _ in self.variables) or any(
             lookup((name,), None) is not None for lookup in self.lookups or (self.scope.find,)
         )
 

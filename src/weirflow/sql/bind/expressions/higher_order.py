@@ -46,7 +46,7 @@ def bind_higher_order(
             raise SqlTypeError(
                 f"The function of {written}() has other variables than ({', '.join(names)}).", position=position
             )
-        first = len(binder.variables)
-        bound = tuple(variable(first + at, one, kind) for at, (one, kind) in enumerate(zip(names, types, strict=True)))
-        lambdas.append(lambda_call(bound, replace(binder, variables=(*binder.variables, *bound)).bind(tree.this)))
+        bound = tuple(variable(number, kind) for number, kind in enumerate(types, start=len(binder.variables)))
+        inside = replace(binder, variables=(*binder.variables, *zip(names, bound, strict=True)))
+        lambdas.append(lambda_call(bound, inside.bind(tree.this)))
     return call(name, (*values, *lambdas), position)
