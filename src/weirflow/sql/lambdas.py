@@ -1,8 +1,8 @@
 """Functions as arguments: ``x -> x + 1`` as a call of its variables and its body.
 
 A variable is a call too, of its number: how many variables the lambdas around it have. So passes, storage and printing
-take lambdas as they are, and lambdas that differ only in the names of variables are the same. An expression that is put in the place of a
-column inside of a lambda has no variables but its own, so that equal numbers do no harm.
+take lambdas as they are, and lambdas that differ only in the names of variables are the same. An expression that is
+put in the place of a column inside of a lambda has no variables but its own, so that equal numbers do no harm.
 """
 
 from __future__ import annotations
