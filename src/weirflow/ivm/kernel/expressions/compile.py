@@ -28,6 +28,7 @@ from weirflow.ivm.kernel.expressions.registry import (
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
+from weirflow.sql.clock.reading import is_clock
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
 from weirflow.sql.traverse import columns, parts
@@ -100,7 +101,7 @@ def computes(call: Call) -> bool:
 
 
 def _is_constant(expr: Expr) -> bool:
-    return not columns(expr) and not any(is_foreign(part) for part in parts(expr))
+    return not columns(expr) and not any(is_foreign(part) or is_clock(part) for part in parts(expr))
 
 
 _LOW = 3

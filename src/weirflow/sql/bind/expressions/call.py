@@ -11,6 +11,7 @@ from sqlglot import exp
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
 from weirflow.sql.bind.expressions.window import bind_over, counts_every_row
+from weirflow.sql.clock.reading import clock_call, is_clock_function
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import WITH_UNIT, extract, with_unit
@@ -84,6 +85,8 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
         if binder.placeholders is None:
             raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
         return binder.placeholders.aggregate(bind_aggregate(binder, wrapped))
+    if is_clock_function(name) and not wrapped.arguments and wrapped.condition is None:
+        return clock_call(name, position)
     rule = scalar(name)
     if rule is not None:
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
