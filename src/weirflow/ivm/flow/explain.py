@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.sql.clock.reading import follows_clock
 from weirflow.sql.foreign import PYTHON, SPARK, foreign_calls
 from weirflow.sql.foreign import shown as shown_call
 from weirflow.sql.settings import USUAL
@@ -26,6 +27,8 @@ def explain_view(program: Program, name: str, view: View | None = None) -> str:
     lines = [f"{name}: {mode_of(relation.kind)}"]
     if relation.refusal is not None:
         lines.append(f"  why: {relation.refusal.reason}: {relation.refusal.message}")
+    if relation.plan is not None and follows_clock(relation.plan):
+        lines.append("  follows the clock: rows enter and leave it as time passes")
     lines += [f"  {line}" for line in settings_lines(view)]
     if relation.plan is not None:
         lines += [
