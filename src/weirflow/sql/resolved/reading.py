@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from weirflow.sql.clock.reading import is_clock, told
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery, SortKey
 from weirflow.sql.functions.collections import item, map_value
 from weirflow.sql.functions.conditionals import case
@@ -23,7 +24,7 @@ from weirflow.sql.resolved.missing_values import at_least
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.traverse import parts
-from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, array_of
+from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, array_of
 from weirflow.sql.typing.coercion import explicit_cast
 from weirflow.sql.zoned import UTC_ZONE, there, zone_name
 from weirflow.stack import grows
@@ -39,6 +40,7 @@ Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartition
 InputFileBlockLength SparkVersion AesEncrypt
 """
 NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
+_CLOCKS = {"Now": TIMESTAMP, "CurrentTimestamp": TIMESTAMP, "CurrentDate": DATE, "LocalTimestamp": TIMESTAMP_NTZ}
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}
 _WITH_UNIT = {
     "TimestampAdd": ("timestampadd", ("quantity", "timestamp")),
@@ -113,7 +115,9 @@ def read_expression(node: Node, scope: Scope) -> Expr:
         if found is None:
             raise
         return found
-    return own if not isinstance(own, Call) or foreign.computes(own) else foreign(node, scope) or own
+    if not isinstance(own, Call) or is_clock(own) or foreign.computes(own):
+        return own
+    return foreign(node, scope) or own
 
 
 def _counterpart(node: Node, scope: Scope) -> Expr:
@@ -412,6 +416,10 @@ def refused(node: Node) -> NotIncremental:
     return NotIncremental(f"{node.shown} is not proven equal to Spark's.", reason=Reason.FUNCTION_NOT_PROVEN)
 
 
+def _clock(node: Node, _: Scope) -> Expr:
+    return by_clock(told(_CLOCKS[node.kind]), node)
+
+
 def _at_least(node: Node, scope: Scope) -> Expr:
     found = at_least(node.value("n"), read_all(node.children_of("children"), scope))
     if found is None:
@@ -420,6 +428,7 @@ def _at_least(node: Node, scope: Scope) -> Expr:
 
 
 _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
+    **dict.fromkeys(_CLOCKS, _clock),
     "AggregateExpression": _aggregate,
     "AtLeastNNonNulls": _at_least,
     "AttributeReference": _attribute,
