@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from support.clock_cases import SCHEMA, ClockCase, told
-from support.generator.campaign import seeds, shown
+from support.generator.campaign import seeds
 from support.maintained import comparable
 
 from weirflow.ivm.flow import IncrementalFlow
@@ -91,12 +91,12 @@ def failed(seed, folder, shards=None):
         life.flow.close()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_views_that_follow_the_clock_equal_queries_of_a_fixed_time(seed, tmp_path):
     failed(seed, tmp_path / "flow")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_in_shards_too(seed, tmp_path):
     failed(seed, tmp_path, shards=1 + seed % 3)
 
@@ -109,4 +109,4 @@ def test_a_thousand_random_clocks(tmp_path):
             failed(seed, tmp_path / str(seed), shards=3 if seed % 4 == 0 else None)
         except Exception as error:  # noqa: BLE001 - all that is wrong is shown together
             wrong.append((seed, repr(error)[:500]))
-    assert not wrong, shown(wrong)
+    assert not wrong, "\n".join(f"seed {seed}: {error}" for seed, error in wrong)

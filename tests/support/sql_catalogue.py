@@ -167,10 +167,13 @@ CONSTRUCTS = [
             "SELECT k, session_window.start AS a, COUNT(*) AS n FROM e GROUP BY k, session_window(at, '5 minutes')",
             TOUCHED,
         ),
+        ("now() in conditions, as time passes", "SELECT k FROM e WHERE at > now() - INTERVAL 1 HOUR"),
+        ("current_date()", "SELECT k, CAST(at AS DATE) = current_date() AS today FROM e"),
+        ("conditions on the clock in aggregates", "SELECT k, COUNT(*) FILTER (WHERE at <= now()) AS n FROM e GROUP BY k"),
     ),
     *_section(
         "Refused",
-        ("now(), current_date()", "SELECT k FROM e WHERE at > now()", "EXPRESSION_NOT_DETERMINISTIC"),
+        ("now() elsewhere", "SELECT k, now() AS t FROM e", "EXPRESSION_NOT_DETERMINISTIC"),
         ("rand(), uuid()", "SELECT rand() AS r FROM t", "EXPRESSION_NOT_DETERMINISTIC"),
         ("TABLESAMPLE", "SELECT k FROM t TABLESAMPLE (10 PERCENT)", "OPERATOR_NOT_INCREMENTALIZABLE"),
         (

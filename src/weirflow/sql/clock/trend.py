@@ -79,7 +79,8 @@ def trend(expr: Expr) -> Trend:
 def unfollowed(what: str, position: SqlPosition | None) -> NotIncremental:
     """The refusal of a clock that stands where it cannot be followed."""
     return NotIncremental(
-        f"The clock is followed in conditions such as at > now() - INTERVAL 1 HOUR; it is not known {what}.",
+        "The clock (now(), current_timestamp(), current_date()) is followed in conditions such as "
+        f"at > now() - INTERVAL 1 HOUR; it is not known {what}.",
         reason=Reason.EXPRESSION_NOT_DETERMINISTIC,
         hint="compare the clock, with intervals added, with what does not depend on it; or put the time into a column",
         position=position,

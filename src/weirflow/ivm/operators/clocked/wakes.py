@@ -251,7 +251,8 @@ def _is_computed(expr: Expr) -> bool:
 def _slack(turn: Turn) -> int:
     """How far from each other the moments may be at which a condition changes because of a turn."""
     spread = 0 if turn.zone is None else int(np.ptp(clock_of(turn.zone).offsets))
-    return spread + (_MONTHS_SLACK if turn.months else 0)
+    # Clocks may be put forward between a moment and the one that is computed of it, or back.
+    return 2 * spread + (_MONTHS_SLACK if turn.months else 0)
 
 
 @lru_cache(maxsize=64)
