@@ -16,6 +16,7 @@ from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
+    from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 BEFORE_ALL = np.iinfo(np.int64).min
@@ -63,14 +64,23 @@ class Schedule(SpineState):
         return raw_values(rows.columns[0]), Batch(rows.columns[1:], rows.weights)
 
     def next_due(self, after: int) -> int | None:
-        """A moment before which nothing is due that is due after this one; None if nothing is."""
-        low = _code(after // _SECOND)
-        seconds = []
-        for run in self._spine.runs:
-            first = int(run.codes.searchsorted(low))
-            if first < len(run):
-                seconds.append(int(run.codes[first] >> np.uint64(_HASH_BITS)) - 1)
-        return max(min(seconds) * _SECOND, after + 1) if seconds else None
+        """The next moment at which a row may be due, or a row that was retracted; None if there is none."""
+        found = [moment for run in self._spine.runs if (moment := _first_after(run, after)) is not None]
+        return min(found, default=None)
+
+
+def _first_after(run: Run, after: int) -> int | None:
+    """The least moment in a run that is after this one."""
+    at = int(run.codes.searchsorted(_code(after // _SECOND)))
+    while at < len(run):
+        second = int(run.codes[at] >> np.uint64(_HASH_BITS)) - 1
+        end = int(run.codes.searchsorted(_code(second + 1)))
+        moments = raw_values(run.columns[0])[at:end]
+        later = moments[moments > after]
+        if len(later):
+            return int(later.min())
+        at = end
+    return None
 
 
 def _codes(columns: Sequence[pa.Array], length: int) -> UInt64s:
