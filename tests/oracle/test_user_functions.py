@@ -10,6 +10,7 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyspark
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  PySpark's own convention
@@ -209,6 +210,29 @@ def test_frames_call_them_too(session, flow):
     with pytest.raises(NotIncremental) as refused:
         flow.register_view("w", flow.table("t").select(F.udf(lambda text: text)("name").alias("c")))
     assert refused.value.reason == Reason.FUNCTION_NOT_DECLARED
+    assert "session.udf(None, ..., deterministic=True)" in refused.value.hint
+
+
+UNNAMED = {
+    "plain": lambda: clean,
+    "PySpark's": lambda: F.udf(clean, "STRING"),
+    "of Arrow": lambda: F.arrow_udf(lambda texts: pc.utf8_lower(pc.utf8_trim_whitespace(texts)), "STRING"),
+}
+
+
+@pytest.mark.parametrize("make", UNNAMED.values(), ids=UNNAMED)
+def test_frames_of_a_flow_in_memory_call_functions_without_a_name(session, flow, tmp_path, make):
+    made = session.udf(None, make(), "STRING", deterministic=True)
+    other = session.udf(None, lambda text: text * 2, "STRING", deterministic=True)
+    flow.register_view("v", flow.table("t").select("id", made("name").alias("c"), other("name").alias("d")))
+    flow.tick("t", [{"id": 1, "name": " Ann ", "n": 1}])
+    flow.tick("t", [{"id": 1, "name": "BOB", "n": 1}])
+    assert flow.snapshot("v").to_pylist() == [{"id": 1, "c": "bob", "d": "BOBBOB"}]
+    with session.flow("kept", path=tmp_path / "kept") as kept:
+        kept.register_source("t", "id BIGINT, name STRING", key=["id"])
+        with pytest.raises(ConfigError, match="calls a function that has no name"):
+            kept.register_view("v", kept.table("t").select(made("name").alias("c")))
+        assert "v" not in kept.views
 
 
 def test_a_durable_flow_is_given_its_functions_again(session, tmp_path):

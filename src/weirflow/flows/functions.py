@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,17 +28,18 @@ class SessionFunctions:
         self._installed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    def declare(self, name: str, function: Any, returns: Any, *, deterministic: bool, version: str) -> Any:
-        """Register a function; returns what frames call it by."""
+    def declare(self, given: str | None, function: Any, returns: Any, *, deterministic: bool, version: str) -> Any:
+        """Register a function, under a name of its own if none is given; returns what frames call it by."""
         from weirflow.spark.user_functions import registration  # noqa: PLC0415 - imports pyspark
 
+        name = given or f"anonymous_{uuid.uuid4().hex}"
         register = registration(name, function, returns)
         assert self._spark is not None
         made = register(self._spark())
         is_plain = callable(function) and not hasattr(function, "evalType")
         with self._lock:
             self._declared[name.casefold()] = DeclaredFunction(
-                name, version, deterministic, function if is_plain else None
+                name, version, deterministic, function if is_plain else None, is_anonymous=given is None
             )
             if is_plain:
                 self._calls[name.casefold(), version] = function

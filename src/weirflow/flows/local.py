@@ -38,6 +38,7 @@ class SessionFlow(SparkFlow, IncrementalFlow):
             held.callback(beside.close)
             run, tables = session.operations.run_for_tick, SessionTables(session)
             functions = session._user_functions  # noqa: SLF001 - for flows alone
-            engine = SparkRecompute(lambda: session.spark, beside.open, run, tables, functions)
+            is_durable = options.get("path") is not None
+            engine = SparkRecompute(lambda: session.spark, beside.open, run, tables, functions, is_durable=is_durable)
             super().__init__(name, engine=engine, **options)
             self._wire(session, engine.reader, self.path, held.pop_all(), clock_every=clock_every)

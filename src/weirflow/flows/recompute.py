@@ -33,6 +33,7 @@ class SparkRecompute:
         session_tables: the tables that views may read besides the flow's.
         functions: those that views may call by name.
         in_shards: see ``ViewReader``.
+        is_durable: see ``ViewReader``.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class SparkRecompute:
         functions: SessionFunctions,
         *,
         in_shards: bool = False,
+        is_durable: bool = False,
     ) -> None:
         self._main = main
         self._open_session = open_session
@@ -52,7 +54,7 @@ class SparkRecompute:
         self._functions = functions
         self._settings: SqlSettings | None = None
         self._natives: dict[SqlSettings, Any] = {}
-        self.reader = ViewReader(open_session, functions, in_shards=in_shards)
+        self.reader = ViewReader(open_session, functions, in_shards=in_shards, is_durable=is_durable)
         self.evaluate = SparkEvaluator(open_session, run, functions).evaluate
         """See ``EvaluatingEngine``."""
         self.function = self._functions.function

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import QueryError, UnsupportedError
+from weirflow.errors import ConfigError, QueryError, UnsupportedError
 from weirflow.flows.own_session import conf_of, settings_of, with_settings
 from weirflow.ivm.compiler.program import FRAME
 from weirflow.ivm.compiler.reads import tables as read_tables
@@ -15,11 +16,12 @@ from weirflow.ivm.kernel.expressions.compile import computes
 from weirflow.ivm.kernel.expressions.python_calls import is_plain
 from weirflow.rows.types import spark_schema
 from weirflow.sql.bind.query import bind_query
-from weirflow.sql.foreign import foreign_calls, shown
+from weirflow.sql.foreign import foreign_calls, foreign_parts, shown
 from weirflow.sql.plan import Field
 from weirflow.sql.print import print_plan
 from weirflow.sql.quoting import quoted
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.registered import versions
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.relations import read_plan
 from weirflow.sql.stored import encode_plan, encode_refusal
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from weirflow.flows.functions import SessionFunctions
     from weirflow.spark.analyzed.tree import AnalyzedQuery
+    from weirflow.sql.expr import Call
     from weirflow.sql.plan import Plan
     from weirflow.sql.resolved.node import Node
     from weirflow.sql.settings import SqlSettings
@@ -42,12 +45,21 @@ class ViewReader:
         open_session: a new native session that shares the Session's Spark.
         functions: those that views may call by name.
         in_shards: whether the views are those of a flow in shards, where no Spark can be asked for values.
+        is_durable: whether the views outlive this process, and with it functions without a name.
     """
 
-    def __init__(self, open_session: Callable[[], Any], functions: SessionFunctions, *, in_shards: bool) -> None:
+    def __init__(
+        self,
+        open_session: Callable[[], Any],
+        functions: SessionFunctions,
+        *,
+        in_shards: bool = False,
+        is_durable: bool = False,
+    ) -> None:
         self._open_session = open_session
         self._functions = functions
         self._in_shards = in_shards
+        self._is_durable = is_durable
         self._mark = uuid.uuid4().hex
         self._relations: dict[SqlSettings, EmptyRelations] = {}
         self._lock = threading.RLock()  # two threads may ask, and what they read over is the session's
@@ -130,14 +142,28 @@ class ViewReader:
 
         foreign = ForeignReader(native, conf_of(settings), computes, is_plain, self._functions.find)
         plan = read_plan(root, _catalog(tables), settings, foreign)
-        calls = foreign_calls(plan) if self._in_shards else []
-        if calls:
+        calls = foreign_calls(plan)
+        if self._is_durable:
+            self._require_names(calls)
+        if calls and self._in_shards:
             raise NotIncremental(
                 f"{shown(calls[0])} is evaluated by Spark or this process, which a flow in shards cannot ask for it.",
                 reason=Reason.SPARK_NOT_ON_EXECUTORS,
                 hint="a flow in this process, session.flow(name), has Spark evaluate it for the rows of the delta",
             )
         return plan
+
+    def _require_names(self, calls: Sequence[Call]) -> None:
+        """Refuse functions that the next process to open the flow could not be given."""
+        for call in calls:
+            for name in versions(json.loads(foreign_parts(call).settings)):
+                found = self._functions.find(name)
+                if found is not None and found.is_anonymous:
+                    raise ConfigError(
+                        "A view of a durable flow calls a function that has no name.",
+                        hint="register it under a name, session.udf('a name', ...): it must be given again when the "
+                        "flow is opened again",
+                    )
 
     def _under(self, settings: SqlSettings) -> EmptyRelations:
         if settings not in self._relations:

@@ -129,7 +129,7 @@ class Tables(SessionCore):
 
     def udf(
         self,
-        name: Name,
+        name: Name | None,
         function: Callable[..., Any] | str,
         returns: Any = "string",
         *,
@@ -143,7 +143,8 @@ class Tables(SessionCore):
         change. Views keep the name and the version: a durable flow is opened again once the function is registered.
 
         Args:
-            name: what it is called by; a function that has the name is replaced.
+            name: what it is called by; a function that has the name is replaced. None: it has no name and only
+                frames call it, by what is returned; views of durable flows do not.
             function: a Python function, what PySpark's ``udf``, ``pandas_udf`` or ``arrow_udf`` returned, or the name
                 of a Java class.
             returns: the Spark type of its result, such as ``"int"``; a function that is a PySpark UDF already brings
@@ -162,7 +163,7 @@ class Tables(SessionCore):
             raise ConfigError(f"udf(): returns is {shown(returns)}; it must be a type, such as 'int'.")
         functions = self._user_functions
         registered: Callable[..., Any] = self._run(
-            f"udf {name}",
+            f"udf {name or 'without a name'}",
             lambda _: functions.declare(name, function, returns, deterministic=deterministic, version=version),
         )
         return registered

@@ -44,12 +44,14 @@ class DeclaredFunction:
         version: as ``UserFunction.version``.
         is_deterministic: whether somebody vouches that it gives the same value for the same arguments.
         call: the Python function, if it can be run in this process; otherwise Spark runs it.
+        is_anonymous: whether the name was made up, so that no other process can register it again.
     """
 
     name: str
     version: str
     is_deterministic: bool
     call: Callable[..., Any] | None = None
+    is_anonymous: bool = False
 
 
 def versions(settings: Mapping[str, str]) -> dict[str, str]:

@@ -118,10 +118,12 @@ class ForeignReader:
         name = _function_name(node)
         found = None if name is None else self._find(name)
         if found is None or not found.is_deterministic:
+            shown = repr(name) if name is not None and name.isidentifier() else None
             raise NotIncremental(
                 f"Nobody has declared the function {name or '<lambda>'!r} deterministic.",
                 reason=Reason.FUNCTION_NOT_DECLARED,
-                hint=f"session.udf({name or 'a name'!r}, ..., deterministic=True), if it gives equal rows equal values",
+                hint=f"use what session.udf({shown}, ..., deterministic=True) returns, if it gives equal "
+                "rows equal values",
             )
         return found
 
