@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 _FAR = 10**8
+_ROUNDED = ("trunc", "last_day", "year", "unix_seconds", "unix_millis", "unix_micros", "unix_date", "truncated_seconds")
+_SAME_SIZE = frozenset({"negate", "wrapping_negate", "cast", "legacy_cast"})
 _TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
 _WHOLE_UNITS = frozenset({"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DAYOFYEAR", "WEEK"})
 
@@ -87,6 +89,13 @@ def unfollowed(what: str, position: SqlPosition | None) -> NotIncremental:
     )
 
 
+def _is_near(number: Expr) -> bool:
+    """Whether it is a constant that is not so far from zero that a sum might wrap around."""
+    while isinstance(number, Call) and number.function in _SAME_SIZE and len(number.arguments) == 1:
+        number = number.arguments[0]
+    return isinstance(number, Literal) and (number.value is None or abs(number.value) <= _FAR)
+
+
 def _steady(expr: Expr) -> bool:
     return not reads_clock(expr)
 
@@ -117,7 +126,7 @@ def _rounded(place: int) -> Callable[[Call], Trend | None]:
 def _shifted(call: Call) -> Trend | None:
     """A date and a number of days or months; as many as that wrap around are not read."""
     moved, by = call.arguments
-    if not isinstance(by, Literal) or (by.value is not None and abs(by.value) > _FAR):
+    if not _is_near(by):
         return None
     return replace(trend(moved), even=False)
 
@@ -147,7 +156,7 @@ def _interval_added_there(call: Call) -> Trend | None:
 
 def _units_added(call: Call) -> Trend | None:
     unit, count, moved, *zone = call.arguments
-    if not (isinstance(unit, Literal) and isinstance(count, Literal)):
+    if not isinstance(unit, Literal) or not _is_near(count):
         return None
     found = trend(moved)
     where = _zone(zone[0]) if zone else None
@@ -210,8 +219,7 @@ def _sum(call: Call) -> Trend | None:
     if not _steady(left) and not _steady(right):
         return None
     if call.function.startswith("wrapping_"):
-        other = right if _steady(right) else left
-        if not isinstance(other, Literal) or (other.value is not None and abs(other.value) > _FAR):
+        if not _is_near(right if _steady(right) else left):
             return None
     if call.function.endswith("subtract"):
         return _difference(call)
@@ -247,10 +255,10 @@ _RULES: dict[str, Callable[[Call], Trend | None]] = {
     "utc_time": _meant,
     "local_trunc": _truncated_there,
     **dict.fromkeys(("date_add", "date_sub", "add_months"), _shifted),
-    **dict.fromkeys(("trunc", "last_day", "year", "unix_seconds", "unix_millis", "unix_micros", "unix_date"), _rounded(0)),
+    **dict.fromkeys(_ROUNDED, _rounded(0)),
     "date_trunc": _rounded(1),
     **dict.fromkeys(("subtract_timestamps", "subtract_dates", "date_diff", "timestampdiff"), _difference),
     **dict.fromkeys(("add", "subtract", "wrapping_add", "wrapping_subtract"), _sum),
-    "negate": _negated,
+    **dict.fromkeys(("negate", "wrapping_negate"), _negated),
 }
 """Functions that rise with the clock, or fall, by the names that plans have for them."""
