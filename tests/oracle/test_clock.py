@@ -17,7 +17,9 @@ def rows_of(table):
     return sorted(zip(*columns, strict=True), key=repr)
 
 
-@pytest.mark.parametrize(("zone", "ansi"), [("UTC", "true"), ("America/New_York", "true"), ("America/New_York", "false")])
+@pytest.mark.parametrize(
+    ("zone", "ansi"), [("UTC", "true"), ("America/New_York", "true"), ("America/New_York", "false")]
+)
 def test_views_have_the_rows_that_spark_finds_at_a_fixed_time(session, zone, ansi):
     settings = {"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}
     before = {name: session.spark.conf.get(name) for name in settings}

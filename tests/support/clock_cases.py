@@ -91,7 +91,7 @@ VIEWS = (
     "SELECT id, {p} AS x, CASE WHEN {q} THEN 'hot' ELSE 'cold' END AS y FROM t",
     "SELECT k, COUNT(*) AS n, COUNT(*) FILTER (WHERE {p}) AS m, MAX(CASE WHEN {q} THEN id END) AS x FROM t GROUP BY k",
     "SELECT k, MAX(at) AS m FROM t GROUP BY k HAVING MAX(at) > now() - INTERVAL {h} HOUR",
-    "SELECT a.id, b.id AS other FROM t AS a JOIN t AS b ON a.k = b.k AND a.at > now() - INTERVAL {h} HOUR AND b.at < a.at",
+    "SELECT a.id, b.id AS o FROM t AS a JOIN t AS b ON a.k = b.k AND a.at > now() - INTERVAL {h} HOUR AND b.at < a.at",
     "SELECT DISTINCT k FROM t WHERE {p}",
     "SELECT id FROM t WHERE k IN (SELECT k FROM t WHERE {p})",
     "SELECT id FROM t AS a WHERE NOT EXISTS (SELECT 1 FROM t WHERE k = a.k AND at > now() - INTERVAL {h} HOUR)",
@@ -153,7 +153,9 @@ class ClockCase:
 
     def _atom(self):
         dice = self.dice
-        return dice.choice(ATOMS).format(n=dice.choice((1, 2, 24, 30)), m=dice.choice((1, 2, 12)), unit=dice.choice(_UNITS))
+        return dice.choice(ATOMS).format(
+            n=dice.choice((1, 2, 24, 30)), m=dice.choice((1, 2, 12)), unit=dice.choice(_UNITS)
+        )
 
     def _view(self):
         dice = self.dice

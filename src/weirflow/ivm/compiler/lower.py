@@ -244,9 +244,7 @@ class Lowering(JoinLowering):
         types = [field.type for field in plan.input.fields]
         if CLOCK not in self._relations:
             raise TableNotFound("The flow has no clock yet.", hint="advance() it")
-        return self._circuit.add(
-            Clocked(types, output), [self.node(plan.input), self._relations[CLOCK]], label, output
-        )
+        return self._circuit.add(Clocked(types, output), [self.node(plan.input), self._relations[CLOCK]], label, output)
 
     def _first(self, plan: logical.TopK, source: int, limit: int, offset: int) -> int:
         """The first rows; sort keys that are not columns are computed beside the row and dropped again."""

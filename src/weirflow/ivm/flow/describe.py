@@ -49,7 +49,11 @@ def relation_infos(
         rows: how many rows one holds; None where they are not kept.
     """
     known = {name.casefold(): name for name in (*sources, *views)}
-    found = [RelationInfo(name, "snapshot" if is_snapshot(name) else kind(name), rows(name)) for name in sources if name != CLOCK]
+    found = [
+        RelationInfo(name, "snapshot" if is_snapshot(name) else kind(name), rows(name))
+        for name in sources
+        if name != CLOCK
+    ]
     for name in in_order(views):
         read = sorted(known[one] for one in reads(views[name]) if one in known and known[one] != name)
         found.append(RelationInfo(name, kind(name), rows(name), tuple(read), views[name].settings))

@@ -322,8 +322,8 @@ class Flow:
     def advance(self, to: datetime | None = None, *, timeout: Lifetime | None = None) -> StepSummary:
         """Let time pass: a tick without rows, which moves the clock.
 
-        Rows enter and leave views that compare them with ``now()``, ``current_date()`` and the like; others stay as they
-        are. It costs what these rows weigh.
+        Rows enter and leave views that compare them with ``now()``, ``current_date()`` and the like; other views stay
+        as they are. It costs what these rows weigh.
 
         Args:
             to: the time to be, with a time zone; None for the system's. The clock never goes back, but the same time

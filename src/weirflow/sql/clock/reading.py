@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 CLOCK: Final = "the clock"
-"""The relation of a flow that holds the clock's reading: one row at most. It is no identifier, so that no source or view
-has the name."""
+"""The relation of a flow that holds the clock's reading: one row at most. No source or view can have the name."""
 NUMBER, READING = "number", "reading"
 CLOCK_SCHEMA: Final = pa.schema([pa.field(NUMBER, pa.int8()), pa.field(READING, TIMESTAMP)])
 """The columns of the relation; the first is its key, and always 0."""

@@ -1,8 +1,8 @@
 """Trends: whether an expression rises or falls while the clock goes on, and what may turn it for a while.
 
 Clocks of zones are put back, and the 29th, 30th and 31st of a month have the same day a month before. So what adds days
-by the clocks of a zone, or months, rises over the years but not at every moment. Such places are its *turns*: between the
-moments at which the time of day there is one of a few, it does not fall.
+by the clocks of a zone, or months, rises over the years but not at every moment. Such places are its *turns*: between
+the moments at which the time of day there is one of a few, it does not fall.
 """
 
 from __future__ import annotations
@@ -218,9 +218,8 @@ def _sum(call: Call) -> Trend | None:
         return None
     if not _steady(left) and not _steady(right):
         return None
-    if call.function.startswith("wrapping_"):
-        if not _is_near(right if _steady(right) else left):
-            return None
+    if call.function.startswith("wrapping_") and not _is_near(right if _steady(right) else left):
+        return None
     if call.function.endswith("subtract"):
         return _difference(call)
     found = trend(left) if _steady(right) else trend(right)

@@ -1,4 +1,4 @@
-"""When conditions on the clock change: never later than they do, and not before, on days on which clocks are changed."""
+"""When conditions on the clock change: not later than they do, and not before, on days on which clocks are changed."""
 
 import datetime as dt
 
@@ -46,7 +46,9 @@ CASES = [(zone, day) for zone, days in DAYS.items() for day in days]
 
 def middle_of(zone, day):
     """When the clocks of the zone are changed on that day; if they are not, when it ends."""
-    end = (dt.datetime.fromisoformat(f"{day}T00:00:00+00:00") + dt.timedelta(days=1) - EPOCH) // dt.timedelta(microseconds=1)
+    end = (dt.datetime.fromisoformat(f"{day}T00:00:00+00:00") + dt.timedelta(days=1) - EPOCH) // dt.timedelta(
+        microseconds=1
+    )
     changes = [int(one) for one in clock_of(zone).changes if abs(int(one) - end) < 2 * DAY]
     return changes[0] if changes else end
 

@@ -1,8 +1,8 @@
 """Clocked applies a predicate or projections that compare rows with the clock, and does so again when a row is due.
 
 Its inputs are rows and the clock's relation. Of the rows it keeps those for which some condition is still to change, by
-the next moment at which one does: when the clock gets there these rows alone are looked at. What it puts out is linear in
-the rows, so that a row may be retracted at any time, wherever it is due.
+the next moment at which one does: when the clock gets there these rows alone are looked at. What it puts out is linear
+in the rows, so that a row may be retracted at any time, on any shard.
 """
 
 from __future__ import annotations

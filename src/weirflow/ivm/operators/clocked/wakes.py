@@ -209,7 +209,7 @@ def _once(holds: _Holds, length: int, reading: int) -> Int64s:
 
 
 def _search(holds: _Holds, rows: Int64s, low: Int64s) -> Int64s:
-    """A moment after ``low``, where it does not hold, at which it begins to; ``NEVER`` if it does not before the end."""
+    """A moment after ``low``, where it does not hold, at which it begins to; ``NEVER`` if it never does."""
     result = np.full(len(rows), NEVER, np.int64)
     step, open_ = _FIRST_STEP, np.arange(len(rows))
     while len(open_):

@@ -22,6 +22,7 @@ from weirflow.sql.types import BIGINT, DOUBLE, TINYINT
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
+    from weirflow.sql.functions.rules import Rule
 
 CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
 """The syntax of calls by name, with the clauses around them."""
@@ -85,9 +86,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
         if binder.placeholders is None:
             raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
         return binder.placeholders.aggregate(bind_aggregate(binder, wrapped))
-    if is_clock_function(name) and not wrapped.arguments and wrapped.condition is None:
-        return clock_call(name, position)
-    rule = scalar(name)
+    rule = _clock_rule(wrapped) or scalar(name)
     if rule is not None:
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
             raise SqlTypeError(f"{name}() is not an aggregate; FILTER and DISTINCT do not apply.", position=position)
@@ -103,6 +102,13 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if is_window_only(name):
         raise SqlTypeError(f"{name}() is a window function and needs OVER (...).", position=position)
     raise unknown(wrapped.call.name, position)
+
+
+def _clock_rule(wrapped: WrappedCall) -> Rule | None:
+    """What makes ``now()`` and the like of no arguments."""
+    if wrapped.arguments or not is_clock_function(wrapped.name):
+        return None
+    return lambda _, position: clock_call(wrapped.name, position)
 
 
 def bind_aggregate(binder: ExpressionBinder, wrapped: WrappedCall) -> AggregateCall:
