@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from weirflow.errors import FlowError, TickPending, WeirflowError
+from weirflow.errors import WeirflowError
 from weirflow.ivm.flow.clock import system_time
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.types import ClockKind
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 class ClockTimer:
     """Advances the clock of a flow whose views follow the system's, when rows are due. No thread while no view does.
 
-    What fails is logged and tried again, unless the flow is closed; a tick that fails is not left pending.
+    What fails is logged and tried again; it is not left pending.
 
     Args:
         backend: runs the flow.
@@ -71,14 +71,5 @@ class ClockTimer:
                     _log.warning("the clock of the flow %s stands still: %s", self._backend.name, error.message)
 
     def _advance(self) -> None:
-        if self._backend.pending or not self._backend.is_due(system_time()):
-            return
-        try:
-            self._backend.advance(None, Deadline(None))
-        except TickPending:
-            return  # of somebody else, in between
-        except FlowError:
-            raise
-        except WeirflowError:
-            self._backend.discard()
-            raise
+        if not self._backend.pending and self._backend.is_due(system_time()):
+            self._backend.advance(None, Deadline(None), keep=False)

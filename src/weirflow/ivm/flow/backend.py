@@ -183,8 +183,8 @@ class FlowBackend(Protocol):
     def is_due(self, moment: int) -> bool:
         """Whether a row may have to be looked at again if the clock came to this many microseconds since 1970."""
 
-    def advance(self, to: datetime | None, deadline: Deadline) -> StepSummary:
-        """Bring the clock to a moment, or to the system's time."""
+    def advance(self, to: datetime | None, deadline: Deadline, *, keep: bool) -> StepSummary:
+        """Bring the clock to a moment, or to the system's time; what fails is kept for ``retry``, or not."""
 
     def too_late(self, source: str, rows: Any) -> int:
         """How many of these rows would be too late."""

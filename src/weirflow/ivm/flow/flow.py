@@ -335,7 +335,7 @@ class Flow:
             TickTimeout: the time is over.
             TickPending: an earlier tick failed and waits.
         """
-        return self._backend.advance(to, Deadline(timeout))
+        return self._backend.advance(to, Deadline(timeout), keep=True)
 
     def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""

@@ -257,11 +257,16 @@ class FlowHost(FlowBackend, ABC):
         return self._clock.kind
 
     @override
-    def advance(self, to: datetime | None, deadline: Deadline) -> StepSummary:
+    def advance(self, to: datetime | None, deadline: Deadline, *, keep: bool) -> StepSummary:
         with self._ticks:
             with self._lock:
                 self._require_idle()
-            return self.tick(self._clock.moved_to(to), deadline)
+            try:
+                return self.tick(self._clock.moved_to(to), deadline)
+            except BaseException:
+                if not keep:
+                    self.discard()
+                raise
 
     def schemas(self) -> dict[str, pa.Schema]:
         """See ``ClockHost``."""
