@@ -170,7 +170,7 @@ class FlowBackend(Protocol):
 
     @property
     def clock(self) -> datetime | None:
-        """The clock's reading; None before the first."""
+        """The clock's reading; None before the first, or when closed."""
 
     @property
     def clock_kind(self) -> ClockKind:

@@ -316,7 +316,7 @@ class Flow:
 
     @property
     def clock(self) -> datetime | None:
-        """The time that ``now()`` in views is, in UTC: the clock's last reading; None before the first."""
+        """What ``now()`` in views is, in UTC: the clock's last reading; None before the first, or when closed."""
         return self._backend.clock
 
     def advance(self, to: datetime | None = None, *, timeout: Lifetime | None = None) -> StepSummary:

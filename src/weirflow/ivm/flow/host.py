@@ -247,7 +247,8 @@ class FlowHost(FlowBackend, ABC):
     @override
     def clock(self) -> datetime | None:
         with self._lock:
-            self._require_open()
+            if self.closed:
+                return None
             reading = self._clock.reading
             return None if reading is None else moment_of(reading)
 
