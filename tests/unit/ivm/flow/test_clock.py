@@ -7,6 +7,7 @@ import pytest
 from weirflow.errors import ConfigError, DataError, TickPending
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.flow import clock as flow_clock
+from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.sql.refusal import NotIncremental
 
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
@@ -178,3 +179,20 @@ def test_queries_read_the_clock_of_the_flow():
     flow.advance(NOON)
     flow.tick("t", [row(1, NOON), row(2, NOON + HOUR)])
     assert flow.sql("SELECT id FROM t WHERE at <= now()").to_pylist() == [{"id": 1}]
+
+
+def test_time_that_passes_costs_the_rows_that_cross(monkeypatch):
+    looked_at = []
+    apply = Clocked._apply
+    monkeypatch.setattr(
+        Clocked, "_apply", lambda self, rows, now: (looked_at.append(len(rows)), apply(self, rows, now))[1]
+    )
+    flow = made()
+    flow.advance(NOON)
+    flow.tick("t", [row(number, NOON + number * dt.timedelta(seconds=1)) for number in range(5000)])
+    looked_at.clear()
+    flow.advance(NOON + HOUR + dt.timedelta(seconds=2))
+    assert looked_at == [3, 3]  # as it was, and as it is
+    looked_at.clear()
+    flow.advance(NOON + HOUR + dt.timedelta(seconds=2.5))
+    assert looked_at == []
