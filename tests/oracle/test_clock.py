@@ -33,18 +33,20 @@ def test_views_have_the_rows_that_spark_finds_at_a_fixed_time(session, zone, ans
     ]
     sql = f"SELECT id, {', '.join(f'{atom} AS x{at}' for at, atom in enumerate(atoms))} FROM t"
     grouped = "SELECT k, COUNT(*) FILTER (WHERE at > now() - INTERVAL 1 DAY) AS n FROM t GROUP BY k"
+    framed = "SELECT id FROM t WHERE at > now() - INTERVAL 1 DAY"
     try:
         with session.flow(f"clock {zone} {ansi}", clock="manual") as flow:
             flow.register_source("t", SCHEMA)
             flow.register_view("v", sql, mode="incremental")
             flow.register_view("g", grouped, mode="incremental")
+            flow.register_view("f", flow.table("t").where("at > now() - INTERVAL 1 DAY").select("id"))
             for text in MOMENTS:
                 now = dt.datetime.fromisoformat(f"{text}+00:00")
                 case.dice.seed(text)
                 flow.tick("t", delta({case.row(now): 1 for _ in range(25)}))
                 flow.advance(now)
                 session.register("clock_rows", flow.snapshot("t"))
-                for view, query in (("v", sql), ("g", grouped)):
+                for view, query in (("v", sql), ("g", grouped), ("f", framed)):
                     fixed = told(query, now).replace(" FROM t", " FROM clock_rows")
                     assert rows_of(flow.snapshot(view)) == rows_of(session.sql(fixed).toArrow()), (view, text)
     finally:
