@@ -77,7 +77,7 @@ def with_nan(orders):
 FRAMES = {
     "pivot": lambda o, _: o.groupBy("customer").pivot("id", [1, 2]).sum("amount"),
     "unpivot": lambda o, _: o.unpivot("customer", ["id"], "what", "value"),
-    "what Spark evaluates": lambda o, _: o.select(F.soundex("customer").alias("code")),
+    "what Spark evaluates": lambda o, _: o.select(F.printf("customer").alias("code")),
     "select": lambda o, _: o.select("id", (o.amount + 1).alias("more"), o["customer"]),
     "expr": expression,
     "selectExpr": lambda o, _: o.selectExpr("id % 2 AS odd", "amount AS a"),

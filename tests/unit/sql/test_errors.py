@@ -99,7 +99,7 @@ REFUSED = [
     ("select now() > ts from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
     ("select uuid()", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
     ("select monotonically_increasing_id() from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
-    ("select soundex(name) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
+    ("select sentences(name) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
     ("select transform(arr, x -> x + 1) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
     ("select approx_count_distinct(a) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
     ("select extract(second from ts) from t", Reason.FUNCTION_NOT_PROVEN, (1, 16)),

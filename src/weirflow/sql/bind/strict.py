@@ -75,6 +75,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Trim: f"{_PAIR} position",
     exp.Substring: "this start length",
     exp.StrPosition: "this substr position",
+    exp.Overlay: "this expression from_ for_",
     exp.Concat: "expressions",
     exp.Null: "",
 }
@@ -184,7 +185,6 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.SessionParameter: "A parameter marker",
     exp.JSONExtract: "-> or :",
     exp.JSONExtractScalar: "->>",
-    exp.Overlay: "OVERLAY",
     exp.Unnest: "UNNEST, which is not in Spark SQL,",
     exp.Lateral: "LATERAL",
     exp.HavingMax: "HAVING inside a call, which is not in Spark SQL,",

@@ -86,7 +86,7 @@ def computes(call: Call) -> bool:
     """Whether there is an evaluator for a call of arguments of these types and these constants.
 
     >>> from weirflow.sql.expr import Column
-    >>> computes(Call("soundex", (Column(0, "x", pa.string()),), pa.string()))
+    >>> computes(Call("sentences", (Column(0, "x", pa.string()),), pa.string()))
     False
     """
     if is_foreign(call):
@@ -100,7 +100,8 @@ def computes(call: Call) -> bool:
 
 
 def _is_constant(expr: Expr) -> bool:
-    return all(isinstance(part, Call | Literal) and not is_foreign(part) for part in parts(expr))
+    """Whether a value is known without rows; that of a subquery is computed before those of a row, as a column's."""
+    return all(isinstance(part, Literal | Call) and not is_foreign(part) for part in parts(expr))
 
 
 _LOW = 3
