@@ -1,0 +1,39 @@
+"""The queries of TPC-DS as incremental views: after every refresh they are what Spark answers, types included."""
+
+import pytest
+from support.benchmark_oracle import BenchmarkOracle, FlowViews
+from support.interpreted import interpreted
+from support.maintained import Maintained
+from support.tpcds.data import TpcdsData
+from support.tpcds.query_files import QUERIES
+from support.tpcds.schema import SCHEMAS
+
+# One of each kind: ROLLUP over unions, EXISTS under OR, INTERSECT with HAVING over a subquery, ranks of groupings,
+# correlated counts, ranks compared, running sums under a FULL JOIN, UNION of outer joins, EXCEPT, IN over a self-join.
+SAMPLE = ["q05", "q10", "q14", "q36", "q41", "q44", "q51", "q75", "q87", "q95"]
+
+
+def check(session, names, orders, refreshes):
+    queries = {name: QUERIES[name] for name in names}
+    world = TpcdsData(seed=7)
+    oracle = BenchmarkOracle(session, SCHEMAS, queries)
+    with interpreted(session.spark), session.flow("tpcds") as flow:
+        views = Maintained(SCHEMAS, queries), FlowViews(flow, SCHEMAS, queries)
+        oracle.tick(world.base(orders), *views)
+        for _ in range(refreshes):
+            oracle.tick(world.refresh(inserted=8, deleted=6), *views)
+    assert oracle.differing == []
+    return oracle
+
+
+def test_a_sample_equals_spark_after_each_refresh(session):
+    oracle = check(session, SAMPLE, orders=100, refreshes=2)
+    assert oracle.filled == set(SAMPLE)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("tens", range(10))
+def test_all_equal_spark_after_each_of_five_refreshes(session, tens):
+    names = [name for name in QUERIES if int(name[1:3]) // 10 == tens]
+    oracle = check(session, names, orders=250, refreshes=5)
+    assert oracle.filled == set(names)
