@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from pyspark.sql import SparkSession
-from support.shared_session import SETTINGS
+from support.shared_session import INTERPRETED, SETTINGS
 from typer.testing import CliRunner
 
 from weirflow import Session
@@ -34,7 +34,7 @@ def native_spark(tmp_path_factory, own_spark):
 @pytest.fixture(scope="session")
 def durable_conf(tmp_path_factory):
     """With one warehouse for all of them, durable Sessions can share a Spark."""
-    return {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    return {**INTERPRETED, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def durable_spark(shared_session, durable_conf):
 @pytest.fixture
 def open_durable(durable_spark, durable_conf):
     """Opens a durable Session with its stores under a folder."""
-    return lambda folder: Session.single_node(folder, spark_conf=durable_conf, **SETTINGS)
+    return lambda folder: Session.single_node(folder, **{**SETTINGS, "spark_conf": durable_conf})
 
 
 class Command:

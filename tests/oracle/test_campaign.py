@@ -10,9 +10,6 @@ from support.generator.oracle import Oracle
 from support.generator.session_flow import SessionOracle
 
 _FAST = {
-    # Each query runs once over a handful of rows: compiling it would take longer than interpreting it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
 }

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 PARTITIONS = "spark.sql.shuffle.partitions"
-SETTINGS = {"cores": 2, "driver_memory": "1g", "progress": "off"}
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""A query of a test runs once, over a few rows: compiling it takes longer than interpreting it."""
+SETTINGS = {"cores": 2, "driver_memory": "1g", "progress": "off", "spark_conf": INTERPRETED}
 
 
 class SharedSession:
@@ -27,7 +29,8 @@ class SharedSession:
         if self._settings != settings:
             self.close()
         if self._session is None:
-            self._session = Session(**SETTINGS, **settings)
+            conf = {**INTERPRETED, **settings.get("spark_conf", {})}
+            self._session = Session(**{**SETTINGS, **settings, "spark_conf": conf})
             self._settings = settings
         return self._session
 
