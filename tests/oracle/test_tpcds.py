@@ -2,7 +2,7 @@
 
 import pytest
 from support.benchmark_oracle import BenchmarkOracle, FlowViews
-from support.interpreted import interpreted
+from support.plain_plans import plain_plans
 from support.maintained import Maintained
 from support.tpcds.data import TpcdsData
 from support.tpcds.query_files import QUERIES
@@ -17,7 +17,7 @@ def check(session, names, orders, refreshes):
     queries = {name: QUERIES[name] for name in names}
     world = TpcdsData(seed=7)
     oracle = BenchmarkOracle(session, SCHEMAS, queries)
-    with interpreted(session.spark), session.flow("tpcds") as flow:
+    with plain_plans(session.spark), session.flow("tpcds") as flow:
         views = Maintained(SCHEMAS, queries), FlowViews(flow, SCHEMAS, queries)
         oracle.tick(world.base(orders), *views)
         for _ in range(refreshes):

@@ -42,6 +42,5 @@ class Dice:
         return None if self.chance(share) else value
 
 
-
 def money(cents: int) -> Decimal:
     return Decimal(cents).scaleb(-2)

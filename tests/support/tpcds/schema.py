@@ -47,9 +47,7 @@ DDL: dict[str, str] = {
         "c_first_name STRING, c_last_name STRING, c_preferred_cust_flag STRING, c_birth_day INT, c_birth_month INT, "
         "c_birth_year INT, c_birth_country STRING, c_login STRING, c_email_address STRING, c_last_review_date_sk INT"
     ),
-    "customer_address": (
-        f"ca_address_sk INT, ca_address_id STRING, {_ADDRESS.format('ca')}, ca_location_type STRING"
-    ),
+    "customer_address": (f"ca_address_sk INT, ca_address_id STRING, {_ADDRESS.format('ca')}, ca_location_type STRING"),
     "customer_demographics": (
         "cd_demo_sk INT, cd_gender STRING, cd_marital_status STRING, cd_education_status STRING, "
         "cd_purchase_estimate INT, cd_credit_rating STRING, cd_dep_count INT, cd_dep_employed_count INT, "
@@ -114,7 +112,9 @@ DDL: dict[str, str] = {
     ),
     "store_sales": ", ".join(
         (
-            _all("INT", "ss", "sold_date_sk sold_time_sk item_sk customer_sk cdemo_sk hdemo_sk addr_sk store_sk promo_sk"),
+            _all(
+                "INT", "ss", "sold_date_sk sold_time_sk item_sk customer_sk cdemo_sk hdemo_sk addr_sk store_sk promo_sk"
+            ),
             "ss_ticket_number BIGINT, ss_quantity INT",
             _all(_MONEY, "ss", _STORE_PRICES),
         )
