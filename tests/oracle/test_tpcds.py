@@ -2,8 +2,8 @@
 
 import pytest
 from support.benchmark_oracle import BenchmarkOracle, FlowViews
-from support.plain_plans import plain_plans
 from support.maintained import Maintained
+from support.plain_plans import plain_plans
 from support.tpcds.data import TpcdsData
 from support.tpcds.query_files import QUERIES
 from support.tpcds.schema import SCHEMAS

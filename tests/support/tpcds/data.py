@@ -28,8 +28,8 @@ _INVENTORIED = dt.date(2000, 1, 2)
 class TpcdsData:
     """A seeded world: ``base()`` once, then any number of ``refresh()``.
 
-    A refresh adds orders, takes others back with their returns, and corrects prices of lines; items, customers and other
-    dimensions change, there is a new item, and a customer is forgotten with all of his orders.
+    A refresh adds orders, takes others back with their returns, and corrects prices of lines; items, customers and
+    other dimensions change, there is a new item, and a customer is forgotten with all of his orders.
     """
 
     def __init__(self, seed: int) -> None:

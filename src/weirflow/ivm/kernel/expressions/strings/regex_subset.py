@@ -263,9 +263,7 @@ class _Parser:
             if character in _SHORTHANDS:
                 return _SHORTHANDS[character]
             low = self._escaped(character)
-        elif character in "[^" or (character == "-" and self._peek() != "]"):
-            raise Refused(self._text)
-        elif character == "&" and self._peek() == "&":  # two are Java's intersection
+        elif character in "[^" or (character == "-" and self._peek() != "]") or (character == "&" and self._peek() == "&"):
             raise Refused(self._text)
         else:
             low = character
