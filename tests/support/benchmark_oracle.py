@@ -63,41 +63,59 @@ class FlowViews:
 class BenchmarkOracle:
     """Ticks views and asks Spark for the same queries over the same tables.
 
+    Args:
+        session: whose Spark is asked.
+        sources: the tables.
+        queries: what is asked, by the names of the views.
+        kinds: the views, kept in one way or another; each may lack some.
+
     Attributes:
         filled: the views that have had a row with a value in it.
-        differing: what was not equal, and after which tick.
+        differing: what was not equal, and after how many ticks.
     """
 
-    def __init__(self, session: Session, sources: Mapping[str, pa.Schema], queries: Mapping[str, str]) -> None:
+    def __init__(
+        self, session: Session, sources: Mapping[str, pa.Schema], queries: Mapping[str, str], *kinds: Views
+    ) -> None:
         self._session = session
         self._queries = queries
+        self._kinds = kinds
         self._tables = Maintained(sources, {})
+        self._stale: set[str] = set()
         self._ticks = 0
         self.filled: set[str] = set()
         self.differing: list[str] = []
 
-    def tick(self, changes: Changes, *kinds: Views) -> None:
-        """All ``kinds`` of views are to be equal to Spark's answers, types included; a kind may lack some."""
+    def tick(self, changes: Changes) -> None:
+        """Apply weighted rows to the tables and to those of all views."""
         self._ticks += 1
-        self._tables.tick(changes)
-        for views in kinds:
-            views.tick(changes)
-        for name in changes:
+        self._stale |= set(changes)
+        for one in (self._tables, *self._kinds):
+            one.tick(changes)
+
+    def ask(self) -> None:
+        """Compare all views with Spark's answers, types included."""
+        while self._stale:
+            name = self._stale.pop()
             self._session.register(name, self._tables.table(name))
-        shown = [(type(views).__name__, views.views, views.schemas) for views in kinds]
+        kinds = [(type(views).__name__, views.views, views.schemas) for views in self._kinds]
         for name, sql in self._queries.items():
             answer = self._session.sql(sql).to_arrow()
             rows, types = _rows(answer), [nullable(kind) for kind in answer.schema.types]
-            for kind, found, schemas in shown:
-                if name not in found:
-                    continue
-                if found[name] != rows:
-                    lost, extra = list((rows - found[name]).items())[:2], list((found[name] - rows).items())[:2]
-                    self.differing.append(f"{name} of {kind} at tick {self._ticks}: lacks {lost}, has {extra}")
-                if [nullable(one) for one in schemas[name].types] != types:
-                    self.differing.append(f"{name} of {kind}: {schemas[name].types} instead of {types}")
+            for kind, views, schemas in kinds:
+                if name in views:
+                    what = f"{name} of {kind} after {self._ticks} ticks"
+                    self._compare(what, views[name], rows)
+                    found = [nullable(one) for one in schemas[name].types]
+                    if found != types:
+                        self.differing.append(f"{what}: {found} instead of {types}")
             if any(value is not None for row in rows for value in row):
                 self.filled.add(name)
+
+    def _compare(self, what: str, found: Counter[Row], expected: Counter[Row]) -> None:
+        if found != expected:
+            lost, extra = list((expected - found).items())[:2], list((found - expected).items())[:2]
+            self.differing.append(f"{what}: lacks {lost}, has {extra}")
 
 
 def _rows(table: pa.Table) -> Counter[Row]:

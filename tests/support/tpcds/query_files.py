@@ -1,4 +1,4 @@
-"""The queries of TPC-DS, each in a file of its own."""
+"""The queries of TPC-DS, each in a file of its own; those that are two have their second one in ``qNNb``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
--- What the best customers paid by catalog and web for things that stores sell often.
+-- What the best customers paid in all, by catalog and web, for things that stores sell often.
 WITH often AS (
     SELECT substr(i_item_desc, 1, 30) AS words, i_item_sk AS item_sk, d_date AS day, count(*) AS cnt
     FROM store_sales, date_dim, item
@@ -18,20 +18,15 @@ WITH often AS (
     WHERE ss_customer_sk = c_customer_sk
     GROUP BY c_customer_sk
     HAVING sum(ss_quantity * ss_sales_price) > (50 / 100.0) * (SELECT highest FROM most))
-SELECT c_last_name, c_first_name, sales
+SELECT sum(sales)
 FROM (
-    SELECT c_last_name, c_first_name, sum(cs_quantity * cs_list_price) AS sales
-    FROM catalog_sales, customer, date_dim
+    SELECT cs_quantity * cs_list_price AS sales
+    FROM catalog_sales, date_dim
     WHERE d_year = 2000 AND d_moy BETWEEN 2 AND 4 AND cs_sold_date_sk = d_date_sk
-      AND cs_item_sk IN (SELECT item_sk FROM often)
-      AND cs_bill_customer_sk IN (SELECT c_customer_sk FROM best) AND cs_bill_customer_sk = c_customer_sk
-    GROUP BY c_last_name, c_first_name
+      AND cs_item_sk IN (SELECT item_sk FROM often) AND cs_bill_customer_sk IN (SELECT c_customer_sk FROM best)
     UNION ALL
-    SELECT c_last_name, c_first_name, sum(ws_quantity * ws_list_price)
-    FROM web_sales, customer, date_dim
+    SELECT ws_quantity * ws_list_price
+    FROM web_sales, date_dim
     WHERE d_year = 2000 AND d_moy BETWEEN 2 AND 4 AND ws_sold_date_sk = d_date_sk
-      AND ws_item_sk IN (SELECT item_sk FROM often)
-      AND ws_bill_customer_sk IN (SELECT c_customer_sk FROM best) AND ws_bill_customer_sk = c_customer_sk
-    GROUP BY c_last_name, c_first_name) paid
-ORDER BY c_last_name, c_first_name, sales
+      AND ws_item_sk IN (SELECT item_sk FROM often) AND ws_bill_customer_sk IN (SELECT c_customer_sk FROM best)) paid
 LIMIT 100
