@@ -39,7 +39,7 @@ def kinds(flow):
 
 def test_what_both_read_alike_is_incremental_and_the_rest_is_recomputed(session, flow, monkeypatch):
     flow.register_view("totals", "SELECT customer, count(*) AS n FROM orders GROUP BY customer")
-    flow.register_view("sounds", "SELECT soundex(CAST(customer AS STRING)) AS s FROM orders")
+    flow.register_view("sounds", "SELECT printf(CAST(customer AS STRING)) AS s FROM orders")
     from weirflow.flows import view_reader  # noqa: PLC0415 - patched here
 
     bind = view_reader.bind_query
@@ -90,7 +90,7 @@ def test_tables_of_the_server_are_snapshots(session, tmp_path):
     with SessionFlow(session, "kept", path=tmp_path / "kept") as kept:
         kept.register_source("orders", "id BIGINT, customer BIGINT")
         kept.register_view("named", sql)
-        kept.register_view("near_ones", "SELECT id, soundex(tag) AS s FROM orders JOIN near USING (customer)")
+        kept.register_view("near_ones", "SELECT id, printf(tag) AS s FROM orders JOIN near USING (customer)")
         kept.register_view("waits", "SELECT * FROM nothing_of_this_name")
         kept.tick("orders", [{"id": 1, "customer": 7}])
         session.sql("INSERT INTO customers VALUES (7, 'Bob')").collect()
@@ -109,3 +109,19 @@ def test_tables_of_the_server_are_snapshots(session, tmp_path):
     with IncrementalFlow("kept", path=tmp_path / "kept") as alone:
         alone.tick("orders", [{"id": 2, "customer": 7}])
         assert rows(alone, "named") == Counter([(1, "Ada"), (1, "Bob"), (2, "Ada"), (2, "Bob")])
+
+
+def test_functions_of_users_are_known_to_the_sessions_that_views_run_in(session, flow):
+    session.udf("twice", lambda number: 2 * number, "BIGINT", deterministic=True)
+    flow.register_view("doubled", "SELECT twice(customer) AS d FROM orders")
+    flow.tick("orders", [{"id": 1, "customer": 7, "at": None}])
+    session.udf(
+        "thrice", lambda number: 3 * number, "BIGINT", deterministic=True
+    )  # when the sessions are there already
+    flow.register_view("tripled", "SELECT thrice(customer) + twice(customer) AS d FROM orders")
+    flow.tick("orders", [{"id": 2, "customer": 8, "at": None}])
+    assert kinds(flow) == {"orders": "source", "doubled": "diff", "tripled": "diff"}
+    assert rows(flow, "doubled") == Counter([(14,), (16,)])
+    assert rows(flow, "tripled") == Counter([(35,), (40,)])
+    with pytest.raises(QueryError, match="quarter"):
+        flow.register_view("unknown", "SELECT quarter_of(customer) AS q FROM orders")

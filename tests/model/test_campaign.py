@@ -28,6 +28,7 @@ FORMS = (
     *(" IN (SELECT", "NOT IN (SELECT", "EXISTS (SELECT", "NOT EXISTS (SELECT", "(SELECT MAX(", "(VALUES "),
     *("GROUPING SETS", "ROLLUP", "CUBE", "FILTER (WHERE", " HAVING ", "COUNT(DISTINCT", "SELECT DISTINCT"),
     *("min_by(", "max_by(", "stddev(", "var_pop(", "bool_and(", "bool_or(", "collect_set(", "collect_list("),
+    *("bit_xor(", "mode(", "listagg(", "regr_count(", "approx_count_distinct("),
     *("percentile(", "median(", ") INTERSECT (", ") INTERSECT ALL (", ") EXCEPT (", ") EXCEPT ALL (", ") UNION ("),
     *("LIMIT 2 OFFSET 1", "RANK()", "LAG(", "NTH_VALUE(", "ROWS BETWEEN 1"),
     *("RANGE BETWEEN 1", "RANGE BETWEEN INTERVAL", "RANGE BETWEEN UNBOUNDED"),

@@ -38,6 +38,7 @@ def require_mostly_kept(oracle):
     assert kept > 4 * oracle.recomputed.total(), str(oracle)
     assert sum(count for (form, _), count in oracle.kept.items() if form == "frames") > kept / 5, str(oracle)
     assert oracle.rejected.total() < kept / 10, str(oracle)
+    assert oracle.tally.unanswered <= oracle.tally.cases / 100, str(oracle)
 
 
 def test_random_views(oracle):

@@ -75,8 +75,9 @@ def with_nan(orders):
 
 
 FRAMES = {
+    "pivot": lambda o, _: o.groupBy("customer").pivot("id", [1, 2]).sum("amount"),
     "unpivot": lambda o, _: o.unpivot("customer", ["id"], "what", "value"),
-    "what Spark evaluates": lambda o, _: o.select(F.soundex("customer").alias("code")),
+    "what Spark evaluates": lambda o, _: o.select(F.printf("customer").alias("code")),
     "select": lambda o, _: o.select("id", (o.amount + 1).alias("more"), o["customer"]),
     "expr": expression,
     "selectExpr": lambda o, _: o.selectExpr("id % 2 AS odd", "amount AS a"),
@@ -126,7 +127,6 @@ FRAMES = {
 }
 # What has no delta rule, and what it says: there is no text that could be run again.
 REFUSED = {
-    "pivot": (lambda o, _: o.groupBy("customer").pivot("id", [1, 2]).sum("amount"), "pivotfirst"),
     "na.drop some": (lambda o, _: o.na.drop(thresh=2, subset=["id", "amount", "customer"]), "atleastnnonnulls"),
     "dropDuplicates of some": (lambda o, _: o.dropDuplicates(["customer"]), "Deduplicate"),
     "sample": (lambda o, _: o.sample(0.5, seed=3), "Sample"),

@@ -60,7 +60,7 @@ BY_NAME = {
     "by a pipe": "FROM orders |> JOIN customers USING (customer) |> SELECT id, name",
     "table": "SELECT id, name FROM orders o JOIN (TABLE customers) c ON o.customer = c.customer",
     "recomputed": "SELECT id, upper(name) AS name FROM orders o JOIN default.customers ON o.customer = "
-    "default.customers.customer WHERE soundex(name) <> 'x'",
+    "default.customers.customer WHERE printf(name) <> 'x'",
 }
 
 
@@ -269,7 +269,7 @@ def test_flows_in_shards_read_tables_too(session, customers, tmp_path):
         flow.register_source("orders", ORDERS)
         flow.register_view("named", JOINED)
         flow.register_view(
-            "sounds", f"SELECT soundex(name) AS s, tag FROM customers JOIN parquet.`{path}` USING (customer)"
+            "sounds", f"SELECT printf(name) AS s, tag FROM customers JOIN parquet.`{path}` USING (customer)"
         )
         flow.tick("orders", [{"id": 1, "customer": 7, "amount": None}, {"id": 2, "customer": 8, "amount": None}])
         assert rows(flow, "named") == ADA_AND_BOB

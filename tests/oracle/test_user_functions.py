@@ -184,7 +184,7 @@ def test_functions_of_spark_run_there(session, flow):
     session.udf("clean", clean, "STRING", deterministic=True)
     views = {
         "pandas": "SELECT id, lengths(name) AS n FROM t",
-        "inside": "SELECT id, soundex(clean(name)) AS s FROM t",
+        "inside": "SELECT id, printf(clean(name)) AS s FROM t",
         "both": "SELECT id, lengths(clean(name)) AS s FROM t",
     }
     for name, sql in views.items():
@@ -211,6 +211,20 @@ def test_frames_call_them_too(session, flow):
         flow.register_view("w", flow.table("t").select(F.udf(lambda text: text)("name").alias("c")))
     assert refused.value.reason == Reason.FUNCTION_NOT_DECLARED
     assert "session.udf(None, ..., deterministic=True)" in refused.value.hint
+
+
+def test_a_flow_in_shards_recomputes_views_that_call_them(session):
+    session.udf("cleaned", clean, "STRING", deterministic=True)
+    with session.flow("shards", partitions=2) as flow:
+        flow.register_source("t", "id BIGINT, name STRING", key=["id"])
+        flow.register_view("v", "SELECT id, cleaned(name) AS c FROM t")
+        assert "recomputed by Spark" in flow.explain("v")
+        flow.tick("t", [{"id": 1, "name": " Ann "}])
+        session.udf("doubled", lambda text: text * 2, "STRING")
+        flow.register_view("w", "SELECT cleaned(doubled(name)) AS c FROM t")
+        flow.tick("t", [{"id": 1, "name": "Bob"}, {"id": 2, "name": "EVE"}])
+        assert rows(flow.snapshot("v")) == Counter([(1, "bob"), (2, "eve")])
+        assert rows(flow.snapshot("w")) == Counter([("bobbob",), ("eveeve",)])
 
 
 UNNAMED = {

@@ -160,10 +160,19 @@ sum(a) FILTER (WHERE p) ;; sum(DISTINCT a) FILTER (WHERE p) ;; max(a ORDER BY b)
 NULLS) ;; sum(a) RESPECT NULLS ;; any_value(1) ;; any_value(DISTINCT 1) ;; percentile_cont(0.5) WITHIN GROUP
 (ORDER BY a) ;; percentile_cont(0.5) WITHIN GROUP (ORDER BY a DESC) ;; median(a) ;; percentile(a, 0.5) ;; sum(a)
 WITHIN GROUP (ORDER BY a) ;; max(a HAVING MAX b) ;; min(a) + max(a) * 2 ;;  max(struct(a, b))
-;; min(b) KEEP (DENSE_RANK FIRST ORDER BY a) ;; sum(a => 1) ;; listagg(c) ;; listagg(c, ',') WITHIN GROUP (ORDER
-BY c) ;; string_agg(c, ',') ;; mode(a) ;; mode() WITHIN GROUP (ORDER BY a) ;; count_if(p) ;; count_if(DISTINCT
-p) ;; bool_and(p) ;; every(p) ;; some(p) ;; any(p) ;; max_by(a, b) ;; avg(a) ;; mean(a) ;; sum(a) AS x ;; sum(a)
-x ;; sum(a) 'x' ;; grouping(a)
+;; min(b) KEEP (DENSE_RANK FIRST ORDER BY a) ;; sum(a => 1) ;; mode(a) ;; mode(a, true) ;; mode(a, a > 0) ;;
+mode() WITHIN GROUP (ORDER BY a) ;; mode(DISTINCT a) ;; mode(a) WITHIN GROUP (ORDER BY a) ;; mode() ;;
+percentile_disc(0.5) WITHIN GROUP (ORDER BY a) ;; percentile_disc(0.5) ;; percentile(a, 0.5, 2) ;;
+bit_xor(a) ;; bit_and(c) ;; corr(a, a) ;; regr_count(a, b) ;; regr_avgx(a, c) ;; approx_count_distinct(a) ;;
+approx_count_distinct(a, 0.1) ;; approx_count_distinct(a, b) ;; count_min_sketch(a, 0.5, 0.5, 1) ;;
+bitmap_construct_agg(c) ;; count_if(p) ;; count_if(DISTINCT p) ;; bool_and(p) ;; every(p) ;; some(p) ;; any(p)
+;; max_by(a, b) ;; avg(a) ;; mean(a) ;; sum(a) AS x ;; sum(a) x ;; sum(a) 'x' ;; grouping(a)
+""")
+_LISTS = _items("""
+listagg(c) ;; listagg(c, ',') WITHIN GROUP (ORDER BY c) ;; string_agg(c, ',') ;; listagg(c) WITHIN GROUP (ORDER BY a
+DESC, c) ;; listagg(a, 1) WITHIN GROUP (ORDER BY a) ;; listagg(a, ',') WITHIN GROUP (ORDER BY a, b) ;; listagg(c, a)
+WITHIN GROUP (ORDER BY c) ;; listagg(p, NULL) WITHIN GROUP (ORDER BY p) ;; listagg(DISTINCT c) WITHIN GROUP (ORDER BY a)
+;; listagg() WITHIN GROUP (ORDER BY c)
 """)
 _SCALARS = [
     *_items("""
@@ -206,6 +215,7 @@ EXPRESSIONS = {
     ],
     "literals": _LITERALS,
     "aggregates": _CALLS,
+    "lists": _LISTS,
     "calls": [*_SCALARS, "sum(a) OVER ()"],
 }
 """Items of a ``SELECT ... FROM t``, by theme."""

@@ -44,13 +44,14 @@ class SparkStages(StageExecutor):
         self._session = session
         self._beside = SessionsBeside(session)
         run, tables = session.operations.run_for_tick, SessionTables(session)
-        self._jobs: ShardJobs = ShardJobs(self._beside.open, run)
+        functions = session._user_functions  # noqa: SLF001 - for flows alone
+        self._jobs: ShardJobs = ShardJobs(self._beside.open, run, functions.install)
         self._recompute = SparkRecompute(
             lambda: session.spark,
             self._beside.open,
             run,
             tables,
-            session._user_functions,  # noqa: SLF001 - for flows alone
+            functions,
             in_shards=True,
         )
 

@@ -70,10 +70,10 @@ class ViewReader:
 
         with self._lock:
             relations = self._under(settings)
+            self._functions.install(relations.native)
             if not relations.is_classic:
                 return _read_by_binder(relations, sql, tables, settings)
             relations.become(tables)
-            self._functions.install(relations.native)
             query = AnalyzedQuery.of_sql(relations.native, sql)
         if not query.is_query:
             raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")

@@ -16,8 +16,8 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlSyntaxError
+from weirflow.sql.clauses import SparkClauses
 from weirflow.sql.limits import check_text, check_tokens, check_tree, out_of_room
-from weirflow.sql.operators import SparkOperators
 from weirflow.sql.positions import TextPositions
 from weirflow.sql.statements.composed import position_at
 from weirflow.stack import grows
@@ -83,7 +83,7 @@ def _hex_string(parser: SparkParser, token: Token) -> exp.Expr:
     return parser.expression(exp.HexString(this=token.text), token)
 
 
-class _PlainCalls(SparkOperators):
+class _PlainCalls(SparkClauses):
     """Spark's grammar; a call stays ``exp.Anonymous`` unless it has a syntax of its own (CAST, EXTRACT, ...).
 
     What only other databases have, and sqlglot would read without a trace in the tree, is an error here.
@@ -99,6 +99,7 @@ class _PlainCalls(SparkOperators):
         TokenType.HEX_STRING: _hex_string,
     }
     STRICT_CAST = True
+    ADD_JOIN_ON_TRUE = False
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
         "CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
     }

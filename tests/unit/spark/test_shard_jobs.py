@@ -22,7 +22,7 @@ def run_with(failures):
             raise waiting.pop(0)
         return []
 
-    assert ShardJobs(lambda: None, run).stages(2, []) == []
+    assert ShardJobs(lambda: None, run, lambda _: None).stages(2, []) == []
     return len(tries)
 
 

@@ -16,6 +16,7 @@ from weirflow.ivm.compiler.columns import identity, moved_call
 from weirflow.ivm.compiler.imports import Imports
 from weirflow.ivm.compiler.lift import lift
 from weirflow.ivm.compiler.lower_joins import JoinLowering
+from weirflow.ivm.compiler.one_value import determined_calls
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.ivm.kernel.sort_keys import SortColumn
@@ -156,9 +157,10 @@ class Lowering(JoinLowering):
 
     @_lower.register
     def _(self, plan: logical.Aggregate) -> int:
+        calls = determined_calls(plan)
         source = self.node(plan.input)
         if plan.grouping_sets is None:
-            return self._circuit.add(Aggregate(plan.keys, plan.calls), [source], "aggregate", (plan.keys, plan.calls))
+            return self._circuit.add(Aggregate(plan.keys, calls), [source], "aggregate", (plan.keys, calls))
         return self._grouping_sets(plan, source, plan.grouping_sets)
 
     @_lower.register

@@ -35,6 +35,8 @@ class LimbRange:
 
 VALUES = LimbRange(-128, 8)
 SQUARES = LimbRange(-256, 13)
+CUBES = LimbRange(-384, 19)
+FOURTHS = LimbRange(-512, 25)
 
 
 def split_integers(values: np.ndarray) -> np.ndarray:

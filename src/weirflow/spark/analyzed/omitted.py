@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -80,10 +81,29 @@ def local_rows(output: Sequence[Any], remote: Remote) -> Any:
     return OMITTED if any(cell is OMITTED for row in found for cell in row) else found
 
 
+def pivot_values(remote: Remote) -> Any:
+    """The values that PIVOT makes columns of, each a tuple of one for each column it is about; ``OMITTED`` as above."""
+    pivot = remote.get()
+    column = json.loads(pivot.pivotColumn().dataType().json())
+    values = [pivot.pivotColumnValues().apply(at) for at in range(pivot.pivotColumnValues().size())]
+    if isinstance(column, str):
+        found = tuple((_value(value, column),) for value in values)
+    elif column["type"] == "struct" and all(isinstance(one["type"], str) for one in column["fields"]):
+        kinds = [one["type"] for one in column["fields"]]
+        types = [pivot.pivotColumn().dataType().apply(at).dataType() for at in range(len(kinds))]
+        found = tuple(tuple(_cell(value, at, kind, types[at]) for at, kind in enumerate(kinds)) for value in values)
+    else:
+        return OMITTED
+    return OMITTED if any(part is OMITTED for value in found for part in value) else found
+
+
 def _cell(row: Any, at: int, kind: str, jvm_type: Any) -> Any:
-    if row.isNullAt(at):
+    return None if row.isNullAt(at) else _value(row.get(at, jvm_type), kind)
+
+
+def _value(value: Any, kind: str) -> Any:
+    if value is None:
         return None
-    value = row.get(at, jvm_type)
     if kind.startswith("decimal"):
         return Decimal(value.toString())
     if kind == "string":

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from pyspark.sql.types import StructType
 
-from weirflow.spark.analyzed.omitted import OMISSIONS, literal_value, local_rows
+from weirflow.spark.analyzed.omitted import OMISSIONS, literal_value, local_rows, pivot_values
 from weirflow.spark.analyzed.outside import outside, replaced
 from weirflow.spark.analyzed.remote import Remote
 from weirflow.sql.resolved.node import OMITTED, Node
@@ -154,6 +154,8 @@ def _node(nodes: Iterator[dict[str, Any]], remote: Remote) -> Node:
         fields["value"] = literal_value(written["value"], written["dataType"], remote)
     if kind.endswith(".LocalRelation"):
         fields["data"] = local_rows(written["output"], remote)
+    if kind.endswith(".PivotFirst"):
+        fields["pivotColumnValues"] = pivot_values(remote)
     if kind.endswith(".Expand") and fields["projections"] is OMITTED:  # as lists of some kinds are
         fields["projections"] = _projections(remote.get())
     return Node(kind, fields, children, partial(_shown, kind, remote), remote)

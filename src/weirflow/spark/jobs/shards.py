@@ -46,11 +46,18 @@ class ShardJobs:
     Args:
         open_session: a native session that shares the Session's Spark.
         run: runs a call as an operation of the Session, with its errors translated.
+        install: has a native session know the functions that queries may call by name.
     """
 
-    def __init__(self, open_session: Callable[[], Any], run: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        open_session: Callable[[], Any],
+        run: Callable[[str, Callable[[], Any]], Any],
+        install: Callable[[Any], None],
+    ) -> None:
         self._open_session = open_session
         self._run = run
+        self._install = install
         self._native: Any = None
         self._queries: dict[tuple[tuple[str, str], ...], Any] = {}
         self._given: list[tuple[Any, str]] = []
@@ -123,6 +130,7 @@ class ShardJobs:
             for name, value in wanted:
                 native.conf.set(name, value)
             self._queries[wanted] = native
+        self._install(self._queries[wanted])
         return self._queries[wanted]
 
     def _run_again_if_lost(self, what: str, job: Callable[[], list[Any]]) -> list[Any]:

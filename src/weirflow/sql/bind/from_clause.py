@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError, TableNotFound, did_you_mean
+from weirflow.errors import SqlSyntaxError, SqlTypeError, TableNotFound, did_you_mean
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import bind_generator
-from weirflow.sql.bind.join import bind_join
-from weirflow.sql.bind.scope import Name, Scope, scope_of
+from weirflow.sql.bind.join import bind_join, bind_lateral_join
+from weirflow.sql.bind.pivot import bind_pivot
+from weirflow.sql.bind.scope import FromItem, Name, Scope, scope_of
 from weirflow.sql.bind.strict import refusal
+from weirflow.sql.bind.table_function import bind_table_function
 from weirflow.sql.expr import Column, Expr
 from weirflow.sql.plan import Field, Generate, Plan, Scan, Values
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import nullable, type_name
 from weirflow.sql.typing.coercion import cast, common_type
 from weirflow.stack import grows
@@ -24,58 +25,75 @@ if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
 
 
-@dataclass(frozen=True)
-class FromItem:
-    """A plan and the names by which its columns are seen."""
-
-    plan: Plan
-    scope: Scope
-
-
 def bind_from(query: exp.Select, context: BindContext, around: Scope | None) -> FromItem:
     """FROM, JOIN and LATERAL VIEW of a SELECT; one row without columns when there is no FROM."""
     source = query.args.get("from_")
     if source is None:
         relation = FromItem(Values(((),), ()), Scope((), around, context.fold))
     else:
-        relation = _relation(source.this, context, around)
-    for join in query.args.get("joins") or ():
-        relation = _join(relation, join, context, around)
-    for view in query.args.get("laterals") or ():
+        relation = _relation(source.this, context, around, pivots=True)
+    return _extended(relation, query, context, around)
+
+
+def _extended(relation: FromItem, node: exp.Expr, context: BindContext, around: Scope | None) -> FromItem:
+    """The relation with the joins and lateral views that follow it."""
+    for join in node.args.get("joins") or ():
+        relation = join_relation(relation, join, context, around)
+    for view in node.args.get("laterals") or ():
         relation = _lateral_view(relation, view, context)
     return relation
 
 
-def _join(left: FromItem, join: exp.Join, context: BindContext, around: Scope | None) -> FromItem:
+def join_relation(left: FromItem, join: exp.Join, context: BindContext, around: Scope | None) -> FromItem:
+    """What is on the left joined with another relation; a PIVOT that follows is one of both."""
+    pivots = [*(join.this.args.get("pivots") or ()), *(join.args.get("pivots") or ())]
+    if join.this.args.get("pivots") and (join.args.get("on") or join.args.get("using")):
+        raise SqlSyntaxError("PIVOT and UNPIVOT follow the condition of a join.", position=context.position(join))
+    joined = _joined(left, join, context, around)
+    for pivot in pivots:
+        joined = bind_pivot(joined, pivot, context)
+    return joined
+
+
+def _joined(left: FromItem, join: exp.Join, context: BindContext, around: Scope | None) -> FromItem:
+    if isinstance(join.this, exp.Lateral):
+        right = _relation(join.this, context, left.scope)
+        binder = ExpressionBinder(context, left.scope, clause="a join condition")
+        return FromItem(*bind_lateral_join(binder, join, left.plan, right.plan, right.scope))
     right = _relation(join.this, context, around)
     binder = ExpressionBinder(context, left.scope, clause="a join condition")
     return FromItem(*bind_join(binder, join, left.plan, right.plan, right.scope))
 
 
 @grows
-def _relation(node: exp.Expr, context: BindContext, around: Scope | None) -> FromItem:
+def _relation(node: exp.Expr, context: BindContext, around: Scope | None, *, pivots: bool = False) -> FromItem:
     if isinstance(node, exp.Table):
         relation = _table(node, context, around)
     elif isinstance(node, exp.Values):
         relation = _renamed(bind_values(node, context, around), node, context, around)
-    elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+    elif isinstance(node, exp.Subquery) and _is_relation(node.this):
         relation = _parenthesized(node, context, around)
     elif isinstance(node, exp.Subquery):
         relation = _renamed(context.bind_query(node, context, around), node, context, around)
     elif isinstance(node, exp.Lateral):
-        raise _refused("LATERAL subqueries have no incremental form.", node, context)
+        relation = _lateral(node, context, around)
     else:
         raise refusal(node, context.position(node))
-    for join in node.args.get("joins") or ():
-        relation = _join(relation, join, context, around)
-    for view in node.args.get("laterals") or ():
-        relation = _lateral_view(relation, view, context)
-    return relation
+    for pivot in (node.args.get("pivots") or ()) if pivots else ():
+        relation = bind_pivot(relation, pivot, context)
+    return _extended(relation, node, context, around)
+
+
+def _is_relation(node: exp.Expr) -> bool:
+    """Whether parentheses are around a relation and no query: ``(t)``, ``((t))``."""
+    while isinstance(node, exp.Subquery) and not node.args.get("pivots"):
+        node = node.this
+    return isinstance(node, exp.Table)
 
 
 def _parenthesized(node: exp.Subquery, context: BindContext, around: Scope | None) -> FromItem:
     """``(t)`` and ``(t JOIN u ...)``, under their own names or all under the alias of the parentheses."""
-    inner = _relation(node.this, context, around)
+    inner = _relation(node.this, context, around, pivots=True)
     if any(node.args.get(part) for part in ("with_", "order", "limit", "offset")):
         raise refusal(node, context.position(node))
     if not node.alias:
@@ -90,9 +108,22 @@ def _parenthesized(node: exp.Subquery, context: BindContext, around: Scope | Non
     return FromItem(inner.plan, Scope(tuple(renamed), around, context.fold))
 
 
+def _lateral(node: exp.Lateral, context: BindContext, around: Scope | None) -> FromItem:
+    """What follows LATERAL, which sees as the query around it what stands before."""
+    if node.args.get("view"):
+        raise refusal(node, context.position(node))
+    if isinstance(node.this, exp.Subquery):
+        return _renamed(context.bind_query(node.this, context, around), node, context, around)
+    return _renamed(bind_table_function(node.this, context, around), node, context, around, _call_name(node.this))
+
+
+def _call_name(node: exp.Expr) -> str | None:
+    return node.name if isinstance(node, exp.Anonymous) else None
+
+
 def _table(node: exp.Table, context: BindContext, around: Scope | None) -> FromItem:
     if not isinstance(node.this, exp.Identifier):
-        raise _refused("Table functions in FROM have no incremental form.", node, context)
+        return _renamed(bind_table_function(node.this, context, around), node, context, around)
     name = ".".join(part.name for part in node.parts)
     cte = context.ctes.get(context.fold(name))
     if cte is not None:
@@ -147,7 +178,7 @@ def _column(values: list[Expr], node: exp.Expr, context: BindContext) -> list[Ex
 
 def _lateral_view(relation: FromItem, view: exp.Lateral, context: BindContext) -> FromItem:
     if not view.args.get("view"):
-        raise _refused("LATERAL subqueries have no incremental form.", view, context)
+        raise refusal(view, context.position(view))
     binder = ExpressionBinder(context, relation.scope, clause="LATERAL VIEW")
     generator = bind_generator(binder, view.this)
     names = view.alias_column_names or [field.name for field in generator.fields]
@@ -165,12 +196,3 @@ def _lateral_view(relation: FromItem, view: exp.Lateral, context: BindContext) -
         for index, field in enumerate(made)
     )
     return FromItem(plan, replace(relation.scope, names=relation.scope.names + seen))
-
-
-def _refused(message: str, node: exp.Expr, context: BindContext) -> NotIncremental:
-    return NotIncremental(
-        message,
-        reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
-        hint="rewrite it with joins and subqueries, or run the query on Spark",
-        position=context.position(node),
-    )

@@ -9,6 +9,7 @@ from weirflow.errors import ColumnNotFound, SqlPosition, SqlSyntaxError
 from weirflow.sql.bind.scope import Name, Scope, beside
 from weirflow.sql.functions.rules import FunctionSignature, alike
 from weirflow.sql.passes.conditions import conjunction, split_condition
+from weirflow.sql.passes.lateral import lateral_join
 from weirflow.sql.plan import Join, JoinKind, Plan
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import shift
@@ -55,6 +56,24 @@ def bind_join(
         predicate = _boolean(replace(binder, scope=both).bind(condition), binder.position(condition))
         result = equi_join(left, right, kind, predicate)
     return result, (binder.scope if kind in _LEFT_ONLY else both)
+
+
+def bind_lateral_join(
+    binder: ExpressionBinder, join: exp.Join, left: Plan, right: Plan, right_scope: Scope
+) -> tuple[Plan, Scope]:
+    """The join of each row on the left with ``right``, which reads it as the row of the query around."""
+    kind = _kind(binder, join)
+    both = beside(binder.scope, right_scope, len(left.fields))
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or join.args.get("using") or join.args.get("method"):
+        raise SqlSyntaxError(
+            "LATERAL follows a comma, JOIN, CROSS JOIN or LEFT JOIN, and has ON or nothing.",
+            position=binder.position(join),
+        )
+    condition = join.args.get("on")
+    predicate = None
+    if condition is not None:
+        predicate = _boolean(replace(binder, scope=both).bind(condition), binder.position(condition))
+    return lateral_join(left, right, kind, predicate), both
 
 
 def equi_join(left: Plan, right: Plan, kind: JoinKind, predicate: Expr) -> Join:

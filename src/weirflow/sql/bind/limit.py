@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import SqlTypeError
+from weirflow.sql.bind.constant import whole_number
+from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.ordinal import ordinal
+from weirflow.sql.bind.scope import Scope
+from weirflow.sql.types import INT
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
@@ -37,7 +41,17 @@ def _count(node: exp.Expr, clause: str, context: BindContext) -> int | None:
         return None
     count = ordinal(node)
     if count is None:
-        raise SqlTypeError(f"{clause} takes a whole number, not an expression.", position=context.position(node))
+        count = _computed(node, clause, context)
+    if count is None:
+        raise SqlTypeError(f"{clause} takes a whole number that is constant.", position=context.position(node))
     if count < 0:
         raise SqlTypeError(f"{clause} takes no negative number.", position=context.position(node))
     return count
+
+
+def _computed(node: exp.Expr, clause: str, context: BindContext) -> int | None:
+    """The number that a constant expression of type INT is; None if it is none."""
+    if any(node.find_all(exp.Column, exp.Query)):
+        return None
+    bound = ExpressionBinder(context, Scope((), None, context.fold), clause=clause).bind(node)
+    return whole_number(bound) if bound.type == INT else None

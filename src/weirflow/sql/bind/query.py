@@ -12,10 +12,12 @@ from sqlglot import exp
 from weirflow.errors import QueryError, SqlTypeError
 from weirflow.sql.bind.context import BindContext, Catalog
 from weirflow.sql.bind.from_clause import bind_values
+from weirflow.sql.bind.pipe import bind_pipe
 from weirflow.sql.bind.recursive import bind_recursive, is_recursive
 from weirflow.sql.bind.select import bind_select
 from weirflow.sql.bind.set_operation import bind_set
 from weirflow.sql.bind.strict import check_syntax, refusal
+from weirflow.sql.clauses import PipeQuery
 from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.parse import parse_query
 from weirflow.sql.passes.rename import rename
@@ -89,6 +91,8 @@ def _bind(node: exp.Expr, context: BindContext, around: Scope | None) -> Plan:
                 outer.set(part, node.args.get(part))
             return bind_select(outer, context, around)
         return _bind(node.this, context, around)
+    if isinstance(node, PipeQuery):
+        return bind_pipe(node, context, around)
     if isinstance(node, exp.Values):
         return bind_values(node, context, around)
     raise refusal(node, context.position(node))

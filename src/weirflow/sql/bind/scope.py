@@ -12,7 +12,7 @@ from weirflow.sql.functions.collections import struct_field
 from weirflow.sql.traverse import rewrite, shift
 
 if TYPE_CHECKING:
-    from weirflow.sql.plan import Field
+    from weirflow.sql.plan import Field, Plan
 
 
 class AmbiguousColumn(QueryError, code="AMBIGUOUS_COLUMN"):
@@ -92,6 +92,14 @@ class Scope:
         listed = ", ".join(dict.fromkeys(name.name for name in self.names if name.in_star))
         hint = did_you_mean(text, near) or (f"in scope are {listed}" if listed else "no columns are in scope here")
         return ColumnNotFound(f"No column {text!r} is in scope.", hint=hint, position=position)
+
+
+@dataclass(frozen=True)
+class FromItem:
+    """A plan and the names by which its columns are seen."""
+
+    plan: Plan
+    scope: Scope
 
 
 def scope_of(

@@ -12,7 +12,7 @@ from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeErro
 from weirflow.sql.bind.assemble import Block, assemble
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import Generator, bind_generator, is_generator
-from weirflow.sql.bind.expressions.naming import output_name, spelled_out
+from weirflow.sql.bind.expressions.naming import UNNAMED, output_name, spelled_out
 from weirflow.sql.bind.expressions.placeholders import PlaceholderKind, SelectCalls, has_placeholder
 from weirflow.sql.bind.expressions.time_window import find_time_window
 from weirflow.sql.bind.expressions.window import has_own_clauses
@@ -20,9 +20,9 @@ from weirflow.sql.bind.from_clause import bind_from
 from weirflow.sql.bind.grouping import Grouping, bind_group
 from weirflow.sql.bind.limit import bind_limit
 from weirflow.sql.bind.ordinal import ordinal
-from weirflow.sql.bind.scope import AmbiguousColumn, Name, Scope
+from weirflow.sql.bind.scope import AmbiguousColumn, FromItem, Name, Scope
 from weirflow.sql.bind.star import expand_star, is_all, is_star
-from weirflow.sql.expr import Expr, SortKey
+from weirflow.sql.expr import Column, Expr, SortKey
 from weirflow.sql.functions.rules import FunctionSignature
 from weirflow.sql.plan import Field, Filter, Plan
 from weirflow.sql.refusal import NotIncremental, Reason
@@ -30,6 +30,9 @@ from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.context import BindContext
+
+
+_UNNAMED_RELATION = "__auto_generated_subquery_name"
 
 
 @dataclass
@@ -41,8 +44,11 @@ class _Items:
     expressions: list[Expr] = field(default_factory=list)
     positions: list[SqlPosition | None] = field(default_factory=list)
     generator: Generator | None = None
+    relations: list[str | None] = field(default_factory=list)
+    """Those that columns are taken of as they are."""
 
-    def add(self, name: str, expr: Expr, position: SqlPosition | None) -> None:
+    def add(self, name: str, expr: Expr, position: SqlPosition | None, relation: str | None = None) -> None:
+        self.relations.append(relation)
         self.fields.append(Field(name, expr.type))
         self.expressions.append(expr)
         self.positions.append(position)
@@ -53,8 +59,10 @@ class _Items:
         def text(path: tuple[str, ...]) -> str | None:
             if scope.find_here(path) is None:
                 found = self.alias(path, None)
-                generated = found is not None and has_placeholder(found, PlaceholderKind.GENERATED)
-                return None if found is None or generated else f"lateralAliasReference({'.'.join(path)})"
+                if found is None:
+                    return _shown_outside(path, scope)
+                generated = has_placeholder(found, PlaceholderKind.GENERATED)
+                return None if generated else f"lateralAliasReference({'.'.join(path)})"
             return ".".join(path[1:] if len(path) > 1 and scope.star(path[0]) is not None else path)
 
         return text
@@ -68,9 +76,32 @@ class _Items:
         return Scope(tuple(found[:1]), fold=self.fold).find_here(path, position) if found else None
 
 
+def _shown_outside(path: tuple[str, ...], scope: Scope) -> str | None:
+    """A column of a query around, with the relation that it is of."""
+    around = scope.around
+    while around is not None:
+        found = around.find_here(path)
+        if found is not None:
+            named = [name for name in around.names if name.expr == found]
+            return f"outer({named[0].relation or _UNNAMED_RELATION}.{named[0].name})" if named else UNNAMED
+        around = around.around
+    return None
+
+
 def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -> Plan:
     """The plan of one SELECT, its ORDER BY and LIMIT included."""
-    relation = bind_from(query, context, around)
+    return select_over(query, bind_from(query, context, around), context).plan
+
+
+def select_over(query: exp.Select, relation: FromItem, context: BindContext, *, plain: int | None = None) -> FromItem:
+    """A SELECT of a relation, and its output columns under the names of what they are columns of.
+
+    Args:
+        query: the clauses; what it has in FROM is not looked at.
+        relation: what it selects from.
+        context: the surroundings.
+        plain: how many items hold no aggregates while each behind them does; None if any may.
+    """
     plan, scope = relation.plan, relation.scope
     where = query.args.get("where")
     if where is not None:
@@ -84,6 +115,9 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
         plan, scope = time_window.plan, time_window.scope
         binder = replace(binder, scope=scope, time_window=(time_window.tree, time_window.column))
     items = _bind_items(binder, query)
+    for at, (item, place) in enumerate(zip(items.expressions, items.positions, strict=True)):
+        if plain is not None and placeholders.has_aggregate(item) != (at >= plain):
+            raise SqlTypeError("Aggregates, and nothing but them, are computed by |> AGGREGATE.", position=place)
     grouping = bind_group(replace(binder, clause="GROUP BY"), query.args.get("group"), items.fields, items.expressions)
     if time_window is not None and time_window.session is not None:
         plan = time_window.session(grouping.keys, items.expressions)
@@ -114,7 +148,11 @@ def bind_select(query: exp.Select, context: BindContext, around: Scope | None) -
     made = assemble(block, context.position(query))
     if order or is_ordered:
         context.remember_order(made)
-    return made
+    names = (
+        Name(field.name, Column(at, field.name, field.type), qualifier)
+        for at, (field, qualifier) in enumerate(zip(items.fields, items.relations, strict=True))
+    )
+    return FromItem(made, replace(relation.scope, names=tuple(names)))
 
 
 def _is_row_by_row(block: Block) -> bool:
@@ -164,7 +202,7 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
             if names:
                 raise SqlTypeError("* cannot have an alias.", position=binder.position(node))
             for one in expand_star(binder, inner):
-                items.add(one.name, one.expr, binder.position(inner))
+                items.add(one.name, one.expr, binder.position(inner), one.relation)
         elif is_generator(inner):
             _add_generator(local, items, inner, names)
         else:
@@ -174,8 +212,15 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
                 if names
                 else output_name(spelled_out(inner, binder.windows, items.shown(binder.scope)), position)
             )
-            items.add(name, bound, position)
+            items.add(name, bound, position, _relation_of(node, bound, binder.scope))
     return items
+
+
+def _relation_of(node: exp.Expr, bound: Expr, scope: Scope) -> str | None:
+    """The relation of a column that is selected by its own name."""
+    if not isinstance(node, exp.Column):
+        return None
+    return next((name.relation for name in scope.names if name.expr == bound), None)
 
 
 def _unaliased(node: exp.Expr) -> tuple[exp.Expr, list[str]]:

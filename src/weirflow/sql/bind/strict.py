@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from weirflow.errors import SqlSyntaxError
+from weirflow.sql.clauses import PipeQuery, PipeStep
 from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ _QUERY = "with_ order limit offset"
 _PAIR = "this expression"
 _READ: dict[type[exp.Expr], str] = {
     exp.Select: f"{_QUERY} expressions distinct from_ joins laterals where group having windows hint",
-    exp.Subquery: f"{_QUERY} this alias joins laterals",
-    exp.Values: "expressions alias",
+    exp.Subquery: f"{_QUERY} this alias joins laterals pivots",
+    PipeQuery: f"{_QUERY} this steps",
+    PipeStep: "kind this expressions keys",
+    exp.Pivot: "expressions fields unpivot include_nulls alias",
+    exp.Values: "expressions alias pivots",
     exp.With: "expressions recursive",
     exp.CTE: "this alias",
     exp.TableAlias: "this columns",
     exp.From: "this",
-    exp.Table: "this alias db catalog joins laterals",
+    exp.Table: "this alias db catalog joins laterals pivots",
     exp.Lateral: "this view outer alias",
-    exp.Join: "this on side kind using method",
+    exp.Join: "this on side kind using method pivots",
     exp.Where: "this",
     exp.Having: "this",
     exp.Group: "expressions grouping_sets cube rollup all",
@@ -71,6 +75,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.Trim: f"{_PAIR} position",
     exp.Substring: "this start length",
     exp.StrPosition: "this substr position",
+    exp.Overlay: "this expression from_ for_",
     exp.Concat: "expressions",
     exp.Null: "",
 }
@@ -124,7 +129,6 @@ _WORDS: dict[str, str] = {
     "distribute": "DISTRIBUTE BY, which distributes rows,",
     "match": "MATCH_RECOGNIZE",
     "connect": "CONNECT BY, which is not in Spark SQL (use WITH RECURSIVE),",
-    "pivots": "PIVOT",
     "select kind": "SELECT AS STRUCT or VALUE, which is not in Spark SQL,",
     "into": "SELECT INTO, which is not a query,",
     "sample": "TABLESAMPLE",
@@ -181,14 +185,12 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.SessionParameter: "A parameter marker",
     exp.JSONExtract: "-> or :",
     exp.JSONExtractScalar: "->>",
-    exp.Overlay: "OVERLAY",
     exp.Unnest: "UNNEST, which is not in Spark SQL,",
     exp.Lateral: "LATERAL",
     exp.HavingMax: "HAVING inside a call, which is not in Spark SQL,",
     exp.Star: "* in this place",
     exp.Any: "ANY in this place",
     exp.All: "ALL in this place",
-    exp.Pivot: "PIVOT",
     exp.Tuple: "This list",
     exp.Var: "This word",
     exp.Order: "ORDER BY inside a call",

@@ -1,9 +1,8 @@
-"""Aggregate functions: argument types, result types, and what their result depends on."""
+"""Aggregate functions: argument types and result types."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlPosition, SqlTypeError
@@ -12,12 +11,16 @@ from weirflow.sql.functions.rules import Arguments, FunctionSignature, ResultTyp
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DAY_TIME_INTERVAL,
     DOUBLE,
+    INT,
+    STRING,
     YEAR_MONTH_INTERVAL,
     array_of,
     is_array,
+    is_atomic,
     is_decimal,
     is_integral,
     is_interval,
@@ -25,21 +28,10 @@ from weirflow.sql.types import (
     type_name,
 )
 from weirflow.sql.typing import decimals
-from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC
+from weirflow.sql.typing.coercion import ANY, INTEGRAL, NUMERIC, ONLY_INTEGRAL
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class Stability(StrEnum):
-    """What else than the group's rows, as a multiset, the result depends on."""
-
-    EXACT = "exact"
-    """Nothing: equal rows give an equal result."""
-    TIES = "ties"
-    """The order of rows that tie: ``max_by``, ``mode``."""
-    ORDER = "order"
-    """The order of all rows: ``first``, ``collect_list``."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +39,6 @@ class AggregateFunction:
     """An aggregate: its canonical name, its parameters, its result."""
 
     signature: FunctionSignature
-    stability: Stability = Stability.EXACT
 
     @property
     def name(self) -> str:
@@ -59,14 +50,19 @@ class AggregateFunction:
         arguments = self.signature.arguments(given, position)
         if self.name in ("min", "max") and not is_orderable(arguments[0].type):
             raise SqlTypeError(f"{self.name}() cannot order {type_name(arguments[0].type)}.", position=position)
-        if self.name == "percentile" and not _is_share(arguments[1]):
+        if self.name in _PERCENTILES and not _is_share(arguments[1]):
             raise NotIncremental(
-                "The share of percentile() is a literal between 0 and 1, or an array of such, where views are "
+                f"The share of {self.name}() is a literal between 0 and 1, or an array of such, where views are "
                 "maintained by deltas.",
                 reason=Reason.FUNCTION_NOT_PROVEN,
                 position=position,
             )
         return arguments, result_type(self.signature.result, arguments)
+
+
+def has_mode(kind: pa.DataType) -> bool:
+    """Whether ``mode`` counts equal values of a type; of binary ones Spark counts each for itself."""
+    return is_atomic(kind) and kind != BINARY
 
 
 def _is_share(expr: Expr) -> bool:
@@ -100,32 +96,48 @@ def _percentile(arguments: Arguments) -> pa.DataType:
 
 
 def _aggregate(
-    name: str, *parameters: object, result: ResultType, stability: Stability = Stability.EXACT, repeats: bool = False
+    name: str, *parameters: object, result: ResultType, optional: int = 0, repeats: bool = False
 ) -> AggregateFunction:
-    optional = 1 if repeats else 0
-    return AggregateFunction(FunctionSignature(name, parameters, result, optional=optional, repeats=repeats), stability)
+    optional = 1 if repeats else optional
+    return AggregateFunction(FunctionSignature(name, parameters, result, optional=optional, repeats=repeats))
 
 
 _NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
 _ONE_DOUBLE = ("stddev_samp", "stddev_pop", "var_samp", "var_pop", "skewness", "kurtosis")
-_TWO_DOUBLES = ("corr", "covar_pop", "covar_samp")
+_TWO_DOUBLES = (
+    *("corr", "covar_pop", "covar_samp", "regr_sxx", "regr_syy", "regr_sxy"),
+    *("regr_slope", "regr_intercept", "regr_r2"),
+)
+_PERCENTILES = ("percentile", "percentile_disc")
 _ALL = (
     _aggregate("count", ANY, result=BIGINT, repeats=True),
     *(_aggregate(name, _NUMBER_OR_INTERVAL, result=_sum) for name in ("sum", "try_sum")),
     *(_aggregate(name, _NUMBER_OR_INTERVAL, result=_average) for name in ("avg", "try_avg")),
     *(_aggregate(name, ANY, result=same_as(0)) for name in ("min", "max")),
-    *(_aggregate(name, ANY, ANY, result=same_as(0), stability=Stability.TIES) for name in ("min_by", "max_by")),
+    *(_aggregate(name, ANY, ANY, result=same_as(0)) for name in ("min_by", "max_by")),
     *(_aggregate(name, DOUBLE, result=DOUBLE) for name in _ONE_DOUBLE),
     *(_aggregate(name, DOUBLE, DOUBLE, result=DOUBLE) for name in _TWO_DOUBLES),
+    _aggregate("regr_count", NUMERIC, NUMERIC, result=BIGINT),
+    _aggregate("regr_avgx", NUMERIC, NUMERIC, result=lambda arguments: _average(arguments[1:])),
+    _aggregate("regr_avgy", NUMERIC, NUMERIC, result=_average),
     *(_aggregate(name, BOOLEAN, result=BOOLEAN) for name in ("bool_and", "bool_or")),
-    *(_aggregate(name, INTEGRAL, result=same_as(0)) for name in ("bit_and", "bit_or", "bit_xor")),
-    _aggregate("collect_list", ANY, result=_list, stability=Stability.ORDER),
-    _aggregate("collect_set", ANY, result=_list, stability=Stability.ORDER),
-    _aggregate("percentile", DOUBLE, (DOUBLE, array_of(DOUBLE)), result=_percentile),
-    _aggregate("mode", ANY, result=same_as(0), stability=Stability.TIES),
-    *(_aggregate(name, ANY, result=same_as(0), stability=Stability.ORDER) for name in ("first", "last", "any_value")),
+    *(_aggregate(name, ONLY_INTEGRAL, result=same_as(0)) for name in ("bit_and", "bit_or", "bit_xor")),
+    _aggregate("collect_list", ANY, result=_list),
+    _aggregate("collect_set", ANY, result=_list),
+    *(
+        _aggregate(name, DOUBLE, (DOUBLE, array_of(DOUBLE)), INTEGRAL, BOOLEAN, result=_percentile, optional=2)
+        for name in _PERCENTILES
+    ),
+    _aggregate("mode", ANY, BOOLEAN, result=same_as(0)),
+    _aggregate("listagg", (STRING, BINARY), (STRING, BINARY), result=same_as(0)),
+    _aggregate("approx_count_distinct", BIGINT, INT, result=BIGINT),
+    _aggregate("count_min_sketch", INTEGRAL, DOUBLE, DOUBLE, INT, result=BINARY),
+    _aggregate("bitmap_construct_agg", BIGINT, result=BINARY),
+    *(_aggregate(name, BINARY, result=BINARY) for name in ("bitmap_or_agg", "bitmap_and_agg")),
+    *(_aggregate(name, ANY, result=same_as(0)) for name in ("first", "last", "any_value")),
     _aggregate("single_value", ANY, result=same_as(0)),
+    _aggregate("squared_deviations", DOUBLE, result=DOUBLE),
 )
 AGGREGATES: dict[str, AggregateFunction] = {function.name: function for function in _ALL}
-INTERNAL_AGGREGATES = frozenset({"single_value"})
+INTERNAL_AGGREGATES = frozenset({"single_value", "squared_deviations"})
 """Made by the binder and its passes; not to be called by name."""

@@ -54,6 +54,16 @@ def _nullif(given: Arguments, position: SqlPosition | None) -> Expr:
     return case(((OPERATORS["equal"](given, position), Literal(None, given[0].type)),), given[0], position)
 
 
+def _zeroifnull(given: Arguments, position: SqlPosition | None) -> Expr:
+    check_count("zeroifnull", given, 1, 1, position)
+    return alike("coalesce")((*given, Literal(0, INT)), position)
+
+
+def _nullifzero(given: Arguments, position: SqlPosition | None) -> Expr:
+    check_count("nullifzero", given, 1, 1, position)
+    return _nullif((*given, Literal(0, INT)), position)
+
+
 def _nvl(name: str) -> Rule:
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count(name, given, 2, 2, position)
@@ -92,6 +102,8 @@ CONDITIONALS: dict[str, Rule] = {
     "ifnull": _nvl("ifnull"),
     "nvl2": _nvl2,
     "nullif": _nullif,
+    "zeroifnull": _zeroifnull,
+    "nullifzero": _nullifzero,
     "isnull": OPERATORS["is_null"],
     "isnotnull": OPERATORS["is_not_null"],
     "equal_null": OPERATORS["equal_null_safe"],

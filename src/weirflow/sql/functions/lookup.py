@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 from weirflow.errors import FunctionNotFound, QueryError, SqlPosition, did_you_mean
 from weirflow.sql.functions.aggregates import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
 from weirflow.sql.functions.attempts import ATTEMPTS
+from weirflow.sql.functions.bits import BITS
 from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.conditionals import CONDITIONALS
 from weirflow.sql.functions.dates import DATES
+from weirflow.sql.functions.encodings import ENCODINGS
 from weirflow.sql.functions.numbers import NUMBERS
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.spark_names import SPARK_FUNCTIONS
@@ -20,7 +22,16 @@ from weirflow.sql.refusal import NotIncremental, Reason
 if TYPE_CHECKING:
     from weirflow.sql.functions.rules import Rule
 
-SCALARS: dict[str, Rule] = {**NUMBERS, **STRINGS, **DATES, **COLLECTIONS, **CONDITIONALS, **ATTEMPTS}
+SCALARS: dict[str, Rule] = {
+    **NUMBERS,
+    **STRINGS,
+    **DATES,
+    **COLLECTIONS,
+    **CONDITIONALS,
+    **ATTEMPTS,
+    **BITS,
+    **ENCODINGS,
+}
 """Functions called by name, without the operators."""
 
 ALIASES: dict[str, str] = {
@@ -54,11 +65,18 @@ ALIASES: dict[str, str] = {
     "any": "bool_or",
     "some": "bool_or",
     "array_agg": "collect_list",
+    "string_agg": "listagg",
     "first_value": "first",
     "last_value": "last",
+    "sha": "sha1",
+    "getbit": "bit_get",
+    "printf": "format_string",
+    "to_varchar": "to_char",
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
-GENERATORS = frozenset({"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer"})
+GENERATORS = frozenset(
+    {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"}
+)
 _NOT_DETERMINISTIC_NAMES = """
 current_date curdate current_timestamp now localtimestamp current_time current_timezone unix_timestamp
 rand random randn randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id

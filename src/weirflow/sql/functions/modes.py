@@ -40,9 +40,13 @@ _WRAPPING = frozenset({"add", "subtract", "multiply", "negate", "abs", "round", 
 _NULL_FOR_INTEGERS = frozenset({"add", "subtract", "multiply", "sum"})
 """What ``TRY`` has a form of, and only integers and decimals can leave their type in."""
 _NULL_FOR_DECIMALS = _NULL_FOR_INTEGERS | {"integral_divide", "avg"}
-_NULL_FOR_ALL = frozenset({"divide", "remainder", "pmod", "element_at", "get_array_item", "make_date"})
+_NULL_FOR_ALL = frozenset(
+    {"divide", "remainder", "pmod", "element_at", "get_array_item", "make_date", "elt", "parse_url"}
+)
 _NO_TRY = frozenset({"integral_divide", "round", "bround", "negate", "abs", "pmod"})
 """What Spark has no ``TRY`` form of."""
+_DIVIDING = frozenset({"corr", "skewness", "kurtosis", "regr_r2"})
+"""Aggregates that divide at the end."""
 _NO_SUCH_VALUE = -1
 """The size of NULL without ANSI."""
 
@@ -58,10 +62,11 @@ def name_in(mode: EvalMode, function: str, kind: pa.DataType) -> str | None:
         return function
     if mode is EvalMode.TRY and function in _NO_TRY:
         return None
-    if mode is EvalMode.LEGACY and function in _WRAPPING and is_integral(kind):
+    if mode is EvalMode.LEGACY and (function == "conv" or (function in _WRAPPING and is_integral(kind))):
         return f"wrapping_{function}"
     if (
         function in _NULL_FOR_ALL
+        or function in _DIVIDING
         or (function in _NULL_FOR_INTEGERS and is_integral(kind))
         or (function in _NULL_FOR_DECIMALS and is_decimal(kind))
     ):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, alike, check_count, same_as
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
     BOOLEAN,
@@ -15,6 +15,9 @@ from weirflow.sql.types import (
     DOUBLE,
     FLOAT,
     INT,
+    NULL,
+    SMALLINT,
+    TINYINT,
     YEAR_MONTH_INTERVAL,
     decimal,
     is_decimal,
@@ -22,12 +25,17 @@ from weirflow.sql.types import (
     type_name,
 )
 from weirflow.sql.typing import decimals
-from weirflow.sql.typing.coercion import DECIMAL, INTEGRAL, NUMERIC, unify
+from weirflow.sql.typing.coercion import DECIMAL, INTEGRAL, NUMERIC, ONLY_DECIMAL, cast, unify
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _NUMBER_OR_INTERVAL = (NUMERIC, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
+_AS_DECIMAL = {
+    DOUBLE: decimal(30, 15),
+    FLOAT: decimal(14, 7),
+    **{kind: decimals.for_integral(kind) for kind in (TINYINT, SMALLINT, INT, BIGINT)},
+}
 _DOUBLE_NAMES = """
 sqrt cbrt exp expm1 ln log10 log2 log1p sin cos tan cot sec csc asin acos atan sinh cosh tanh asinh acosh atanh
 degrees radians rint
@@ -40,15 +48,25 @@ def _whole(name: str) -> Rule:
     one = FunctionSignature(name, ((DOUBLE, DECIMAL, BIGINT),), _whole_type)
 
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
-        if len(given) == 2:  # noqa: PLR2004 - the number and its scale
-            raise NotIncremental(
-                f"{name}() with a scale is not proven equal to Spark's.",
-                reason=Reason.FUNCTION_NOT_PROVEN,
-                position=position,
-            )
-        return one(given, position)
+        return _to_scale(name, given, position) if len(given) == 2 else one(given, position)  # noqa: PLR2004 - a scale
 
     return rule
+
+
+def _to_scale(name: str, given: Arguments, position: SqlPosition | None) -> Expr:
+    """With a literal scale, of a decimal: doubles become one of 15 digits behind the point."""
+    if given[0].type == NULL:
+        raise SqlTypeError(f"{name}() with a scale takes a number, not NULL.", position=position)
+    made = (as_decimal(given[0], position), given[1])
+    number, scale = FunctionSignature(name, (ONLY_DECIMAL, INT), same_as(0)).arguments(made, position)
+    if not isinstance(scale, Literal) or scale.value is None:
+        raise SqlTypeError(f"The scale of {name}() must be a number, not an expression.", position=position)
+    return Call(name, (number, scale), decimals.rounded(number.type, scale.value), position)
+
+
+def as_decimal(number: Expr, position: SqlPosition | None) -> Expr:
+    """A number where Spark wants a decimal."""
+    return cast(number, _AS_DECIMAL[number.type], position) if number.type in _AS_DECIMAL else number
 
 
 def _whole_type(arguments: Arguments) -> pa.DataType:
@@ -79,6 +97,26 @@ def _logarithm(given: Arguments, position: SqlPosition | None) -> Expr:
     return FunctionSignature("log", (DOUBLE, DOUBLE), DOUBLE)(given, position)
 
 
+def _constant(name: str, value: float) -> Rule:
+    def rule(given: Arguments, position: SqlPosition | None) -> Expr:
+        check_count(name, given, 0, 0, position)
+        return Literal(value, DOUBLE)
+
+    return rule
+
+
+def _nanvl(given: Arguments, position: SqlPosition | None) -> Expr:
+    """The second number, which is evaluated for no other row, where the first is NaN."""
+    either = (DOUBLE, FLOAT)
+    number, other = FunctionSignature("nanvl", (either, either), DOUBLE).arguments(given, position)
+    if given[1].type == NULL:
+        other = Literal(None, number.type)
+    if number.type != other.type:
+        number, other = cast(number, DOUBLE, position), cast(other, DOUBLE, position)
+    is_nan = Call("is_nan", (number,), BOOLEAN, position)
+    return Call("case", (is_nan, other, number), number.type, position)
+
+
 def _extreme(name: str) -> Rule:
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         call = alike(name, mixes_strings=False)(given, position)
@@ -103,6 +141,10 @@ NUMBERS: dict[str, Rule] = {
     **{name: FunctionSignature(name, (DOUBLE,), DOUBLE) for name in _DOUBLE_FUNCTIONS},
     **{name: FunctionSignature(name, (DOUBLE, DOUBLE), DOUBLE) for name in ("power", "atan2", "hypot")},
     "log": _logarithm,
+    "pi": _constant("pi", math.pi),
+    "e": _constant("e", math.e),
+    "nanvl": _nanvl,
+    "width_bucket": FunctionSignature("width_bucket", (DOUBLE, DOUBLE, DOUBLE, BIGINT), BIGINT),
     "abs": FunctionSignature("abs", (_NUMBER_OR_INTERVAL,), same_as(0)),
     "sign": FunctionSignature("sign", ((DOUBLE, DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL),), DOUBLE),
     "positive": lambda given, position: FunctionSignature("positive", (_NUMBER_OR_INTERVAL,), same_as(0)).arguments(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, alike, check_count, same_as
 from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, array_of, is_array, is_atomic
-from weirflow.sql.typing.coercion import implicit
-
-if TYPE_CHECKING:
-    from weirflow.errors import SqlPosition
+from weirflow.sql.typing.coercion import ONLY_STRING, implicit
 
 _TEXT = (STRING, BINARY)
 _STRINGS = array_of(STRING)
+_MASKS = (Literal("X", STRING), Literal("x", STRING), Literal("n", STRING), Literal(None, STRING))
 
 
 def _concat(given: Arguments, position: SqlPosition | None) -> Expr:
@@ -56,6 +53,31 @@ def _locate(given: Arguments, position: SqlPosition | None) -> Expr:
     return FunctionSignature("locate", (STRING, STRING, INT), INT, (Literal(1, INT),))(given, position)
 
 
+def _overlay(given: Arguments, position: SqlPosition | None) -> Expr:
+    """Of two strings, or of two binaries."""
+    rule = FunctionSignature("overlay", (_TEXT, _TEXT, INT, INT), same_as(0), (Literal(-1, INT),))
+    text, replacement, *places = rule.arguments(given, position)
+    if text.type != replacement.type:
+        raise SqlTypeError("overlay() does not mix strings with binaries.", position=position)
+    return Call("overlay", (text, replacement, *places), text.type, position)
+
+
+def _mask(given: Arguments, position: SqlPosition | None) -> Expr:
+    """A string, and literals of one character each."""
+    call = FunctionSignature("mask", (ONLY_STRING,) * 5, STRING, _MASKS)(given, position)
+    assert isinstance(call, Call)
+    if not all(isinstance(one, Literal) for one in call.arguments[1:]):
+        raise SqlTypeError("mask() takes characters as literals.", position=position)
+    return call
+
+
+def _elt(given: Arguments, position: SqlPosition | None) -> Expr:
+    """A number, then strings, unless all are binaries."""
+    check_count("elt", given, 2, None, position)
+    kind = BINARY if all(expr.type == BINARY for expr in given[1:]) else STRING
+    return FunctionSignature("elt", (INT, kind), kind, repeats=True)(given, position)
+
+
 STRINGS: dict[str, Rule] = {
     **{name: FunctionSignature(name, (STRING,), STRING) for name in ("upper", "lower", "initcap")},
     **{name: FunctionSignature(name, (_TEXT,), INT) for name in ("length", "octet_length", "bit_length")},
@@ -79,7 +101,18 @@ STRINGS: dict[str, Rule] = {
     "translate": FunctionSignature("translate", (STRING, STRING, STRING), STRING),
     "ascii": FunctionSignature("ascii", (STRING,), INT),
     "chr": FunctionSignature("chr", (BIGINT,), STRING),
-    "md5": FunctionSignature("md5", (BINARY,), STRING),
     "regexp_replace": FunctionSignature("regexp_replace", (STRING, STRING, STRING, INT), STRING, (Literal(1, INT),)),
     "regexp_extract": FunctionSignature("regexp_extract", (STRING, STRING, INT), STRING, (Literal(1, INT),)),
+    "regexp_extract_all": FunctionSignature("regexp_extract_all", (STRING, STRING, INT), _STRINGS, (Literal(1, INT),)),
+    "regexp_count": FunctionSignature("regexp_count", (STRING, STRING), INT),
+    "regexp_instr": FunctionSignature("regexp_instr", (STRING, STRING, INT), INT, (Literal(0, INT),)),
+    "regexp_substr": FunctionSignature("regexp_substr", (STRING, STRING), STRING),
+    "soundex": FunctionSignature("soundex", (ONLY_STRING,), STRING),
+    "levenshtein": FunctionSignature("levenshtein", (STRING, STRING, INT), INT, optional=1),
+    "luhn_check": FunctionSignature("luhn_check", (STRING,), BOOLEAN),
+    "find_in_set": FunctionSignature("find_in_set", (STRING, STRING), INT),
+    "overlay": _overlay,
+    "quote": FunctionSignature("quote", (STRING,), STRING),
+    "mask": _mask,
+    "elt": _elt,
 }

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from weirflow.sql.expr import Call, Expr, Literal, OuterColumn
+from weirflow.sql.expr import Call, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery
 from weirflow.sql.traverse import columns, parts
 from weirflow.sql.types import (
     BINARY,
@@ -80,7 +80,7 @@ def _sides(part: Expr, width: int) -> tuple[Expr, Expr] | None:
 
 def _within(expr: Expr, low: int, high: int | None) -> bool:
     read = columns(expr)
-    plain = not any(isinstance(part, OuterColumn) for part in parts(expr))
+    plain = not any(isinstance(part, OuterColumn | ScalarSubquery | Exists | InSubquery) for part in parts(expr))
     return bool(read) and plain and all(low <= index and (high is None or index < high) for index in read)
 
 

@@ -90,6 +90,36 @@ def has_one_row(plan: Plan) -> bool:
     return isinstance(plan, Aggregate) and not plan.keys and plan.grouping_sets is None
 
 
+def columns_of(plan: Plan) -> tuple[Column, ...]:
+    """The plan's own columns."""
+    return tuple(Column(index, field.name, field.type) for index, field in enumerate(plan.fields))
+
+
+def first_columns(plan: Plan, width: int) -> Plan:
+    """The plan without what comes behind its first columns."""
+    if len(plan.fields) == width:
+        return plan
+    return Project(plan, columns_of(plan)[:width], plan.fields[:width])
+
+
+def over_both(expr: Expr, width: int) -> Expr:
+    """What reads the query around and a plan, over the ``width`` columns around followed by the plan's."""
+
+    def place(part: Expr) -> Expr | None:
+        if isinstance(part, Column):
+            return replace(part, index=part.index + width)
+        if isinstance(part, OuterColumn) and part.depth == HERE:
+            return Column(part.index, part.name, part.type)
+        return None
+
+    return rewrite(expr, place)
+
+
+def tied_over_both(predicates: Iterable[Expr], width: int) -> Expr | None:
+    """Predicates between the two levels, as a condition over the outer columns followed by the inner ones."""
+    return conjunction(over_both(part, width) for part in predicates)
+
+
 def with_domain(
     pulled: PulledPlan, outer: Plan, references: Iterable[OuterColumn]
 ) -> tuple[PulledPlan, dict[OuterColumn, Expr]]:

@@ -15,6 +15,7 @@ from weirflow.sql.expr import Call, Column, Expr, Literal, OuterColumn, SortKey,
 from weirflow.sql.passes.conditions import conjunction, conjuncts, split_condition
 from weirflow.sql.passes.correlation import (
     PulledPlan,
+    columns_of,
     domain,
     hold,
     is_correlated,
@@ -149,13 +150,12 @@ def _with_empty_groups(plan: Aggregate, grouped: Plan, links: tuple[Expr, ...], 
     references = list(dict.fromkeys(part for one in links for part in outer_references(one)))
     base = domain(outer, references)
     held: dict[OuterColumn, Expr] = {part: Column(index, part.name, part.type) for index, part in enumerate(references)}
-    marked = _marked(grouped)
     width = len(references)
+    marked, marker = with_marker(grouped, width)
     condition = conjunction(
         hold(rewrite(one, lambda node: _moved(node, lambda index: index + width)), held) for one in links
     )
     joined = join_on(base, marked, JoinKind.LEFT, condition)
-    marker = Column(width + len(grouped.fields), "_matched", BOOLEAN)
     values = tuple(
         over_nothing(call.function, Column(width + index, field.name, field.type), marker)
         for index, (call, field) in enumerate(zip(plan.calls, plan.fields, strict=True))
@@ -184,10 +184,32 @@ def value_of_nothing(function: str, kind: pa.DataType) -> Literal:
     return Literal(() if function in ("collect_list", "collect_set") else None, kind)
 
 
-def _marked(plan: Plan) -> Plan:
-    """The plan with a last column that is true, so that an outer join's NULL tells that there was no match."""
-    kept = tuple(Column(index, field.name, field.type) for index, field in enumerate(plan.fields))
-    return Project(plan, (*kept, Literal(value=True, type=BOOLEAN)), (*plan.fields, Field("_matched", BOOLEAN)))
+def with_marker(plan: Plan, width: int = 0) -> tuple[Plan, Column]:
+    """The plan with a last column that is true, so that an outer join's NULL tells that there was no match.
+
+    Also that column, behind ``width`` others.
+    """
+    marked = Project(
+        plan, (*columns_of(plan), Literal(value=True, type=BOOLEAN)), (*plan.fields, Field("_matched", BOOLEAN))
+    )
+    return marked, Column(width + len(plan.fields), "_matched", BOOLEAN)
+
+
+def columns_over_nothing(plan: Plan) -> tuple[Expr, ...]:
+    """What an aggregate without keys, under projections, gives over no rows: literals and outer columns."""
+    return tuple(_column_over_nothing(plan, index) for index in range(len(plan.fields)))
+
+
+@grows
+def _column_over_nothing(plan: Plan, index: int) -> Expr:
+    if isinstance(plan, Project):
+        source = plan.input
+        return rewrite(
+            plan.expressions[index],
+            lambda part: _column_over_nothing(source, part.index) if isinstance(part, Column) else None,
+        )
+    assert isinstance(plan, Aggregate), "only projections are above the aggregate"
+    return value_of_nothing(plan.calls[index].function, plan.fields[index].type)
 
 
 def join_on(left: Plan, right: Plan, kind: JoinKind, condition: Expr | None) -> Join:
@@ -238,12 +260,14 @@ def _generate(plan: Generate, outer: Plan) -> PulledPlan:
 
 
 def _join(plan: Join, outer: Plan) -> PulledPlan:
-    if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
+    if plan.kind is JoinKind.FULL:
         raise NotIncremental(
-            f"A correlated subquery through a {plan.kind.upper()} JOIN has no incremental form.",
+            "A correlated subquery through a FULL JOIN has no incremental form.",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             hint="turn it into a LEFT JOIN",
         )
+    if plan.kind is JoinKind.RIGHT:
+        return pull_up(_turned(plan), outer)
     left, right = pull_up(plan.left, outer), pull_up(plan.right, outer)
     own = _condition(plan, len(left.plan.fields))
     offset = len(left.plan.fields)
@@ -261,6 +285,14 @@ def _join(plan: Join, outer: Plan) -> PulledPlan:
     first, second, width = len(plan.left.fields), len(plan.right.fields), len(beside.plan.fields)
     order = (*range(first), *range(width, width + second), *range(first, width))
     return _in_order(joined, order, beside.predicates)
+
+
+def _turned(plan: Join) -> Plan:
+    """A RIGHT JOIN as the LEFT JOIN of its sides in the other order."""
+    first, second = len(plan.left.fields), len(plan.right.fields)
+    residual = plan.residual and remap(plan.residual, lambda index: index + second if index < first else index - first)
+    turned = Join(plan.right, plan.left, JoinKind.LEFT, plan.right_keys, plan.left_keys, residual)
+    return _reordered(turned, (*range(second, second + first), *range(second)))
 
 
 def _inner_join(plan: Join, left: PulledPlan, right: PulledPlan, own: list[Expr], from_right: list[Expr]) -> PulledPlan:

@@ -34,8 +34,8 @@ _LARGEST = 1000
 def push_filters(plan: Plan) -> Plan:
     """The same rows, filtered earlier.
 
-    A predicate that can fail does not pass a join or another filter. Comma joins come out as joins on keys, in an
-    order that avoids cross joins where the predicates allow it.
+    A predicate that can fail does not pass a join, a set operation or another filter. Comma joins come out as joins on
+    keys, in an order that avoids cross joins where the predicates allow it.
     """
     return _push(plan, [])
 
@@ -63,7 +63,8 @@ def _push(plan: Plan, pending: list[Expr]) -> Plan:  # noqa: C901, PLR0911, PLR0
         case Union():
             return replace(plan, inputs=tuple(_push(one, pending) for one in plan.inputs))
         case SetOperation():
-            return replace(plan, left=_push(plan.left, pending), right=_push(plan.right, pending))
+            moved, kept = divided(pending, lambda part: not can_fail(part))
+            return filtered(replace(plan, left=_push(plan.left, moved), right=_push(plan.right, moved)), kept)
         case Window():
             return _split(plan, pending, lambda part: columns(part) <= _partition_columns(plan))
         case Generate():
@@ -174,17 +175,18 @@ def _outer(plan: Join, pending: list[Expr]) -> Plan:
 
 def _left_only(plan: Join, pending: list[Expr]) -> Plan:
     width = len(plan.left.fields)
+    moved, kept = divided(pending, lambda part: not can_fail(part))
     if plan.null_aware:
-        return replace(plan, left=_push(plan.left, pending), right=_push(plan.right, []))
+        return filtered(replace(plan, left=_push(plan.left, moved), right=_push(plan.right, [])), kept)
     own = _over_both(plan)
     there = [part for part in own if columns(part) and min(columns(part)) >= width and not can_fail(part)]
     here: list[Expr] = []
     if plan.kind is JoinKind.SEMI:
         here = [part for part in own if columns(part) and max(columns(part)) < width and not can_fail(part)]
     condition = conjunction(part for part in own if part not in there and part not in here)
-    left = _push(plan.left, pending + here)
+    left = _push(plan.left, moved + here)
     right = _push(plan.right, [shift(part, -width) for part in there])
-    return join_on(left, right, plan.kind, condition)
+    return filtered(join_on(left, right, plan.kind, condition), kept)
 
 
 def _over_both(plan: Join) -> list[Expr]:

@@ -37,7 +37,9 @@ EqualTo equal, EqualNullSafe equal_null_safe, LessThan less, LessThanOrEqual les
 GreaterThanOrEqual greater_equal, And and, Or or, RLike rlike, Atan2 atan2, Hypot hypot, Pow power, Contains contains,
 StartsWith startswith, EndsWith endswith, ShiftLeft shiftleft, ShiftRight shiftright, BitwiseAnd bitwise_and,
 BitwiseOr bitwise_or, BitwiseXor bitwise_xor, ArrayContains array_contains, ArrayPosition array_position,
-Logarithm log
+Logarithm log, ShiftRightUnsigned shiftrightunsigned, BitwiseGet bit_get, Sha2 sha2, FindInSet find_in_set,
+NaNvl nanvl, ToNumber to_number, TryToNumber try_to_number, ToCharacter to_char,
+RegExpCount regexp_count, RegExpSubStr regexp_substr
 """
 _UNARY = """
 Not not, IsNull is_null, IsNotNull is_not_null, Upper upper, Lower lower, Length length, IsNaN is_nan, Acos acos,
@@ -49,9 +51,17 @@ Md5 md5, Reverse reverse, StringSpace space, ArrayDistinct array_distinct, Array
 ArraySize array_size, Flatten flatten, MapKeys map_keys, MapValues map_values, Year year, Quarter quarter, Month month,
 DayOfMonth day, DayOfWeek dayofweek, DayOfYear dayofyear, WeekDay weekday, WeekOfYear weekofyear, UnixDate unix_date,
 UnixMicros unix_micros, UnixMillis unix_millis, UnixSeconds unix_seconds, DateFromUnixDate date_from_unix_date,
-MicrosToTimestamp timestamp_micros, MillisToTimestamp timestamp_millis, Ceil ceil, Floor floor
+MicrosToTimestamp timestamp_micros, MillisToTimestamp timestamp_millis, Ceil ceil, Floor floor, Sha1 sha1,
+Crc32 crc32, Bin bin, BitwiseCount bit_count, BitmapBitPosition bitmap_bit_position, Hex hex, SoundEx soundex,
+BitmapBucketNumber bitmap_bucket_number, BitmapCount bitmap_count, UrlEncode url_encode, TypeOf typeof,
+Collation collation
+"""
+_OF_INPUT = """
+IsValidUTF8 is_valid_utf8, MakeValidUTF8 make_valid_utf8, ValidateUTF8 validate_utf8,
+TryValidateUTF8 try_validate_utf8, Luhncheck luhn_check, Quote quote
 """
 _FAILS = "failOnError"
+_STRICT_CHARSETS = {"legacyCharsets": False, "legacyErrorAction": False}
 
 
 def _table(written: str, *arguments: str, mode: str | None = None, **settings: Any) -> dict[str, Function]:
@@ -65,10 +75,12 @@ FUNCTIONS: dict[str, Function] = {
     **_table(_UNARY, "child"),
     **_table("UnaryMinus negate, Abs abs", "child", mode=_FAILS),
     **_table("Round round, BRound bround", "child", "scale", mode="ansiEnabled"),
+    **_table("RoundCeil ceil, RoundFloor floor", "child", "scale"),
     **_table("StringLPad lpad, StringRPad rpad", "str", "len", "pad"),
     **_table("Left left, Right right", "str", "len"),
     **_table("DateAdd date_add, DateSub date_sub", "startDate", "days"),
     **_table("Like like, ILike ilike", "left", "right", escapeChar="\\"),
+    **_table(_OF_INPUT, "input"),
     "In": Function("in", ("value",), rest="list"),
     "Coalesce": Function("coalesce", rest="children"),
     "Concat": Function("concat", rest="children"),
@@ -99,6 +111,29 @@ FUNCTIONS: dict[str, Function] = {
     "Size": Function("size", ("child",), mode="legacySizeOfNull"),
     "Slice": Function("slice", ("x", "start", "length")),
     "SortArray": Function("sort_array", ("base", "ascendingOrder")),
+    "Murmur3Hash": Function("hash", rest="children", settings={"seed": 42}),
+    "XxHash64": Function("xxhash64", rest="children", settings={"seed": 42}),
+    "Pi": Function("pi"),
+    "EulerNumber": Function("e"),
+    "WidthBucket": Function("width_bucket", ("value", "minValue", "maxValue", "numBucket")),
+    "Conv": Function("conv", ("numExpr", "fromBaseExpr", "toBaseExpr"), mode="ansiEnabled"),
+    "Unhex": Function("unhex", ("child",), settings={_FAILS: False}),
+    "Base64": Function("base64", ("child",), settings={"chunkBase64": True}),
+    "UnBase64": Function("unbase64", ("child",), settings={_FAILS: False}),
+    "Encode": Function("encode", ("str", "charset"), settings=_STRICT_CHARSETS),
+    "StringDecode": Function("string_decode", ("bin", "charset"), settings=_STRICT_CHARSETS),
+    "ToBinary": Function("to_binary", ("expr", "format"), ignored=("nullOnInvalidFormat",)),
+    "ParseUrl": Function("parse_url", rest="children", mode=_FAILS),
+    "UrlDecode": Function("url_decode", ("child",), settings={_FAILS: True}),
+    "TryUrlDecode": Function("try_url_decode", ("expr",), ignored=("replacement",)),
+    "FormatNumber": Function("format_number", ("x", "d")),
+    "FormatString": Function("format_string", rest="children"),
+    "Elt": Function("elt", rest="children", mode=_FAILS),
+    "Levenshtein": Function("levenshtein", ("left", "right", "threshold")),
+    "Overlay": Function("overlay", ("input", "replace", "pos", "len")),
+    "Mask": Function("mask", ("input", "upperChar", "lowerChar", "digitChar", "otherChar")),
+    "RegExpExtractAll": Function("regexp_extract_all", ("subject", "regexp", "idx")),
+    "RegExpInStr": Function("regexp_instr", ("subject", "regexp", "idx")),
 }
 """By Spark's class. Arguments have the types that Spark cast them to."""
 

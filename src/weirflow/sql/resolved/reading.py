@@ -123,10 +123,10 @@ def _counterpart(node: Node, scope: Scope) -> Expr:
     elif node.kind in CHILD_ONLY:
         found = read_expression(node.children[0], scope)
         node.ignore(*CHILD_ONLY[node.kind])
-    elif node.has("replacement"):  # written by its inventor in terms of others; the rest of it is how it was called
-        return read_expression(node.child("replacement"), scope)
     elif node.kind in FUNCTIONS:
         found = _call(node, FUNCTIONS[node.kind], scope)
+    elif node.has("replacement"):  # written by its inventor in terms of others; the rest of it is how it was called
+        return read_expression(node.child("replacement"), scope)
     else:
         raise refused(node)
     node.finish()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
 from weirflow.sql.bind.assemble import GroupedInput
+from weirflow.sql.bind.constant import whole_number
 from weirflow.sql.bind.expressions.placeholders import SelectCalls
 from weirflow.sql.bind.grouping import Grouping
 from weirflow.sql.bind.join import equi_join
 from weirflow.sql.expr import Call, Column, Expr, SortKey
+from weirflow.sql.functions.generators import stack
+from weirflow.sql.passes.lateral import lateral_join
 from weirflow.sql.plan import (
     Distinct,
     Field,
@@ -31,13 +34,13 @@ from weirflow.sql.plan import (
     Window,
 )
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.resolved.aggregates import read_aggregate
+from weirflow.sql.resolved.aggregates import read_aggregate, read_picked
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.reading import Foreign, Scope, read_all, read_expression, read_order
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.resolved.windows import read_window
 from weirflow.sql.settings import USUAL, SqlSettings
-from weirflow.sql.types import BIGINT
+from weirflow.sql.types import BIGINT, array_of
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -205,14 +208,14 @@ class PlanReader:
 
     def _global_limit(self, node: Node, around: Scope | None) -> Relation:
         local = node.child("child")
-        limit = _count(node, "limitExpr")
-        if local.kind != "LocalLimit" or _count(local, "limitExpr") != limit:
+        limit = self._count(node, "limitExpr")
+        if local.kind != "LocalLimit" or self._count(local, "limitExpr") != limit:
             raise self._refused(node)
         return _limited(self.relation(local.child("child"), around), limit, 0)
 
     def _offset(self, node: Node, around: Scope | None) -> Relation:
         below, _ = self._over(node, around)
-        return _limited(below, None, _count(node, "offsetExpr"))
+        return _limited(below, None, self._count(node, "offsetExpr"))
 
     def _aggregate(self, node: Node, around: Scope | None) -> Relation:
         below, scope = self._over(node, around)
@@ -220,7 +223,14 @@ class PlanReader:
         keys = read_all(node.value("groupingExpressions"), scope)
         named = [_Named.of(one) for one in node.value("aggregateExpressions")]
         calls = SelectCalls()
-        inside = replace(scope, aggregate=lambda one: calls.aggregate(read_aggregate(one, scope)), keys=keys)
+
+        def aggregated(one: Node) -> Expr:
+            several = read_picked(one, scope)
+            if several is None:
+                return calls.aggregate(read_aggregate(one, scope))
+            return Call("array", tuple(calls.aggregate(call) for call in several), array_of(several[0].type))
+
+        inside = replace(scope, aggregate=aggregated, keys=keys)
         items = read_all([one.node for one in named], inside)
         groups = GroupedInput(Grouping(keys, None, is_grouped=True), tuple(calls.aggregates), None)
         grouped = Relation(groups.over(below.plan), ())
@@ -236,18 +246,28 @@ class PlanReader:
 
     def _generate(self, node: Node, around: Scope | None) -> Relation:
         below, scope = self._over(node, around)
-        generator = node.value("generator")
-        name = _GENERATORS.get(generator.kind)
         output = node.value("generatorOutput")
-        if name is None or node.value("unrequiredChildIndex", ()):
+        if node.value("unrequiredChildIndex", ()):
             raise self._refused(node)
         node.ignore("qualifier")
-        argument = read_expression(generator.child("child"), scope)
-        generator.finish()
         made = _fields(output)
-        call = Call(name, (argument,), pa.struct([pa.field(one.name, one.type) for one in made]))
+        call = self._generator(node, scope, made)
         fields = below.plan.fields + made
         return Relation(Generate(below.plan, call, node.value("outer"), fields), below.ids + _ids(output))
+
+    def _generator(self, node: Node, scope: Scope, made: tuple[Field, ...]) -> Call:
+        generator = node.value("generator")
+        kind = pa.struct([pa.field(one.name, one.type) for one in made])
+        name = _GENERATORS.get(generator.kind)
+        if generator.kind == "Stack":
+            count, *values = read_all(generator.children_of("children"), scope)
+            call = replace(stack(whole_number(count) or 0, tuple(values)), type=kind)
+        elif name is not None:
+            call = Call(name, (read_expression(generator.child("child"), scope),), kind)
+        else:
+            raise self._refused(node)
+        generator.finish()
+        return call
 
     def _expand(self, node: Node, around: Scope | None) -> Relation:
         below, scope = self._over(node, around)
@@ -258,6 +278,15 @@ class PlanReader:
         )
         return Relation(Union(inputs, fields), _ids(output))
 
+    def _count(self, node: Node, name: str) -> int:
+        """A limit, which Spark lets be any constant."""
+        count = whole_number(read_expression(node.value(name), self._scope({}, None)))
+        if count is None:
+            raise NotIncremental(
+                "A limit that is not a number is recomputed.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE
+            )
+        return count
+
     # Two inputs and more
 
     def _join(self, node: Node, around: Scope | None) -> Relation:
@@ -266,18 +295,28 @@ class PlanReader:
         node.ignore("hint")
         if kind is None:
             raise self._refused(node)
-        both = {
-            **{
-                number: Column(column.index + len(left.ids), column.name, column.type)
-                for number, column in right.columns().items()
-            },
-            **left.columns(),
-        }
         ids = left.ids if kind in (JoinKind.SEMI, JoinKind.ANTI) else left.ids + right.ids
         if not node.has("condition"):
             return Relation(Join(left.plan, right.plan, kind, (), ()), ids)
-        predicate = read_expression(node.value("condition"), self._scope(both, around))
+        predicate = read_expression(node.value("condition"), self._scope(_side_by_side(left, right), around))
         return Relation(equi_join(left.plan, right.plan, kind, predicate), ids)
+
+    def _lateral_join(self, node: Node, around: Scope | None) -> Relation:
+        left = self.relation(node.child("left"), around)
+        query = node.value("right")
+        query.ignore("outerAttrs", "exprId", "hint")
+        if query.value("joinCond", ()):
+            raise self._refused(node)
+        right = self.relation(query.value("plan"), self._scope(left.columns(), around))
+        query.finish()
+        kind = _JOINS.get(str(node.value("joinType")))
+        if kind not in (JoinKind.INNER, JoinKind.LEFT):
+            raise self._refused(node)
+        predicate = None
+        if node.has("condition"):
+            both = self._scope(_side_by_side(left, right), around)
+            predicate = read_expression(node.value("condition"), both)
+        return Relation(lateral_join(left.plan, right.plan, kind, predicate), left.ids + right.ids)
 
     def _union(self, node: Node, around: Scope | None) -> Relation:
         inputs = [self.relation(one, around) for one in node.children_of("children")]
@@ -343,6 +382,7 @@ class PlanReader:
         "Generate": _generate,
         "Expand": _expand,
         "Join": _join,
+        "LateralJoin": _lateral_join,
         "Union": _union,
         "Intersect": _intersect,
         "Except": _except,
@@ -362,7 +402,17 @@ class _Named:
 
     @classmethod
     def of(cls, node: Node) -> _Named:
-        return cls(node, node.value("name"), node.value("exprId"))
+        named = node.value("e") if node.kind == "OuterReference" else node
+        return cls(node, named.value("name"), named.value("exprId"))
+
+
+def _side_by_side(left: Relation, right: Relation) -> dict[int, Column]:
+    """The columns of a join by id; those of the left side where both have one."""
+    moved = {
+        number: Column(column.index + len(left.ids), column.name, column.type)
+        for number, column in right.columns().items()
+    }
+    return {**moved, **left.columns()}
 
 
 def _projected(below: Relation, expressions: tuple[Expr, ...], named: Sequence[_Named]) -> Relation:
@@ -401,14 +451,3 @@ def _ids(attributes: Sequence[Node]) -> tuple[int, ...]:
 
 def _fields(attributes: Sequence[Node]) -> tuple[Field, ...]:
     return tuple(Field(one.value("name"), type_of(one.value("dataType"))) for one in attributes)
-
-
-def _count(node: Node, name: str) -> int:
-    """A limit, which Spark lets be any constant; here it is a number."""
-    written = node.value(name)
-    value: Any = written.value("value") if written.kind == "Literal" else None
-    if not isinstance(value, int):
-        raise NotIncremental(
-            "A limit that is not a number is recomputed.", reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE
-        )
-    return value

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
+from weirflow.sql.functions.frames import over_frame
 from weirflow.sql.functions.rules import result_type
 from weirflow.sql.functions.windows import RANKING, offset_arguments
 from weirflow.sql.resolved.aggregates import read_aggregate
@@ -76,8 +77,8 @@ def _called(
         inner.finish()
         name = _VALUES[{"First": "first", "Last": "last", "AnyValue": "any_value"}[inner.kind]]
         return WindowCall(name, arguments, arguments[0].type, partition, order, frame, ignore)
-    call = read_aggregate(function, scope)
-    if call.distinct or call.filter is not None:
+    call = over_frame(read_aggregate(function, scope, ordered=bool(order)))
+    if call is None:
         raise refused(function)
     return WindowCall(call.function, call.arguments, call.type, partition, order, frame)
 

@@ -18,6 +18,7 @@ from weirflow.sql.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INT,
     INTEGRAL_DIGITS,
     NULL,
     STRING,
@@ -56,6 +57,9 @@ ANY = Family("any type", lambda _: True, NULL)
 NUMERIC = Family("numeric", is_numeric, DOUBLE)
 INTEGRAL = Family("integral", is_integral, BIGINT)
 ONLY_INTEGRAL = Family("integral", is_integral, BIGINT, casts=False)
+ONLY_NUMERIC = Family("numeric", is_numeric, DOUBLE, casts=False)
+ONLY_INT = Family("int", lambda kind: bool(kind == INT), INT, casts=False)
+ONLY_STRING = Family("string", lambda kind: bool(kind == STRING), STRING, casts=False)
 ONLY_TIMESTAMP = Family("timestamp", lambda kind: bool(kind == TIMESTAMP), TIMESTAMP, casts=False)
 ANY_TIMESTAMP = Family("timestamp", lambda kind: kind in (TIMESTAMP, TIMESTAMP_NTZ), TIMESTAMP)
 NESTED_ARRAY = Family("array of arrays", lambda kind: is_array(kind) and is_array(kind.value_type), NULL, casts=False)
@@ -63,6 +67,7 @@ ARRAY = Family("array", is_array, array_of(NULL))
 MAP = Family("map", lambda kind: bool(pa.types.is_map(kind)), pa.map_(STRING, NULL))
 INTERVAL = Family("interval", is_interval, NULL)
 DECIMAL = Family("decimal", is_decimal, pa.decimal128(10, 0))
+ONLY_DECIMAL = Family("decimal", is_decimal, pa.decimal128(10, 0), casts=False)
 
 Expected: TypeAlias = "pa.DataType | Family | tuple[Any, ...]"
 """What an argument must be: a type, a family of types, or the first that fits of several."""

@@ -30,7 +30,7 @@ from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where
 from weirflow.ivm.kernel.expressions.signature import CallSignature
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
-from weirflow.sql.traverse import columns, parts
+from weirflow.sql.traverse import parts
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def computes(call: Call) -> bool:
     """Whether there is an evaluator for a call of arguments of these types and these constants.
 
     >>> from weirflow.sql.expr import Column
-    >>> computes(Call("soundex", (Column(0, "x", pa.string()),), pa.string()))
+    >>> computes(Call("sentences", (Column(0, "x", pa.string()),), pa.string()))
     False
     """
     if is_foreign(call):
@@ -95,12 +95,13 @@ def computes(call: Call) -> bool:
     try:
         compile_expression(replace(call, arguments=tuple(given)))
     except UnsupportedError:
-        return any(not isinstance(one, Call | Column | Literal) for one in given)  # a subquery is no row's
+        return False
     return True
 
 
 def _is_constant(expr: Expr) -> bool:
-    return not columns(expr) and not any(is_foreign(part) for part in parts(expr))
+    """Whether a value is known without rows; that of a subquery is computed before those of a row, as a column's."""
+    return all(isinstance(part, Literal | Call) and not is_foreign(part) for part in parts(expr))
 
 
 _LOW = 3

@@ -21,10 +21,22 @@ from weirflow.ivm.kernel.expressions import (
 )
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
+from weirflow.ivm.kernel.expressions.hashes import digests
+from weirflow.ivm.kernel.expressions.hashes import values as hashes
 from weirflow.ivm.kernel.expressions.nested import functions as nested
-from weirflow.ivm.kernel.expressions.numbers import arithmetic, math, tolerant, wrapping
+from weirflow.ivm.kernel.expressions.numbers import (
+    arithmetic,
+    bits,
+    elementary,
+    grouped,
+    integers,
+    math,
+    number_texts,
+    tolerant,
+    wrapping,
+)
+from weirflow.ivm.kernel.expressions.strings import encodings, printf, regex, regex_matches, urls, words
 from weirflow.ivm.kernel.expressions.strings import functions as strings
-from weirflow.ivm.kernel.expressions.strings import regex
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder
@@ -46,8 +58,26 @@ FUNCTIONS: dict[str, Builder] = {
     **tolerant.FUNCTIONS,
     **wrapping.FUNCTIONS,
     **zones.FUNCTIONS,
+    **bits.FUNCTIONS,
+    **digests.FUNCTIONS,
+    **elementary.FUNCTIONS,
+    **encodings.FUNCTIONS,
+    **grouped.FUNCTIONS,
+    **hashes.FUNCTIONS,
+    **integers.FUNCTIONS,
+    **number_texts.FUNCTIONS,
+    **printf.FUNCTIONS,
+    **regex_matches.FUNCTIONS,
+    **urls.FUNCTIONS,
+    **words.FUNCTIONS,
 }
-FORMS: dict[str, FormBuilder] = {**attempt.FORMS, **boolean.FORMS, **comparison.FORMS, **conditional.FORMS}
+FORMS: dict[str, FormBuilder] = {
+    **attempt.FORMS,
+    **boolean.FORMS,
+    **comparison.FORMS,
+    **conditional.FORMS,
+    **words.FORMS,
+}
 SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
 """Every function that is evaluated for at least some argument types."""
 
@@ -57,7 +87,7 @@ RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod"}) | ZE
 """Functions of which Spark evaluates the last argument first."""
 ALL_EVALUATED = frozenset(
     {"array", "concat", "concat_ws", "equal_null_safe", "greatest", "least", "locate", "map", "named_struct"}
-)
+) | {"hash", "xxhash64", "format_string"}
 """Functions of which Spark evaluates every argument, also after one that is NULL."""
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, ExtremeCall
-from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, added, is_linear, linear_function
-from weirflow.ivm.operators.aggregate.recompute import FOLDS, RecomputeCall
+from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, is_linear, linear_function
+from weirflow.ivm.operators.aggregate.listed import ListCall
+from weirflow.ivm.operators.aggregate.mode import ModeCall
+from weirflow.ivm.operators.aggregate.recompute import FOLDS, FoldCall
+from weirflow.ivm.operators.aggregate.sketches.bitmaps import BITMAPS_OF_PARTS, BitmapCall
+from weirflow.ivm.operators.aggregate.sketches.count_min import CountMinSketch
+from weirflow.ivm.operators.aggregate.sketches.hyperloglog import DistinctEstimate
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.sql.traverse import map_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +34,10 @@ def make_call(
         return LinearCall(call, key_types, expressions)
     if call.function in EXTREMES:
         return ExtremeCall(call, key_types, expressions)
+    if call.function in _OWN:
+        return _OWN[call.function](call, key_types, expressions)
     if call.function in FOLDS:
-        arguments = added(expressions, call.arguments)
-        filter_at = added(expressions, [call.filter])[0] if call.filter is not None else None
-        return RecomputeCall(call, key_types, arguments, filter_at)
+        return FoldCall(call, key_types, expressions)
     raise NotIncremental(
         f"The aggregate {call.function} is not proven to equal Spark's.",
         reason=Reason.FUNCTION_NOT_PROVEN,
@@ -39,20 +45,30 @@ def make_call(
     )
 
 
+_OWN: dict[str, Callable[[AggregateCall, Sequence[pa.DataType], list[Expr]], TouchedCall]] = {
+    "mode": ModeCall,
+    "listagg": ListCall,
+    "approx_count_distinct": DistinctEstimate,
+    "count_min_sketch": CountMinSketch,
+    **dict.fromkeys(("bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg"), BitmapCall),
+}
+
+
 def is_of_parts(call: AggregateCall) -> bool:
     """Whether the function gives for all rows what it gives for what it gave for parts of them."""
-    return linear_function(call).of_parts if is_linear(call) else call.function in OF_PARTS
+    return linear_function(call).of_parts if is_linear(call) else call.function in OF_PARTS | BITMAPS_OF_PARTS
 
 
 def _guarded(call: AggregateCall) -> AggregateCall:
-    """The call with arguments evaluated only for rows that its FILTER lets pass: others must not raise."""
+    """The call with arguments and order evaluated only for rows that its FILTER lets pass: others must not raise."""
     if call.filter is None:
         return call
     condition = call.filter
-    arguments = tuple(
-        Call("case", (condition, argument, Literal(None, argument.type)), argument.type, argument.position)
-        if isinstance(argument, Call)
-        else argument
-        for argument in call.arguments
-    )
-    return replace(call, arguments=arguments)
+
+    def guarded(expr: Expr) -> Expr:
+        if not isinstance(expr, Call):
+            return expr
+        return Call("case", (condition, expr, Literal(None, expr.type)), expr.type, expr.position)
+
+    arguments = tuple(guarded(argument) for argument in call.arguments)
+    return replace(call, arguments=arguments, order_by=map_order(call.order_by, guarded))

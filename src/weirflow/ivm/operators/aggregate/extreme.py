@@ -1,7 +1,6 @@
 """MIN, MAX, MIN_BY and MAX_BY: the first row of a group in some order, found without reading the group.
 
-The first row after a delta that retracts r rows is among the first 1 + r old rows and the inserted ones. MIN and MAX
-of numbers and times also keep their last result, and look for another one only where it is retracted.
+MIN and MAX of numbers and times also keep their last result, and look for another one only where it is retracted.
 """
 
 from __future__ import annotations
@@ -13,18 +12,15 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.sort_keys import SortColumn
+from weirflow.ivm.operators.aggregate.first_rows import FirstRows
 from weirflow.ivm.operators.aggregate.functions import ColumnChange, TouchedCall, added
 from weirflow.ivm.operators.aggregate.linear import present_rows
 from weirflow.ivm.operators.aggregate.running import RunningExtreme
-from weirflow.ivm.operators.sorting import sorted_batch
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
-from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from weirflow.ivm.kernel.state import ProbeResult, State
+    from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.functions import Stage
     from weirflow.ivm.operators.aggregate.operator import Groups
     from weirflow.sql.expr import AggregateCall, Expr
@@ -42,22 +38,21 @@ class ExtremeCall(TouchedCall):
 
     def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> None:
         self._type = call.type
-        self._key_count = len(key_types)
         # The ordering value comes first, then the value to return if it is another.
         ordered = tuple(reversed(call.arguments))
         self._arguments = added(expressions, ordered)
         self._filter = added(expressions, [call.filter])[0] if call.filter is not None else None
-        self._order = SortColumn(self._key_count, descending=call.function.startswith("max"))
+        descending = call.function.startswith("max")
         types = (*key_types, *(argument.type for argument in ordered))
-        self._rows = OrderedArrangement(types, self._key_count, [self._order])
+        self._first = FirstRows(types, len(key_types), [descending])
         self._running = None
         if len(ordered) == 1 and RunningExtreme.holds(ordered[0].type):
-            self._running = RunningExtreme(ordered[0].type, descending=self._order.descending)
+            self._running = RunningExtreme(ordered[0].type, descending=descending)
 
     @property
     def states(self) -> Sequence[State]:
         """The rows, in order within each group."""
-        return (self._rows,)
+        return (self._first.rows,)
 
     @override
     def of_nothing(self) -> pa.Array:
@@ -74,9 +69,9 @@ class ExtremeCall(TouchedCall):
     ) -> ColumnChange:
         own, numbers = self._own_rows(evaluated, weights, groups)
         if len(own):
-            stage(lambda: self._rows.insert(own))
+            stage(lambda: self._first.rows.insert(own))
         if self._running is None:
-            before, after = self._looked_up(groups.keys, groups.count, own, numbers)
+            before, after = self._first.values(groups.keys, groups.count, own, numbers)
             return ColumnChange(before, after, totals)
         before = self._running.values(totals)
         if not len(own):
@@ -96,19 +91,10 @@ class ExtremeCall(TouchedCall):
         concerned = np.flatnonzero(doubtful[numbers])
         delta, into = own.take(concerned), place[numbers[concerned]]
         retracted = np.bincount(into, np.maximum(-delta.weights, 0), len(chosen))
-        old = self._rows.first(take_columns(groups.keys, chosen), 1 + int(retracted.max()))
+        old = self._first.rows.first(take_columns(groups.keys, chosen), 1 + int(retracted.max()))
         values = pa.concat_arrays([old.batch.columns[-1], delta.columns[-1]])
         weights = np.concatenate([old.batch.weights, delta.weights])
         return running.best(values, weights, np.concatenate([old.probe_index, into]), len(chosen))
-
-    def _looked_up(
-        self, keys: Sequence[pa.Array], count: int, own: Batch, numbers: np.ndarray
-    ) -> tuple[pa.Array, pa.Array]:
-        """The first values of groups before and after the delta, found among their rows."""
-        retracted = np.bincount(numbers, np.maximum(-own.weights, 0), count)
-        old = self._rows.first(keys, 1 + int(retracted.max(initial=0)))
-        before = self._first_values(old.probe_index, old.batch.columns[-1], count)
-        return before, self._after(old, own, numbers, count) if len(own) else before
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that count, as the state keeps them, and their groups."""
@@ -121,22 +107,3 @@ class ExtremeCall(TouchedCall):
             counted = true_rows(evaluated[self._filter])
         counted = present_rows(ordering, counted)
         return batch.filter(counted), groups.numbers[counted]
-
-    def _after(self, old: ProbeResult, own: Batch, numbers: np.ndarray, count: int) -> pa.Array:
-        """The first values once the delta is applied to the old first rows."""
-        kept = self._key_count
-        parts = [
-            Batch((pa.array(old.probe_index), *old.batch.columns[kept:]), old.batch.weights),
-            Batch((pa.array(numbers), *own.columns[kept:]), own.weights),
-        ]
-        merged = consolidate(Batch.concat(parts))
-        merged = merged.filter(merged.weights > 0)
-        ranked = sorted_batch(merged, [SortColumn(0), SortColumn(1, self._order.descending)])
-        return self._first_values(ranked.columns[0].to_numpy(), ranked.columns[-1], count)
-
-    def _first_values(self, numbers: np.ndarray, values: pa.Array, count: int) -> pa.Array:
-        """The value at the first place of each group number; NULL for groups that do not appear."""
-        first = np.full(count, -1, np.int64)
-        present, at = np.unique(numbers, return_index=True)
-        first[present] = at
-        return values.take(pa.array(first, mask=first < 0))

@@ -11,7 +11,10 @@ import pyarrow as pa
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.operators.aggregate import linear
+from weirflow.ivm.operators.aggregate.bits import BitFold
 from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, DoubleVariance, Escapes
+from weirflow.ivm.operators.aggregate.pairs import PairFunction
+from weirflow.ivm.operators.aggregate.powers import DoublePowers
 from weirflow.ivm.operators.aggregate.tolerant import (
     TolerantDecimalAverage,
     TolerantDecimalSum,
@@ -72,11 +75,10 @@ class LinearCall:
             weights = self._first_and_last(self._seen, values, weights, counted, stage)
         elif counted is not None:
             weights = weights * counted
-        argument = arguments[0] if len(arguments) == 1 else None
-        if self._function.encode(argument, weights, into) or argument is None:
+        if self._function.encode(arguments, weights, into):
             return None
         assert isinstance(self._function, DoubleFunction)
-        return self._function.escapes(argument, weights)
+        return self._function.escapes(arguments, weights)
 
     def read(self, totals: np.ndarray, escaped: linear.Escaped) -> Any:
         """What calls with the same summand read alike from the totals."""
@@ -184,10 +186,11 @@ _PLAIN: dict[str, type[linear.LinearFunction]] = {
     "count": linear.Count,
     "bool_and": linear.BooleanFold,
     "bool_or": linear.BooleanFold,
-    "var_samp": DoubleVariance,
-    "var_pop": DoubleVariance,
-    "stddev_samp": DoubleVariance,
-    "stddev_pop": DoubleVariance,
+    **dict.fromkeys(("var_samp", "var_pop", "stddev_samp", "stddev_pop", "squared_deviations"), DoubleVariance),
+    **dict.fromkeys(("skewness", "try_skewness", "kurtosis", "try_kurtosis"), DoublePowers),
+    **dict.fromkeys(("covar_pop", "covar_samp", "corr", "try_corr"), PairFunction),
+    **dict.fromkeys(("regr_sxy", "regr_slope", "regr_intercept", "regr_r2", "try_regr_r2"), PairFunction),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), BitFold),
 }
 
 

@@ -45,10 +45,10 @@ class LinearFunction(ABC):
         self.position: SqlPosition | None = call.position
 
     @abstractmethod
-    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
+    def encode(self, arguments: Sequence[pa.Array], weights: np.ndarray, into: np.ndarray) -> bool:
         """Write the (rows, width) integers of single rows, times their weights; whether that is all they add.
 
-        The weight of a row that does not count, because its argument is NULL or for another reason, is zero.
+        The weight of a row that does not count, because an argument is NULL or for another reason, is zero.
         """
 
     def read(self, totals: np.ndarray, escaped: Escaped) -> Any:
@@ -67,8 +67,8 @@ class Count(LinearFunction):
     summand = "row"
 
     @override
-    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        del argument
+    def encode(self, arguments: Sequence[pa.Array], weights: np.ndarray, into: np.ndarray) -> bool:
+        del arguments
         into[:, 0] = weights
         return True
 
@@ -85,10 +85,10 @@ class IntegerSum(LinearFunction):
     summand = "integer"
 
     @override
-    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        assert argument is not None
+    def encode(self, arguments: Sequence[pa.Array], weights: np.ndarray, into: np.ndarray) -> bool:
+        (argument,) = arguments
         into[:, 0] = weights
-        np.multiply(sums.split_integers(_int64_values(argument)), weights[:, None], out=into[:, 1:])
+        np.multiply(sums.split_integers(integer_values(argument)), weights[:, None], out=into[:, 1:])
         return True
 
     @override
@@ -116,8 +116,8 @@ class DecimalSum(LinearFunction):
         self.summand = "narrow decimal" if self._narrow else "wide decimal"
 
     @override
-    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        assert argument is not None
+    def encode(self, arguments: Sequence[pa.Array], weights: np.ndarray, into: np.ndarray) -> bool:
+        (argument,) = arguments
         words = decimal_words(argument)
         limbs = sums.split_integers(words[:, 0]) if self._narrow else sums.split_wide(words)
         into[:, 0] = weights
@@ -180,8 +180,8 @@ class BooleanFold(LinearFunction):
         self._all = call.function == "bool_and"
 
     @override
-    def encode(self, argument: pa.Array | None, weights: np.ndarray, into: np.ndarray) -> bool:
-        assert argument is not None
+    def encode(self, arguments: Sequence[pa.Array], weights: np.ndarray, into: np.ndarray) -> bool:
+        (argument,) = arguments
         true = true_rows(argument)
         into[:, 0] = weights * true
         into[:, 1] = weights * ~true
@@ -203,7 +203,7 @@ def present_rows(argument: pa.Array | None, counted: np.ndarray) -> np.ndarray:
     return present
 
 
-def _int64_values(argument: pa.Array) -> np.ndarray:
+def integer_values(argument: pa.Array) -> np.ndarray:
     """The integers, with anything where they are NULL."""
     values: np.ndarray = raw_values(argument).astype(np.int64, copy=False)
     return values
@@ -233,6 +233,20 @@ def _divide_half_up(numerator: int, denominator: int) -> int:
     quotient, remainder = divmod(abs(numerator), denominator)
     quotient += 2 * remainder >= denominator
     return quotient if numerator >= 0 else -quotient
+
+
+def divided(left: float, right: float, *, position: SqlPosition | None, raises: bool) -> float | None:
+    """A quotient of doubles; where the divisor is zero an error, or NULL."""
+    if right != 0:
+        return left / right
+    if not raises:
+        return None
+    raise DataError(
+        "Division by zero.",
+        hint="leave out groups in which all values are the same",
+        condition="DIVIDE_BY_ZERO",
+        position=position,
+    )
 
 
 def exact_double(total: Fraction) -> float:

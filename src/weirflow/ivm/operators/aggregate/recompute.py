@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ from weirflow.errors import DataError
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_copies, row_bytes
 from weirflow.ivm.kernel.deadline import checked
-from weirflow.ivm.operators.aggregate.functions import ColumnChange, TouchedCall
+from weirflow.ivm.operators.aggregate.functions import ColumnChange, TouchedCall, added
+from weirflow.ivm.operators.aggregate.percentiles import nan_last, percentile
+from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.rows import consolidate
@@ -24,25 +26,22 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.functions import Stage
     from weirflow.ivm.operators.aggregate.operator import Groups
-    from weirflow.sql.expr import AggregateCall
+    from weirflow.sql.expr import AggregateCall, Expr
 
     Rows = list[tuple[Any, ...]]
     """The arguments of a group's rows, each as often as it occurs."""
 
 
 class RecomputeCall(TouchedCall):
-    """A call whose rows are kept by group and folded anew whenever the group changes."""
+    """A call whose rows are kept by group and read anew whenever the group changes."""
 
-    def __init__(
-        self, call: AggregateCall, key_types: Sequence[pa.DataType], arguments: Sequence[int], filter_at: int | None
-    ) -> None:
+    def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> None:
         self._type = call.type
         self._function = call.function
-        self._fold = FOLDS[call.function](call)
         self._distinct = call.distinct
         self._key_count = len(key_types)
-        self._arguments = tuple(arguments)
-        self._filter = filter_at
+        self._arguments = added(expressions, call.arguments)
+        self._filter = added(expressions, [call.filter])[0] if call.filter is not None else None
         types = [argument.type for argument in call.arguments]
         self._rows = Arrangement((*key_types, *types), self._key_count)
 
@@ -53,7 +52,8 @@ class RecomputeCall(TouchedCall):
 
     @override
     def of_nothing(self) -> pa.Array:
-        return pa.array([self._fold([])], self._type)
+        types = (pa.int64(), *self._rows.types[self._key_count :])
+        return self._results(Batch.empty(types), 1)
 
     @override
     def step(
@@ -65,7 +65,7 @@ class RecomputeCall(TouchedCall):
         after = consolidate(Batch.concat([before, _numbered(numbers, own.columns[self._key_count :], own.weights)]))
         if len(own):
             stage(lambda: self._rows.insert(own))
-        return ColumnChange(self._folded(before, groups.count), self._folded(after, groups.count), totals)
+        return ColumnChange(self._results(before, groups.count), self._results(after, groups.count), totals)
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that the call counts, as (key, arguments), and the groups they belong to."""
@@ -77,12 +77,32 @@ class RecomputeCall(TouchedCall):
         kept = np.flatnonzero(true_rows(evaluated[self._filter]))
         return batch.take(kept), numbers[kept]
 
-    def _folded(self, rows: Batch, count: int) -> pa.Array:
-        collected: list[Rows] = [[] for _ in range(count)]
-        copies = np.ones_like(rows.weights) if self._distinct else np.maximum(rows.weights, 0)
+    @abstractmethod
+    def _results(self, rows: Batch, count: int) -> pa.Array:
+        """The column of ``count`` groups that have these rows of (number of the group, arguments)."""
+
+    def _counted(self, rows: Batch) -> Batch:
+        """The rows with how often each counts as its weight: once if the call is DISTINCT."""
+        if self._distinct:
+            rows = consolidate(Batch(tuple(normalized(column) for column in rows.columns), rows.weights))
+        copies = (rows.weights > 0).astype(np.int64) if self._distinct else np.maximum(rows.weights, 0)
         require_copies(copies, row_bytes(rows.types), self._function)
-        columns = [column.to_pylist() for column in rows.columns]
-        for group, *values, times in checked(zip(*columns, copies.tolist(), strict=True)):
+        return Batch(rows.columns, copies)
+
+
+class FoldCall(RecomputeCall):
+    """A call that folds the rows of a group, one after the other."""
+
+    def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> None:
+        super().__init__(call, key_types, expressions)
+        self._fold = FOLDS[call.function](call)
+
+    @override
+    def _results(self, rows: Batch, count: int) -> pa.Array:
+        collected: list[Rows] = [[] for _ in range(count)]
+        counted = self._counted(rows)
+        columns = [column.to_pylist() for column in counted.columns]
+        for group, *values, times in checked(zip(*columns, counted.weights.tolist(), strict=True)):
             collected[group].extend([tuple(values)] * times)
         return pa.array([self._fold(group) for group in checked(collected)], self._type)
 
@@ -116,35 +136,8 @@ def _in_order(rows: Rows) -> Rows:
 
 def _sortable(value: Any) -> Any:
     if isinstance(value, float):
-        return _nan_last(value)
+        return nan_last(value)
     return value if isinstance(value, int | str | bytes | decimal.Decimal) else repr(value)
-
-
-def _nan_last(value: float) -> tuple[bool, float]:
-    """NaN is larger than all other doubles; Python alone would leave it where it finds it."""
-    return (True, 0.0) if math.isnan(value) else (False, value)
-
-
-def _percentile(call: AggregateCall) -> Callable[[Rows], Any]:
-    """Exact percentile with linear interpolation; the second argument is the share or several, 0.5 without one."""
-
-    def fold(rows: Rows) -> Any:
-        values = sorted((float(row[0]) for row in rows if row[0] is not None), key=_nan_last)
-        if not values:
-            return None
-        share = rows[0][1] if len(call.arguments) > 1 else 0.5
-        return [_at(float(one), values) for one in share] if isinstance(share, list) else _at(float(share), values)
-
-    return fold
-
-
-def _at(share: float, values: list[float]) -> float:
-    place = share * (len(values) - 1)
-    low = int(place)
-    high = min(low + 1, len(values) - 1)
-    if low == place or values[low] == values[high]:
-        return values[low]
-    return (high - place) * values[low] + (place - low) * values[high]
 
 
 def _single_value(call: AggregateCall) -> Callable[[Rows], Any]:
@@ -165,7 +158,8 @@ def _single_value(call: AggregateCall) -> Callable[[Rows], Any]:
 FOLDS: dict[str, Callable[[AggregateCall], Callable[[Rows], Any]]] = {
     "collect_list": _collect_list,
     "collect_set": _collect_set,
-    "percentile": _percentile,
-    "median": _percentile,
+    "percentile": percentile,
+    "median": percentile,
+    "percentile_disc": percentile,
     "single_value": _single_value,
 }

@@ -12,7 +12,7 @@ from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
 from weirflow.ivm.operators.aggregate.doubles import DoubleFunction
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
 from weirflow.ivm.operators.aggregate.linear import present_rows
-from weirflow.ivm.operators.window.folds import collect_list, folded
+from weirflow.ivm.operators.window.folds import collect_list, folded, listed, mode
 from weirflow.ivm.operators.window.values import first_value, last_value, nth_value, shifted
 from weirflow.sql.expr import AggregateCall, WindowCall
 
@@ -30,7 +30,7 @@ def is_supported(call: WindowCall) -> bool:
     """Whether the call has a proven implementation."""
     if call.ignore_nulls and call.function not in _MAY_IGNORE_NULLS:
         return False
-    if call.function == "percentile":
+    if call.function in ("percentile", "percentile_disc"):
         return not pa.types.is_list(call.type)
     return call.function in FUNCTIONS or is_linear(_as_aggregate(call))
 
@@ -118,16 +118,15 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     for each in arguments:
         counted = present_rows(each, counted)
     weights = counted.astype(np.int64)
-    argument = arguments[0] if len(arguments) == 1 else None
     running = np.zeros((rows.count + 1, function.width), np.int64)
-    held = function.encode(argument, weights, running[1:])
+    held = function.encode(arguments, weights, running[1:])
     np.cumsum(running, axis=0, out=running)
     low, high = rows.frame(call)
     totals = running[high] - running[low]
-    if held or argument is None:
+    if held:
         return function.decode(totals, function.read(totals, {}))
     assert isinstance(function, DoubleFunction)
-    escapes = function.escapes(argument, weights)
+    escapes = function.escapes(arguments, weights)
     far: dict[int, dict[int, int]] = {}
     for row, slot, amount in zip(*(column.tolist() for column in escapes), strict=True):
         check()
@@ -162,5 +161,8 @@ FUNCTIONS: dict[str, WindowFunction] = {
     "collect_list": collect_list,
     "collect_set": folded,
     "percentile": folded,
+    "percentile_disc": folded,
+    "mode": mode,
+    "listagg": listed,
 }
 _MAY_IGNORE_NULLS = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})

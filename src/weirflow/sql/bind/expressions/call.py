@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.sql.bind.expressions.aggregate import bind_aggregate, is_aggregate
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
-from weirflow.sql.bind.expressions.window import bind_over, counts_every_row
-from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
+from weirflow.sql.bind.expressions.window import bind_over
+from weirflow.sql.expr import Call, Expr
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import WITH_UNIT, extract, with_unit
-from weirflow.sql.functions.lookup import GENERATORS, aggregate, is_window_only, scalar, unknown
-from weirflow.sql.functions.operators import OPERATORS
+from weirflow.sql.functions.lookup import GENERATORS, is_window_only, scalar, unknown
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, DOUBLE, TINYINT
+from weirflow.sql.types import BIGINT, TINYINT
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
@@ -28,7 +27,6 @@ GROUPING = "grouping"
 """The call ``grouping(key)`` until the query's grouping sets are known."""
 GROUPING_ID = "grouping_id"
 _IGNORES_NULLS = frozenset({"first", "first_value", "last", "last_value", "any_value"})
-_PERCENTILES = {"percentile_cont": "percentile", "median": "percentile"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
         raise SqlTypeError(f"{name}() does not take IGNORE NULLS.", position=position)
     if name in _SPECIAL:
         return _SPECIAL[name](binder, wrapped, position)
-    if aggregate(name) is not None or name in _PERCENTILES or name == "count_if":
+    if is_aggregate(name):
         if binder.placeholders is None:
             raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
         return binder.placeholders.aggregate(bind_aggregate(binder, wrapped))
@@ -100,69 +98,6 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if is_window_only(name):
         raise SqlTypeError(f"{name}() is a window function and needs OVER (...).", position=position)
     raise unknown(wrapped.call.name, position)
-
-
-def bind_aggregate(binder: ExpressionBinder, wrapped: WrappedCall) -> AggregateCall:
-    """An aggregate over a group, with sugar such as ``count_if`` and IGNORE NULLS gone."""
-    inside = binder.without_placeholders("an aggregate's argument or FILTER")
-    name, position = wrapped.name, binder.position(wrapped.call)
-    condition = None if wrapped.condition is None else _truth(inside.bind(wrapped.condition), position)
-    trees = wrapped.arguments
-    if name == "count" and not wrapped.is_distinct and counts_every_row(trees):
-        return AggregateCall("count", (), BIGINT, filter=condition, position=position)
-    arguments = tuple(inside.bind(tree) for tree in trees)
-    if name == "count" and not arguments:
-        raise SqlTypeError("count() takes at least one argument.", hint="count(*) counts rows", position=position)
-    if name == "count_if":
-        if wrapped.is_distinct or len(arguments) != 1:
-            raise SqlTypeError("count_if() takes one condition.", position=position)
-        return AggregateCall(
-            "count", (), BIGINT, filter=_both(condition, _truth(arguments[0], position)), position=position
-        )
-    if name in _PERCENTILES:
-        name, arguments = "percentile", _percentile_arguments(inside, wrapped, arguments, position)
-    elif name == "mode" and (wrapped.within or len(arguments) > 1):
-        raise NotIncremental(
-            "mode() in order is not proven equal to Spark's.", reason=Reason.FUNCTION_NOT_PROVEN, position=position
-        )
-    elif wrapped.within:
-        raise SqlTypeError(f"{name}() has no WITHIN GROUP.", position=position)
-    function = aggregate(name)
-    assert function is not None, "the caller found it"
-    ignore_nulls = wrapped.ignore_nulls
-    if function.name in ("first", "last", "any_value") and len(arguments) == 2:  # noqa: PLR2004 - value, ignoreNulls
-        flag = arguments[1]
-        ignore_nulls = ignore_nulls or (isinstance(flag, Literal) and flag.value is True)
-        arguments = arguments[:1]
-    typed, kind = function.bind(arguments, position)
-    if ignore_nulls:
-        condition = _both(condition, OPERATORS["is_not_null"](typed[:1], position))
-    return AggregateCall(function.name, typed, kind, wrapped.is_distinct, condition, (), position)
-
-
-def _percentile_arguments(
-    inside: ExpressionBinder, wrapped: WrappedCall, arguments: tuple[Expr, ...], position: SqlPosition | None
-) -> tuple[Expr, ...]:
-    if wrapped.name == "median":
-        return (*arguments, Literal(0.5, DOUBLE))
-    share = arguments[0] if len(arguments) == 1 else None
-    if len(wrapped.within) != 1 or not isinstance(share, Literal) or not isinstance(share.value, int | float | Decimal):
-        raise SqlTypeError(
-            "percentile_cont() takes a literal fraction and WITHIN GROUP (ORDER BY one column).", position=position
-        )
-    key = inside.sort_key(wrapped.within[0])
-    fraction = float(share.value)
-    return (key.expr, Literal(1 - fraction if key.descending else fraction, DOUBLE))
-
-
-def _truth(expr: Expr, position: SqlPosition | None) -> Expr:
-    checked = OPERATORS["not"]((expr,), position)
-    assert isinstance(checked, Call)
-    return checked.arguments[0]
-
-
-def _both(first: Expr | None, second: Expr) -> Expr:
-    return second if first is None else OPERATORS["and"]((first, second), None)
 
 
 def _struct(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:

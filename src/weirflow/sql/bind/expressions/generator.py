@@ -1,4 +1,4 @@
-"""Generators, the functions that make rows: ``explode``, ``posexplode``, ``inline`` and their outer forms."""
+"""Generators, the functions that make rows: ``explode``, ``posexplode``, ``inline``, ``stack``, and outer forms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.sql.bind.constant import whole_number
 from weirflow.sql.expr import Call, Expr
+from weirflow.sql.functions.generators import stack
 from weirflow.sql.functions.lookup import GENERATORS, unknown
 from weirflow.sql.plan import Field
 from weirflow.sql.types import INT, is_array, type_name
@@ -38,6 +40,8 @@ def bind_generator(binder: ExpressionBinder, node: exp.Expr) -> Generator:
     if not is_generator(node):
         raise unknown(node.name, position) if isinstance(node, exp.Anonymous) else binder.refused(node)
     written = node.name.casefold()
+    if written == "stack":
+        return _stack(binder, node)
     name = written.removesuffix("_outer")
     if len(node.expressions) != 1:
         raise SqlTypeError(f"{written}() takes one argument, not {len(node.expressions)}.", position=position)
@@ -45,6 +49,13 @@ def bind_generator(binder: ExpressionBinder, node: exp.Expr) -> Generator:
     fields = _inline_fields(argument, position) if name == "inline" else _exploded_fields(name, argument, position)
     kind = pa.struct([pa.field(field.name, field.type) for field in fields])
     return Generator(Call(name, (argument,), kind, position), fields, outer=written.endswith("_outer"))
+
+
+def _stack(binder: ExpressionBinder, node: exp.Expr) -> Generator:
+    count, *values = (binder.bind(part) for part in node.expressions) if node.expressions else (None,)
+    rows = None if count is None else whole_number(count)
+    call = stack(rows or 0, tuple(values), binder.position(node))
+    return Generator(call, tuple(Field(one.name, one.type) for one in call.type), outer=False)
 
 
 def _exploded_fields(name: str, argument: Expr, position: SqlPosition | None) -> tuple[Field, ...]:

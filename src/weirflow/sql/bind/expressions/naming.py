@@ -47,8 +47,13 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "split": {2: ("-1",)},
     "regexp_replace": {3: ("1",)},
     "regexp_extract": {2: ("1",)},
+    "regexp_extract_all": {2: ("1",)},
+    "regexp_instr": {2: ("0",)},
+    "mask": {given: ("X", "x", "n", "NULL")[given - 1 :] for given in range(1, 5)},
     "locate": {2: ("1",)},
     "position": {2: ("1",)},
+    "listagg": {1: ("NULL",)},
+    "string_agg": {1: ("NULL",)},
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
@@ -56,7 +61,7 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
 }
 _UPPER_NAMES = """
 ceil floor sqrt cbrt signum power exp expm1 log log10 log2 log1p sin cos tan cot sec csc asin acos atan atan2
-sinh cosh tanh asinh acosh atanh degrees radians rint hypot rank dense_rank percent_rank rlike
+sinh cosh tanh asinh acosh atanh degrees radians rint hypot pi e rank dense_rank percent_rank rlike
 """
 _UPPER = frozenset(_UPPER_NAMES.split())
 _TEMPLATES = {
@@ -64,16 +69,23 @@ _TEMPLATES = {
     ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
     ("log", 1): "LOG(E(), {0})",
+    ("ceil", 2): "ceil({0}, {1})",
+    ("floor", 2): "floor({0}, {1})",
     ("positive", 1): "(+ {0})",
+    ("mode", 2): "mode() WITHIN GROUP (ORDER BY {0} DESC)",
     ("if", 3): "(IF({0}, {1}, {2}))",
     ("isnull", 1): "({0} IS NULL)",
     ("isnotnull", 1): "({0} IS NOT NULL)",
 }
 """Of calls that Spark does not print as such, by their number of arguments."""
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim"}
-_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add"}
+_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add", "to_varchar": "to_char"}
 _CONVERSION_NAMES = "boolean tinyint smallint int bigint float double decimal string binary date timestamp"
 _CONVERSIONS = frozenset(_CONVERSION_NAMES.split())
+
+
+UNNAMED = "\0"
+"""How a column is shown whose text in Spark's names is not known."""
 
 
 class _Unnamed(Exception):
@@ -189,8 +201,8 @@ def _call(node: exp.Anonymous) -> str:
         return template.format(*printed)
     if name in ("window", "session_window"):
         return name
-    if name in ("first", "last", "any_value", "first_value", "last_value"):
-        return f"{name}({printed[0]})"
+    if name in ("first", "last", "any_value", "first_value", "last_value", "approx_count_distinct"):
+        return f"{name}({distinct}{printed[0]})"
     usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)
     shown = WITH_UNIT[name] if has_unit(node) else usual
     return f"{shown}({distinct}{', '.join(printed)})"
@@ -242,8 +254,14 @@ def _double_text(digits: str) -> str:
 
 def _in(node: exp.In) -> str:
     if node.args.get("query") is not None:
-        return f"({text(node.this)} IN (listquery()))"
+        value = _tuple(node.this, quote="'") if isinstance(node.this, exp.Tuple) else text(node.this)
+        return f"({value} IN (listquery({_outer(node.args['query'])})))"
     return f"({text(node.this)} IN ({', '.join(text(part) for part in node.expressions)}))"
+
+
+def _outer(query: exp.Expr) -> str:
+    """The columns of the query around that a subquery reads."""
+    return ", ".join(query.meta_get("outer") or ())
 
 
 def _is(node: exp.Is) -> str:
@@ -282,9 +300,19 @@ def _ordered(node: exp.Expr) -> str:
     return f"{text(node.this)} {direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
 
 
-def _within(node: exp.Expr) -> str:
+def _within_group(node: exp.WithinGroup) -> str:
+    name, keys = node.this.name.casefold(), node.expression.expressions
+    if name in ("listagg", "string_agg"):
+        call, shown = text(node.this).replace("string_agg(", "listagg(", 1), [_ordered(key) for key in keys]
+    else:
+        # Spark shows the order of a mode the wrong way round.
+        call, shown = text(node.this), [_within(key, inverted=name == "mode") for key in keys]
+    return f"{call} WITHIN GROUP (ORDER BY {', '.join(shown)})"
+
+
+def _within(node: exp.Expr, *, inverted: bool) -> str:
     inner = node.this if isinstance(node, exp.Ordered) else node
-    return f"{text(inner)} DESC" if node.args.get("desc") else text(inner)
+    return f"{text(inner)} DESC" if bool(node.args.get("desc")) != inverted else text(inner)
 
 
 def _frame(node: exp.Window) -> str:
@@ -366,6 +394,13 @@ def _padded(amount: str, *, pad_first: bool) -> str:
     return f"{sign}{found[2].zfill(2) if pad_first else int(found[2])}{rest}"
 
 
+def _column(node: exp.Column) -> str:
+    shown = node.meta_get("shown")
+    if shown == UNNAMED:
+        raise _Unnamed
+    return str(shown or node.name)
+
+
 def _pattern(node: exp.Like | exp.ILike) -> str:
     value, insensitive = text(node.this), isinstance(node, exp.ILike)
     if isinstance(node.expression, exp.Any | exp.All):
@@ -384,9 +419,9 @@ def _ignoring_nulls(node: exp.IgnoreNulls) -> str:
     return text(node.this).replace("first_value(", "first(", 1).replace("last_value(", "last(", 1)
 
 
-def _tuple(node: exp.Tuple) -> str:
+def _tuple(node: exp.Tuple, quote: str = "") -> str:
     named = zip(field_names(node.expressions), node.expressions, strict=True)
-    return f"named_struct({', '.join(f'{name}, {text(part)}' for name, part in named)})"
+    return f"named_struct({', '.join(f'{quote}{name}{quote}, {text(part)}' for name, part in named)})"
 
 
 def clock_name(node: exp.Expr) -> str:
@@ -396,7 +431,7 @@ def clock_name(node: exp.Expr) -> str:
 
 
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
-    exp.Column: lambda node: node.meta_get("shown") or node.name,
+    exp.Column: _column,
     exp.Identifier: lambda node: node.name,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: _bracket,
@@ -436,16 +471,18 @@ _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
         f"{text(node.args['length']) if node.args.get('length') else '2147483647'})"
     ),
     exp.StrPosition: lambda node: f"locate({text(node.args['substr'])}, {text(node.this)}, 1)",
+    exp.Overlay: lambda node: (
+        f"overlay({text(node.this)}, {text(node.expression)}, {text(node.args['from_'])}, "
+        f"{text(node.args['for_']) if node.args.get('for_') else '-1'})"
+    ),
     exp.Trim: _trim,
     exp.Extract: lambda node: f"extract({node.this.name} FROM {text(node.expression)})",
     exp.Filter: lambda node: f"{text(node.this)} FILTER (WHERE {text(node.expression.this)})",
     exp.Window: _over,
     exp.IgnoreNulls: _ignoring_nulls,
     exp.RespectNulls: lambda node: text(node.this),
-    exp.WithinGroup: lambda node: (
-        f"{text(node.this)} WITHIN GROUP (ORDER BY {', '.join(_within(key) for key in node.expression.expressions)})"
-    ),
-    exp.Subquery: lambda _: "scalarsubquery()",
-    exp.Exists: lambda _: "exists()",
+    exp.WithinGroup: _within_group,
+    exp.Subquery: lambda node: f"scalarsubquery({_outer(node)})",
+    exp.Exists: lambda node: f"exists({_outer(node.this)})",
     exp.BitwiseNot: lambda node: f"~{text(node.this)}",
 }

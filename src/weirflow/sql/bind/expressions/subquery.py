@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Column, Exists, Expr, InSubquery, ScalarSubquery
 from weirflow.sql.plan import Field, Plan, Project
+from weirflow.sql.traverse import outer_columns
 from weirflow.sql.types import BOOLEAN
 from weirflow.sql.typing.coercion import cast, comparable
 
@@ -46,7 +47,9 @@ def bind_in_subquery(
 
 
 def _inner(binder: ExpressionBinder, query: exp.Expr) -> Plan:
-    return binder.context.bind_query(query, binder.context, binder.scope)
+    plan = binder.context.bind_query(query, binder.context, binder.scope)
+    query.meta["outer"] = [column.name for column in outer_columns(plan)]  # Spark names columns by them
+    return plan
 
 
 def _typed(plan: Plan, columns: list[Expr]) -> Plan:

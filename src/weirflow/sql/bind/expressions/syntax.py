@@ -259,6 +259,11 @@ def _located(binder: ExpressionBinder, node: exp.StrPosition) -> Expr:
     return SCALARS["locate"](tuple(binder.bind(part) for part in given if part is not None), binder.position(node))
 
 
+def _overlay(binder: ExpressionBinder, node: exp.Overlay) -> Expr:
+    given = (node.this, node.expression, node.args.get("from_"), node.args.get("for_"))
+    return SCALARS["overlay"](tuple(binder.bind(part) for part in given if part is not None), binder.position(node))
+
+
 def _clock(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """CURRENT_DATE and the like, unless a column has that name."""
     name = clock_name(node)
@@ -340,6 +345,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[..., Expr]] = {
     exp.Trim: _trim,
     exp.Substring: _substring,
     exp.StrPosition: _located,
+    exp.Overlay: _overlay,
     exp.Extract: lambda binder, node: extract(node.this.name, binder.bind(node.expression), binder.position(node)),
     exp.Subquery: bind_scalar_subquery,
     exp.Exists: bind_exists,

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeError
-from weirflow.sql.expr import Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
-from weirflow.sql.functions.lookup import aggregate, unknown
+from weirflow.sql.bind.expressions.aggregate import aggregate_call, is_aggregate
+from weirflow.sql.expr import AggregateCall, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
+from weirflow.sql.functions.frames import over_frame
+from weirflow.sql.functions.lookup import unknown
 from weirflow.sql.functions.rules import result_type
 from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING, offset_arguments
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import BIGINT, DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, is_integral, type_name
+from weirflow.sql.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, is_integral, type_name
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
@@ -24,6 +26,7 @@ _VALUE_FUNCTIONS = {
     "first_value": "first_value",
     "last": "last_value",
     "last_value": "last_value",
+    "any_value": "first_value",
 }
 
 
@@ -43,8 +46,8 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: WrappedCall) 
     order_tree = spec.args.get("order")
     order = tuple(binder.sort_key(tree) for tree in (order_tree.expressions if order_tree else ()))
     name = wrapped.name
-    counts_rows = name == "count" and counts_every_row(wrapped.arguments)
-    given = () if counts_rows else tuple(binder.bind(tree) for tree in wrapped.arguments)
+    by_place = name in RANKING or name in OFFSET or name in FRAMED or name in _VALUE_FUNCTIONS
+    given = tuple(binder.bind(tree) for tree in wrapped.arguments) if by_place else ()
     if name in RANKING or name in OFFSET:
         if not order:
             raise SqlTypeError(f"{name}() needs an ORDER BY in its OVER clause.", position=position)
@@ -67,18 +70,11 @@ def bind_over(binder: ExpressionBinder, node: exp.Window, wrapped: WrappedCall) 
         ignore_nulls = ignore_nulls or (len(given) > 1 and isinstance(given[1], Literal) and given[1].value is True)
         name, arguments, kind = _VALUE_FUNCTIONS[name], given[:1], given[0].type
     else:
-        name, arguments, kind = _aggregate(wrapped, given, position, counts_rows=counts_rows)
+        call = _aggregate(binder, wrapped, position, ordered=bool(order))
+        name, arguments, kind = call.function, call.arguments, call.type
     return binder.placeholders.window(
         WindowCall(name, arguments, kind, partition, order, frame, ignore_nulls, position)
     )
-
-
-def counts_every_row(arguments: list[exp.Expr]) -> bool:
-    """Whether ``count(arguments)`` is ``count(*)`` or ``count(1)``: every row counts, whatever is in it."""
-    if len(arguments) != 1:
-        return False
-    star = isinstance(arguments[0], exp.Star) and not any(arguments[0].args.values())
-    return star or isinstance(arguments[0], exp.Literal | exp.Boolean)
 
 
 def _check_fixed_frame(
@@ -92,15 +88,18 @@ def _check_fixed_frame(
 
 
 def _aggregate(
-    wrapped: WrappedCall, given: tuple[Expr, ...], position: SqlPosition | None, *, counts_rows: bool
-) -> tuple[str, tuple[Expr, ...], object]:
-    function = aggregate(wrapped.name)
-    if function is None:
+    binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None, *, ordered: bool
+) -> AggregateCall:
+    if not is_aggregate(wrapped.name):
         raise unknown(wrapped.call.name, position)
-    if function.name == "count" and counts_rows:
-        return "count", (), BIGINT
-    arguments, kind = function.bind(given, position)
-    return function.name, arguments, kind
+    call = over_frame(aggregate_call(binder, wrapped, ordered=ordered))
+    if call is None:
+        raise NotIncremental(
+            f"{wrapped.name}() WITHIN GROUP, over a window, is not proven equal to Spark's.",
+            reason=Reason.FUNCTION_NOT_PROVEN,
+            position=position,
+        )
+    return call
 
 
 def _specification(binder: ExpressionBinder, node: exp.Window) -> exp.Window:

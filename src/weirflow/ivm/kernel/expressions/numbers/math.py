@@ -31,7 +31,7 @@ def ceil_floor(signature: CallSignature) -> Kernel | None:
     kind, result = signature.types[0], signature.result
     up = signature.function == "ceil"
     if len(signature.types) != 1:
-        return None
+        return _to_scale(signature, up=up)
     if kind == result == pa.int64():
         return lambda value: value
     if pa.types.is_floating(kind) and result == pa.int64():
@@ -47,6 +47,29 @@ def ceil_floor(signature: CallSignature) -> Kernel | None:
         return fitted(whole, result, position, array)
 
     return on_arrays(run)
+
+
+def _to_scale(signature: CallSignature, *, up: bool) -> Kernel | None:
+    """``ceil`` and ``floor`` of a decimal, to a constant number of places."""
+    kind, result, places, position = signature.types[0], signature.result, signature.constants[1], signature.position
+    if places is None or not places.is_valid or not pa.types.is_decimal128(kind):
+        return None
+    scale = min(places.as_py(), kind.scale)
+    power = 10 ** (kind.scale - scale)
+
+    def run(array: pa.Array) -> pa.Array:
+        values = wide(array)
+        whole = -(-values // power) if up else values // power
+        return fitted(
+            rescaled(whole, scale, result.scale),
+            result,
+            position,
+            array,
+            condition="NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION",
+        )
+
+    kernel = on_arrays(run)
+    return lambda value, _: kernel(value)
 
 
 def as_long(values: NDArray[np.float64]) -> NDArray[np.int64]:

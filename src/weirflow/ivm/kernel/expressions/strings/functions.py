@@ -106,7 +106,7 @@ def substring(signature: CallSignature) -> Kernel | None:
         return None
     kind, known = signature.types[0], constants(signature, 1)
     if known is None:
-        return one_by_one(_substring, kind)
+        return one_by_one(substring_of, kind)
     position, size = known
     return first_only(_slicer(kind, position, size))
 
@@ -120,14 +120,15 @@ def left_right(signature: CallSignature) -> Kernel | None:
     if known is None:
 
         def cut(text: Any, count: int) -> Any:
-            return _substring(text, -max(count, 0) if right else 1, max(count, 0))
+            return substring_of(text, -max(count, 0) if right else 1, max(count, 0))
 
         return one_by_one(cut, kind)
     count = max(known[0], 0)
     return first_only(_slicer(kind, -count if right else 1, count))
 
 
-def _substring(text: Any, position: int, size: int) -> Any:
+def substring_of(text: Any, position: int, size: int) -> Any:
+    """The part of a text or binary that ``substring`` gives."""
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
     stop = min(max(start + size, _INT_RANGE[0]), _INT_RANGE[1])
     return text[max(start, 0) : max(stop, 0)]

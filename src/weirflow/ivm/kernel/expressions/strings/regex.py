@@ -37,7 +37,7 @@ _REFERENCE = re.compile(r"\\(.)|\$(\d+)|([\\$])", re.DOTALL)
 
 def rlike(signature: CallSignature) -> Kernel | None:
     """Whether the expression is found anywhere in the text."""
-    expression = _expression(signature)
+    expression = constant_expression(signature)
     if expression is None:
         return None
     text, before_crlf = expression.texts
@@ -56,7 +56,7 @@ def rlike(signature: CallSignature) -> Kernel | None:
 
 def regexp_extract(signature: CallSignature) -> Kernel | None:
     """What a group matched, where the expression is found first; the empty text if it is not."""
-    expression = _expression(signature)
+    expression = constant_expression(signature)
     known = constants(signature, 1)
     if expression is None or known is None or expression.repeated_groups:
         return None
@@ -81,7 +81,7 @@ def regexp_extract(signature: CallSignature) -> Kernel | None:
 
 def regexp_replace(signature: CallSignature) -> Kernel | None:
     """Every match replaced; in the replacement ``$n`` is what group n matched."""
-    expression = _expression(signature)
+    expression = constant_expression(signature)
     known = constants(signature, 1)
     if expression is None or known is None or expression.nullable or known[2:] not in ([], [1]):
         return None
@@ -159,7 +159,7 @@ def split(signature: CallSignature) -> Kernel | None:
     limit = known[1] if len(known) > 1 else -1
     if known[0] == "":
         return first_only(growing(lambda text: _characters(text, limit), signature, size=list_bytes))
-    expression = _expression(signature)
+    expression = constant_expression(signature)
     if expression is None or expression.nullable:
         return None
 
@@ -195,7 +195,8 @@ def _characters(text: str, limit: int) -> list[str]:
     return list(text)
 
 
-def _expression(signature: CallSignature) -> Expression | None:
+def constant_expression(signature: CallSignature) -> Expression | None:
+    """The second argument, if it is a constant expression of the common subset."""
     known = constants(signature, 1)
     if not are_texts(signature, 2) or known is None:
         return None
