@@ -96,7 +96,11 @@ CATALOGUE = [
 REFUSED = [
     ("select rand() from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
     ("select current_date from t", Reason.EXPRESSION_NOT_DETERMINISTIC, None),
-    ("select now() > ts from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
+    ("select now() from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
+    ("select a from t where now() + (now() - ts) > ts", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 23)),
+    ("select a from t where hour(now()) = 3", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 23)),
+    ("select a from t where d in (current_date())", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 29)),
+    ("select count(*) over (partition by ts > now()) from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 41)),
     ("select uuid()", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
     ("select monotonically_increasing_id() from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
     ("select sentences(name) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from weirflow.sql.clock.reading import is_clock, told
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery, SortKey
 from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import item, map_value
@@ -43,6 +44,7 @@ Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartition
 InputFileBlockLength SparkVersion AesEncrypt
 """
 NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
+_CLOCKS = {"Now": TIMESTAMP, "CurrentTimestamp": TIMESTAMP, "CurrentDate": DATE, "LocalTimestamp": TIMESTAMP_NTZ}
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}
 _WITH_UNIT = {
     "TimestampAdd": ("timestampadd", ("quantity", "timestamp")),
@@ -119,7 +121,9 @@ def read_expression(node: Node, scope: Scope) -> Expr:
         if found is None:
             raise
         return found
-    return own if not isinstance(own, Call) or foreign.computes(own) else foreign(node, scope) or own
+    if not isinstance(own, Call) or is_clock(own) or foreign.computes(own):
+        return own
+    return foreign(node, scope) or own
 
 
 def _counterpart(node: Node, scope: Scope) -> Expr:
@@ -507,6 +511,10 @@ def refused(node: Node) -> NotIncremental:
     return NotIncremental(f"{node.shown} is not proven equal to Spark's.", reason=Reason.FUNCTION_NOT_PROVEN)
 
 
+def _clock(node: Node, _: Scope) -> Expr:
+    return by_clock(told(_CLOCKS[node.kind]), node)
+
+
 def _at_least(node: Node, scope: Scope) -> Expr:
     found = at_least(node.value("n"), read_all(node.children_of("children"), scope))
     if found is None:
@@ -515,6 +523,7 @@ def _at_least(node: Node, scope: Scope) -> Expr:
 
 
 _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
+    **dict.fromkeys(_CLOCKS, _clock),
     "AggregateExpression": _aggregate,
     "AtLeastNNonNulls": _at_least,
     "AttributeReference": _attribute,

@@ -30,6 +30,7 @@ from weirflow.ivm.kernel.expressions.registry import (
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
+from weirflow.sql.clock.reading import is_clock
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
 from weirflow.sql.lambdas import is_lambda, is_variable, lambda_parts, number_of
@@ -107,7 +108,7 @@ def computes(call: Call) -> bool:
 
 def _is_constant(expr: Expr) -> bool:
     """Whether a value is known without rows; that of a subquery is computed before those of a row, as a column's."""
-    return all(isinstance(part, Literal | Call) and not is_foreign(part) for part in parts(expr))
+    return all(isinstance(part, Literal | Call) and not is_foreign(part) and not is_clock(part) for part in parts(expr))
 
 
 _LOW = 3

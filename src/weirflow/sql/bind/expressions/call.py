@@ -12,6 +12,7 @@ from weirflow.sql.bind.expressions.aggregate import bind_aggregate, is_aggregate
 from weirflow.sql.bind.expressions.higher_order import bind_higher_order, is_higher_order
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
 from weirflow.sql.bind.expressions.window import bind_over
+from weirflow.sql.clock.reading import clock_call, is_clock_function
 from weirflow.sql.expr import Call, Expr
 from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import named_struct
@@ -22,6 +23,7 @@ from weirflow.sql.types import BIGINT, TINYINT
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
+    from weirflow.sql.functions.rules import Rule
 
 CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
 """The syntax of calls by name, with the clauses around them."""
@@ -86,7 +88,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:  # noqa: C901 -
         if binder.placeholders is None:
             raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
         return binder.placeholders.aggregate(bind_aggregate(binder, wrapped))
-    rule = scalar(name)
+    rule = _clock_rule(wrapped) or scalar(name)
     if rule is not None or is_higher_order(name, wrapped.arguments):
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
             raise SqlTypeError(f"{name}() is not an aggregate; FILTER and DISTINCT do not apply.", position=position)
@@ -113,6 +115,13 @@ def _require_no_lambda(binder: ExpressionBinder, node: exp.Expr) -> None:
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             position=binder.position(node),
         )
+
+
+def _clock_rule(wrapped: WrappedCall) -> Rule | None:
+    """What makes ``now()`` and the like of no arguments."""
+    if wrapped.arguments or not is_clock_function(wrapped.name):
+        return None
+    return lambda _, position: clock_call(wrapped.name, position)
 
 
 def _struct(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
