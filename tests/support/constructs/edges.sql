@@ -26,3 +26,4 @@ FROM u |> AGGREGATE sum(b) GROUP BY 1, 3
 FROM u |> ORDER BY b DESC, a |> DROP b |> LIMIT 2
 FROM u |> ORDER BY a, b |> LIMIT 2 OFFSET 1
 SELECT a FROM u UNION ALL SELECT b FROM t |> WHERE a > 3
+SELECT t.a, x.n, (SELECT hex(bitmap_construct_agg(bitmap_bit_position(b))) FROM u WHERE u.a = t.a) AS y FROM t, LATERAL (SELECT approx_count_distinct(b) AS n FROM u WHERE u.a = t.a) x
