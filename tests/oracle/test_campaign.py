@@ -8,11 +8,7 @@ from support.generator.campaign import failures, seeds, shown
 from support.generator.case import SETTINGS, make_session_case
 from support.generator.oracle import Oracle
 from support.generator.session_flow import SessionOracle
-
-_FAST = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-}
+from support.plain_plans import plain_plans
 
 pytestmark = pytest.mark.filterwarnings(
     # toArrow() leaves its socket to the garbage collector.
@@ -22,15 +18,8 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture
 def plain_spark(session):
-    before = {name: session.spark.conf.get(name, None) for name in _FAST}
-    for name, value in _FAST.items():
-        session.spark.conf.set(name, value)
-    yield session
-    for name, value in before.items():
-        if value is None:
-            session.spark.conf.unset(name)
-        else:
-            session.spark.conf.set(name, value)
+    with plain_plans(session.spark):
+        yield session
 
 
 @pytest.fixture

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from weirflow.sql.expr import Expr
 
 S, P = Column(0, "s", STRING), Column(1, "p", STRING)
-LETTERS = ["a", "b", "A", "1", "é", "\u212a", "😀", " "]
+LETTERS = ["a", "b", "A", "1", "é", "\u212a", "😀", " ", "&"]
 LINE_ENDS = ["\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029"]
-ATOMS = ["a", "b", "A", "1", "é", "😀", ".", "\\d", "\\W", "\\s", "\\S", "[ab]", "[^a]", "[^\\d\\s]", "\\r", "\\n", "[\\r\\n]", "[a-é]", "\\."]  # fmt: skip
+ATOMS = ["a", "b", "A", "1", "é", "😀", ".", "\\d", "\\W", "\\s", "\\S", "[ab]", "[^a]", "[^\\d\\s]", "\\r", "\\n", "[\\r\\n]", "[a-é]", "\\.", "[^&]", "[a&1]", "[&-a]"]  # fmt: skip
 QUANTIFIERS = ["*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{2,}", "{1,3}?"]
 PER_QUERY = 60
 

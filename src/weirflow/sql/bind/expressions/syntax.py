@@ -66,6 +66,7 @@ def _column(binder: ExpressionBinder, node: exp.Column) -> Expr:
 
 
 def _identifier(binder: ExpressionBinder, node: exp.Identifier) -> Expr:
+    node.meta["is_variable"] = bool(binder.variables)
     return binder.name((node.name,), binder.position(node))
 
 

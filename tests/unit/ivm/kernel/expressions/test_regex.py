@@ -28,6 +28,8 @@ def text(value):
         ("KELVIN \u212a", "(?i)[k]$", False),
         ("Kelvin", "(?i)^kELV", True),
         ("a-b", "[a-]+b", True),
+        ("a&b", "^[a&]+b", True),
+        ("x=1&y", "x=[^&]*y", False),
         ("a{2}", "a\\{2\\}", True),
         ("", "^$", True),
     ],
@@ -38,7 +40,7 @@ def test_rlike_as_in_java(value, expression, expected):
 
 @pytest.mark.parametrize(
     "expression",
-    ["\\bx", "(?=a)", "a*+", "(a*)*", "[a&&b]", "[[a]b]", "\\p{L}", "(a)\\1", "\\Qa\\E", "(?s).", "a{", "(", "[", "*", "\\u0041", "(?<n>a)", "x{1000}", "\\", "a||)"],
+    ["\\bx", "(?=a)", "a*+", "(a*)*", "[a&&b]", "[&&a]", "[#-&]", "[[a]b]", "\\p{L}", "(a)\\1", "\\Qa\\E", "(?s).", "a{", "(", "[", "*", "\\u0041", "(?<n>a)", "x{1000}", "\\", "a||)"],
 )  # fmt: skip
 def test_what_engines_read_differently_is_refused(expression):
     assert first_unsupported(call("rlike", BOOLEAN, S, text(expression))) is not None

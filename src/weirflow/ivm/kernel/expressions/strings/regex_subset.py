@@ -263,7 +263,7 @@ class _Parser:
             if character in _SHORTHANDS:
                 return _SHORTHANDS[character]
             low = self._escaped(character)
-        elif character in "[&^" or (character == "-" and self._peek() != "]"):
+        elif character in "[^" or (character == "-" and self._peek() != "]") or self._is_intersection(character):
             raise Refused(self._text)
         else:
             low = character
@@ -278,6 +278,10 @@ class _Parser:
         if high < low:
             raise Refused(self._text)
         return self._both_cases(low, high)
+
+    def _is_intersection(self, character: str) -> bool:
+        """To Java two ampersands are one; a single one is itself."""
+        return character + self._peek() == "&&"
 
     def _both_cases(self, low: str, high: str) -> str:
         spelled = _quoted(low) if low == high else f"{_quoted(low)}-{_quoted(high)}"

@@ -1,0 +1,35 @@
+"""The queries of Nexmark as incremental views: after every refresh they are what Spark answers, types included."""
+
+import pytest
+from support.benchmark_oracle import BenchmarkOracle, FlowViews
+from support.maintained import Maintained
+from support.nexmark.data import SCHEMAS, NexmarkData
+from support.nexmark.query_files import NOT_YET, QUERIES
+from support.plain_plans import plain_plans
+
+# Hopping, tumbling and session windows, a row frame over winners, and ranks.
+SAMPLE = ["q05", "q06", "q08", "q11", "q19"]
+
+
+def check(session, names, bids, refreshes):
+    queries = {name: QUERIES[name] for name in names}
+    world = NexmarkData(seed=3)
+    without_spark = {name: sql for name, sql in queries.items() if name not in NOT_YET}
+    with plain_plans(session.spark), session.flow("nexmark") as flow:
+        views = Maintained(SCHEMAS, without_spark), FlowViews(flow, SCHEMAS, queries)
+        oracle = BenchmarkOracle(session, SCHEMAS, queries, *views)
+        oracle.tick(world.base(bids))
+        for _ in range(refreshes):
+            oracle.tick(world.refresh(bids // 10))
+            oracle.ask()
+    assert oracle.differing == []
+    assert oracle.filled == set(names)
+
+
+def test_a_sample_equals_spark_after_each_refresh(session):
+    check(session, SAMPLE, bids=200, refreshes=2)
+
+
+@pytest.mark.campaign
+def test_all_equal_spark_after_each_of_five_refreshes(session):
+    check(session, QUERIES, bids=500, refreshes=5)

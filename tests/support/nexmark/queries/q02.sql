@@ -1,0 +1,2 @@
+-- Bids on some auctions.
+SELECT auction, price FROM bid WHERE mod(auction, 7) = 0
