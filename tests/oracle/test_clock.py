@@ -26,10 +26,10 @@ def test_views_have_the_rows_that_spark_finds_at_a_fixed_time(session, zone, ans
     for name, value in settings.items():
         session.spark.conf.set(name, value)
     case = ClockCase(7)
+    # Without ANSI integers wrap around, and what is computed of them neither rises nor falls.
+    followed = [atom for atom in ATOMS if ansi == "true" or "unix_timestamp" not in atom]
     atoms = [
-        atom.format(n=(1, 24, 30)[at % 3], m=(1, 12)[at % 2], unit=UNITS[at % 3])
-        for at, atom in enumerate(ATOMS)
-        if "unix_timestamp" not in atom
+        atom.format(n=(1, 24, 30)[at % 3], m=(1, 12)[at % 2], unit=UNITS[at % 3]) for at, atom in enumerate(followed)
     ]
     sql = f"SELECT id, {', '.join(f'{atom} AS x{at}' for at, atom in enumerate(atoms))} FROM t"
     grouped = "SELECT k, COUNT(*) FILTER (WHERE at > now() - INTERVAL 1 DAY) AS n FROM t GROUP BY k"

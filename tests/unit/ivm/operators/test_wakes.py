@@ -133,6 +133,10 @@ def test_all_conditions_turn_when_clocks_do(zone, day):
         check(atom, zone, day, step=1, readings=(-2000, -100, -31, 17, 75))
 
 
+def test_what_is_rounded_before_months_are_added_turns_at_midnight():
+    check("date_trunc('HOUR', now()) - INTERVAL 1 MONTH < at", "UTC", "2024-03-30", step=2, readings=(-100,))
+
+
 def test_without_a_reading_all_rows_wait_for_the_first():
     wakes = Wakes(clock_conditions(predicate("at > now()", "UTC")))
     assert wakes.after(columns_near(np.array([5, 7])), 2, None).tolist() == [BEFORE_ALL] * 2

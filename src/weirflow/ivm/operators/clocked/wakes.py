@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from weirflow.sql.clock.trend import Turn
 
     Bools = NDArray[np.bool_]
+    Test = Callable[[Int64s, Int64s], Bools]
+    """Rows and a moment for each to whether something is true then."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _END = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
@@ -172,16 +174,49 @@ class _Changes:
         return result
 
     def _next_break(self, steady: Sequence[pa.Array], rows: Int64s, at: Int64s) -> Int64s:
-        """The first moment behind each that may end a piece."""
-        columns = [_moments(at), *take_columns(steady, rows)]
-        distance = np.full(len(rows), _DAY, np.int64)
+        """The first moment behind each that may end a piece.
+
+        Inner turns come first: up to the end of their piece the time that an outer one shows does not fall.
+        """
+        end = at + _DAY
         for evaluate, times in self._turns:
-            shown = evaluate(columns, len(rows))
-            micros = numbers(shown).astype(np.int64) * (_DAY if pa.types.is_date32(shown.type) else 1)
-            time = micros % _DAY
-            following = times[np.searchsorted(times, time, side="right")]
-            distance = np.minimum(distance, following - time)
-        return at + distance
+            place = _Place(evaluate, times, steady)
+            time = place.micros(rows, at) % _DAY
+            end = np.minimum(end, at + times[np.searchsorted(times, time, side="right")] - time)
+            before = place(rows, at)
+            # What rounds shows less than it will: the piece may end earlier.
+            late = np.flatnonzero(place(rows, end - 1) != before)
+            if len(late):
+                left = _left(place, rows[late], before[late])
+                stays = np.zeros(len(late), np.bool_)
+                end[late] = _halved(left, np.arange(len(late)), at[late], end[late] - 1, stays)
+        return end
+
+
+class _Place:
+    """In which piece a time of rows is, at a moment for each: the day, and what part of it."""
+
+    def __init__(
+        self, evaluate: Callable[[Sequence[pa.Array], int], pa.Array], times: Int64s, steady: Sequence[pa.Array]
+    ) -> None:
+        self._evaluate = evaluate
+        self._times = times
+        self._steady = steady
+
+    def micros(self, rows: Int64s, moments: Int64s) -> Int64s:
+        """The times themselves."""
+        shown = self._evaluate([_moments(moments), *take_columns(self._steady, rows)], len(rows))
+        return numbers(shown).astype(np.int64) * (_DAY if pa.types.is_date32(shown.type) else 1)
+
+    def __call__(self, rows: Int64s, moments: Int64s) -> Int64s:
+        day, time = np.divmod(self.micros(rows, moments), _DAY)
+        found: Int64s = day * len(self._times) + np.searchsorted(self._times, time, side="right")
+        return found
+
+
+def _left(place: _Place, rows: Int64s, before: Int64s) -> Test:
+    """Whether rows, by their numbers among these, have left the piece they were in."""
+    return lambda some, moments: place(rows[some], moments) != before[some]
 
 
 class _Holds:
@@ -226,7 +261,7 @@ def _search(holds: _Holds, rows: Int64s, low: Int64s) -> Int64s:
     return result
 
 
-def _halved(holds: _Holds, rows: Int64s, low: Int64s, high: Int64s, before: Bools) -> Int64s:
+def _halved(holds: Test, rows: Int64s, low: Int64s, high: Int64s, before: Bools) -> Int64s:
     """The first moment at which it is not what it was ``before``, as at ``low``; at ``high`` it is not."""
     low, high = low.copy(), high.copy()
     while True:
