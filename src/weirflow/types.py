@@ -62,6 +62,15 @@ class SourceSpread(StrEnum):
     """All rows are on every shard: for small tables, to which joins need not move anything."""
 
 
+class ClockKind(StrEnum):
+    """What moves the clock that ``now()`` and ``current_date()`` in views of a flow read."""
+
+    SYSTEM = "system"
+    """Each tick of a flow with such views takes the system's time; ``advance`` does without rows."""
+    MANUAL = "manual"
+    """Only ``advance``, to the times it is given: for tests, and for data that has a time of its own."""
+
+
 class ExplainMode(StrEnum):
     """What ``Session.explain`` prints."""
 

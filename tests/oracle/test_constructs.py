@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from support.construct_catalogue import QUERIES, SOURCES, table, ticks
+from support.construct_catalogue import EDGES, QUERIES, SOURCES, table, ticks
 from support.maintained import Maintained, comparable
 from support.spark_engine import plan_reader
 
@@ -11,7 +11,7 @@ from weirflow.sql.settings import USUAL
 from weirflow.sql.types import nullable
 
 BATCH = 40
-SAMPLE = 9
+SAMPLE = 16
 PLAIN = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
@@ -70,9 +70,9 @@ def register(session, state):
 
 
 def test_a_construct_equals_spark_however_it_is_read(session, spark):
-    check(session, spark, QUERIES[::SAMPLE], states=[2])
+    check(session, spark, [*EDGES, *QUERIES[::SAMPLE]], states=[2])
 
 
 @pytest.mark.campaign
 def test_every_construct_equals_spark_however_it_is_read(session, spark):
-    check(session, spark, QUERIES, states=[0, 1, 2])
+    check(session, spark, [*EDGES, *QUERIES], states=[0, 1, 2])

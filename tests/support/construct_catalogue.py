@@ -12,13 +12,15 @@ import pyarrow as pa
 from support import binder_catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 SOURCES = binder_catalogue.SOURCES
 THEMES = {
     path.stem: path.read_text("utf-8").splitlines()
     for path in sorted((Path(__file__).parent / "constructs").glob("*.sql"))
 }
+EDGES = THEMES.pop("edges")
+"""Those that are most easily computed otherwise."""
 QUERIES = [query for queries in THEMES.values() for query in queries]
 
 
@@ -36,13 +38,6 @@ def table(name: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """Rows of a source."""
     schema = SOURCES[name]
     return pa.table([pa.array([row[at] for row in rows], kind) for at, kind in enumerate(schema.types)], schema=schema)
-
-
-def catalog(schemas: Mapping[str, pa.Schema] = SOURCES) -> dict[str, Any]:
-    """The columns of each source, as the binder is told them."""
-    from weirflow.sql.plan import Field  # noqa: PLC0415 - only who binds without a flow needs it
-
-    return {name: tuple(Field(one.name, one.type) for one in schema) for name, schema in schemas.items()}
 
 
 def _hashable(value: Any) -> Any:

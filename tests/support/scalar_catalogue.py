@@ -69,7 +69,7 @@ NUMBER_FORMATS = [
 ]
 AMOUNTS = ["", " ", "1", "12", "123", "1234", "1,234", "12,34", "1,2,3", "-1", "+1", "1-", "1+", "$1", "-$1", "$-1", "<1>", "<1", "1>", "<-1>", "1.5", ".5", "5.", "1.55", "1.555", "-1.5-", "1 2", " 12 ", "12 .5", "1\u00a02", "١٢", "0", "000", "00.00", "$", "-", ",", "1,", ",1", "9,999.99", "<9,999.99>", "$12.34", "+$1,234.56", "-$9,999.99", "x", "1x", "1e3", "$1,2", "0,001", "12.3-", "-12.3", "1..2", "<$12>", "12345678901234567890.12", "\t7", "7\n", "- 7", "$ 7", "7 -"]  # fmt: skip
 URLS = [
-    "http://spark.apache.org/path?query=1", "https://u:p@example.com:8080/a/b/c.html?x=1&y=2&x=3#frag", "http://user@host", "http://host:", "http://host:80a/", "http://host:99999999999/", "ftp://1.2.3.4/x", "ftp://1.2.3.256/x", "http://1.2.3/x",
+    "http://spark.apache.org/path?query=1", "https://u:p@example.com:8080/a/b/c.html?x=1&y=2&x=3#frag", "http://user@host", "http://host:", "http://host:80a/", "http://host:99999999999/", "http://host:00000000000080/", "ftp://1.2.3.4/x", "ftp://1.2.3.256/x", "http://1.2.3/x",
     "http://1.2.3.4.5/", "http://[::1]:80/", "http://[1:2:3:4:5:6:7:8]/", "http://[1:2:3:4:5:6:7:8:9]/", "http://[::ffff:1.2.3.4]/", "http://[fe80::1%eth0]/", "http://[fe80::1%]/", "http://[]/", "http://[1::2::3]/", "http://[12345::]/",
     "http://[1:2:3:4:5:6:7::]/", "http://[::]", "http://[:1]/", "http://[1:]/", "mailto:a@b.c", "mailto:", "a:b c", "urn:x:y?z#f", "//host/path", "///path", "//", "//?q", "/only/path", "path?x=y", "?q=1", "#f", "", "a b", "http://a b/", "http://exa_mple.com/", "http://-a.com", "http://a-.com/",
     "http://a.b-c.d1/", "http://a.1b/", "http://a./", "http://a../", "http://.a/", "http://é.com/ü?ö=ä#ß", "http://x.y/%41%zz", "http://x.y/%4", "http://x.y/a%20b?c=%26", "http://x.y/|", "http://x.y/?a=[1]", "http://x.y/[", "http://x.y/a\\b", "1http://x", "h+t-t.p://x/y",
@@ -159,7 +159,7 @@ def hashes() -> list[str]:
 
 def texts() -> list[str]:
     found = [f"{name}({column})" for name in ("soundex", "luhn_check", "quote", "mask") for column in ("s", "code")]
-    found += [f"levenshtein({pair})" for pair in ("s, s2", "code, code2", "s, ''", "code, 'sitting', 3", "code, code2, small", "s, s2, 0")]  # fmt: skip
+    found += [f"levenshtein({pair})" for pair in ("s, s2", "code, code2", "s, ''", "code, 'sitting', 3", "code, code2, -1", "code, code2, 4", "s, s2, 0")]  # fmt: skip
     return [
         *found, "find_in_set(code, code2)", "find_in_set('b', code)", "find_in_set('', code)", "find_in_set(s, 'a,é,,😀')",
         "overlay(s, s2, small)", "overlay(s, s2, small, 2)", "overlay(bin, bin2, small, small)", "overlay(s PLACING 'XY' FROM 2)", "overlay(s PLACING s2 FROM small FOR small)", "overlay(s, code, i32, i32b)",
@@ -214,7 +214,7 @@ FORMATS = {
 def formats() -> list[str]:
     found = [f"format_string('{one}', {name}, s2)" for name, written in FORMATS.items() for one in written]
     found += [f"format_number({name}, {places})" for name in ("f64", "f32", "money", "i8", "i32", "i64", "d7_2", "d18_6", "d38_10", "d38_20", "angle") for places in (0, 2, 5)]  # fmt: skip
-    return [*found, "format_number(f64, small)", "format_number(money, 1)", "format_number(f64, 400)", "printf('a')", "printf('%s-%s', s, i32)", "format_number(d38_10, 12)"]  # fmt: skip
+    return [*found, "format_number(f64, small)", "format_number(money, 1)", "format_number(f64, 400)", "printf('a')", "printf('%s-%s', s, i32)", "format_number(d38_10, 12)", "format_number(d38_0, 3)", "format_number(d7_2, 5000)", "format_number(d38_0, 4400)"]  # fmt: skip
 
 
 FAMILIES = {

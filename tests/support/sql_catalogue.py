@@ -16,13 +16,16 @@ from support.view_corpus import RandomTables
 from weirflow.ivm.kernel.expressions import zoned, zones
 from weirflow.ivm.kernel.expressions.registry import FUNCTIONS
 from weirflow.ivm.operators.aggregate.operator import Aggregate
+from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.window.operator import Window
+from weirflow.sql.clock.reading import CLOCK, CLOCK_SCHEMA
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.types import parse_ddl
 
 INCREMENTAL = "incremental"
 TOUCHED = "touched group"
+FOLLOWED = "as time passes"
 SOURCES = {**TABLES, "e": parse_ddl("at TIMESTAMP, k BIGINT, v BIGINT"), "n": parse_ddl("k BIGINT, xs ARRAY<BIGINT>")}
 
 
@@ -37,16 +40,18 @@ class Construct:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is maintained, not refused."""
+        """Whether it is maintained, not refused, and by ticks of rows alone."""
         return self.outcome in (INCREMENTAL, TOUCHED)
 
 
 def outcome(sql: str) -> str:
     """How the compiler maintains a view: by the delta, by touched group, or the reason why not."""
     try:
-        circuit = compile_views(SOURCES, {"view": sql}).circuit
+        circuit = compile_views({**SOURCES, CLOCK: CLOCK_SCHEMA}, {"view": sql}).circuit
     except NotIncremental as refusal:
         return refusal.reason
+    if any(isinstance(node.operator, Clocked) for node in circuit.nodes):
+        return FOLLOWED
     touched = any(
         isinstance(node.operator, Window | SessionWindow)
         or (isinstance(node.operator, Aggregate) and node.operator.recomputes)
@@ -225,10 +230,19 @@ CONSTRUCTS = [
             "SELECT k, session_window.start AS a, COUNT(*) AS n FROM e GROUP BY k, session_window(at, '5 minutes')",
             TOUCHED,
         ),
+        ("now() in WHERE", "SELECT k FROM e WHERE at > now() - INTERVAL 1 HOUR", FOLLOWED),
+        ("current_date() in conditions", "SELECT k, CAST(at AS DATE) = current_date() AS today FROM e", FOLLOWED),
+        ("now() in FILTER", "SELECT k, COUNT(*) FILTER (WHERE at <= now()) AS n FROM e GROUP BY k", FOLLOWED),
+        ("now() in HAVING", "SELECT k FROM e GROUP BY k HAVING MAX(at) < now() - INTERVAL 1 DAY", FOLLOWED),
+        (
+            "now() in ON of an inner join",
+            "SELECT a.k FROM e AS a JOIN e AS b ON a.k = b.k AND a.at > now() - INTERVAL 1 HOUR AND a.at < b.at",
+            FOLLOWED,
+        ),
     ),
     *_section(
         "Refused",
-        ("now(), current_date()", "SELECT k FROM e WHERE at > now()", "EXPRESSION_NOT_DETERMINISTIC"),
+        ("now() elsewhere", "SELECT k, now() AS t FROM e", "EXPRESSION_NOT_DETERMINISTIC"),
         ("rand(), uuid()", "SELECT rand() AS r FROM t", "EXPRESSION_NOT_DETERMINISTIC"),
         ("TABLESAMPLE", "SELECT k FROM t TABLESAMPLE (10 PERCENT)", "OPERATOR_NOT_INCREMENTALIZABLE"),
         ("functions without a proof", "SELECT sentences(s) AS x FROM t", "FUNCTION_NOT_PROVEN"),
@@ -246,6 +260,8 @@ def document() -> str:
         "",
         "- **incremental**: a change costs what the change weighs;",
         "- **touched group**: the groups, partitions or sessions that a change touches are computed again, no others;",
+        "- **as time passes**: as incremental; rows also enter and leave as [the clock](flows.md#time-passes) goes on,",
+        "  which costs what these rows weigh;",
         "- a code such as `FUNCTION_NOT_PROVEN`: refused as an incremental view, with this reason and the place in the",
         "  SQL. In a flow with a Session, Spark evaluates [functions without a proof](functions-in-views.md) for the",
         "  rows of the delta, and mode `auto` has it recompute any other such view and emits the difference.",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from weirflow.arguments import Name, checked
+from weirflow.arguments import Lifetime, Name, checked
 from weirflow.flows.beside import SessionsBeside
 from weirflow.flows.recompute import SparkRecompute
 from weirflow.flows.session_tables import SessionTables
-from weirflow.flows.spark_flow import SparkFlow
+from weirflow.flows.spark_flow import CLOCK_EVERY, SparkFlow
 from weirflow.ivm.flow import IncrementalFlow
 
 if TYPE_CHECKING:
@@ -21,9 +21,18 @@ class SessionFlow(SparkFlow, IncrementalFlow):
     """A flow whose views may also be recomputed by Spark, and whose rows come back as Spark frames.
 
     Deltas and loads may be frames too. The circuit runs in this process.
+
+    Args:
+        session: whose flow it is.
+        name: what the flow is called.
+        clock_every: the seconds between two looks whether time has brought a row to where a view changes, if views
+            follow the system's clock.
+        options: those of ``IncrementalFlow``.
     """
 
-    def __init__(self, session: FlowSession, name: Name, **options: Any) -> None:
+    def __init__(
+        self, session: FlowSession, name: Name, *, clock_every: Lifetime = CLOCK_EVERY, **options: Any
+    ) -> None:
         with ExitStack() as held:
             beside = SessionsBeside(session)
             held.callback(beside.close)
@@ -32,4 +41,4 @@ class SessionFlow(SparkFlow, IncrementalFlow):
             is_durable = options.get("path") is not None
             engine = SparkRecompute(lambda: session.spark, beside.open, run, tables, functions, is_durable=is_durable)
             super().__init__(name, engine=engine, **options)
-            self._wire(session, engine.reader, self.path, held.pop_all())
+            self._wire(session, engine.reader, self.path, held.pop_all(), clock_every=clock_every)

@@ -13,7 +13,7 @@ from weirflow.errors import ConfigError
 from weirflow.flows.feeds.feeds import check_name
 from weirflow.flows.kept_flows import KeptFlows
 from weirflow.flows.leadership import Leadership
-from weirflow.flows.spark_flow import SparkFlow
+from weirflow.flows.spark_flow import CLOCK_EVERY, SparkFlow
 from weirflow.flows.stages import SparkStages
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.types import Placement, Profile
@@ -42,6 +42,7 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
         metadata: the metadata store of the lease; None takes the Session's.
         lease_seconds: after how long another process may take over from one that is silent.
         wait: for how many seconds to wait for the lease if another process has it; None does not wait.
+        clock_every: the seconds between two ticks that let time pass, if views follow the system's clock.
         options: those of ``PartitionedFlow``.
     """
 
@@ -55,6 +56,7 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
         metadata: Uri | None = None,
         lease_seconds: Lifetime = LEASE_SECONDS,
         wait: Seconds | None = None,
+        clock_every: Lifetime = CLOCK_EVERY,
         **options: Any,
     ) -> None:
         with ExitStack() as held:
@@ -80,7 +82,7 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
             )
             # Spark need not reach a URI unless the Session is durable.
             elsewhere = "://" in uri and session.describe().profile is Profile.DEV_LOCAL
-            self._wire(session, stages.reader, None if elsewhere else uri, held.pop_all())
+            self._wire(session, stages.reader, None if elsewhere else uri, held.pop_all(), clock_every=clock_every)
             self._leadership = leadership
 
     def alive_nodes(self) -> tuple[Node, ...]:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from weirflow.arguments import Count, Name, Uri, checked
+from weirflow.flows.clock_timer import ClockTimer
 from weirflow.flows.feeds.feeds import Feeds, as_stream, as_trigger, check_name
 from weirflow.flows.feeds.table import TableFeed
 from weirflow.flows.own_session import settings_of
 from weirflow.flows.session_tables import SessionTables
 from weirflow.flows.sinks.table import TableTarget
+from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.flow import Flow
 from weirflow.sql.stored import not_there
 from weirflow.sql.typing.literals import duration_micros
@@ -27,12 +29,16 @@ if TYPE_CHECKING:
 
     from weirflow.flows.host import FlowSession
     from weirflow.flows.view_reader import ViewReader
+    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.sinks.sink import SinkTarget
+    from weirflow.ivm.flow.view_query import ViewQuery
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.settings import SqlSettings
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.restart import RestartPolicy
 
+CLOCK_EVERY = 1.0
+"""The seconds between two looks whether time has brought a row to where a view changes."""
 STREAMS = "streams"
 """The folder of a flow that has the checkpoints of its streams."""
 
@@ -42,7 +48,13 @@ class SparkFlow(Flow):
     """A flow whose rows come and go as frames of its Session, and that streams and tables can be attached to."""
 
     def _wire(
-        self, session: FlowSession, reader: ViewReader, place: str | Path | None, held: ExitStack | None = None
+        self,
+        session: FlowSession,
+        reader: ViewReader,
+        place: str | Path | None,
+        held: ExitStack | None = None,
+        *,
+        clock_every: float = CLOCK_EVERY,
     ) -> None:
         """Called once, by a constructor whose backend runs.
 
@@ -51,6 +63,7 @@ class SparkFlow(Flow):
             reader: has its Spark read views.
             place: where it can keep the checkpoints of streams; None if nowhere.
             held: what is let go of when the flow is closed.
+            clock_every: the seconds between two looks whether rows are due, where views follow the system's clock.
         """
         self._session = session
         self._session_tables = SessionTables(session)
@@ -59,6 +72,28 @@ class SparkFlow(Flow):
         self._held = held or ExitStack()
         self._feeds = Feeds()
         self._owner = os.getpid()
+        self._timer = ClockTimer(self._backend, clock_every)
+        self._timer.look()
+
+    @override
+    def register_view(
+        self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+    ) -> None:
+        super().register_view(name, sql, mode=mode, materialized=materialized)
+        self._timer.look()
+
+    @override
+    def register_source(self, name: Name, schema: Any, **options: Any) -> None:
+        super().register_source(name, schema, **options)
+        self._timer.look()
+
+    @override
+    def replace_view(
+        self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
+    ) -> EvolutionPlan:
+        plan = super().replace_view(name, sql, mode=mode, materialized=materialized)
+        self._timer.look()
+        return plan
 
     def table(self, name: Name) -> DataFrame:
         """The columns of a source or view as a Spark frame without rows, to make a view of; ``frame`` has the rows.
@@ -202,6 +237,7 @@ class SparkFlow(Flow):
         self._backend.require_outside("close the flow")  # before anything is stopped
         with self._held:
             try:
+                self._timer.stop()
                 self._feeds.close()
             finally:
                 super().close()

@@ -19,6 +19,7 @@ from weirflow.sql.expr import (
     WindowCall,
 )
 from weirflow.sql.foreign import filled, foreign_parts, is_foreign
+from weirflow.sql.lambdas import is_lambda, is_variable, lambda_parts, number_of
 from weirflow.sql.plan import (
     Aggregate,
     Distinct,
@@ -161,6 +162,11 @@ def _call(expr: Call) -> str:
     if is_foreign(expr):
         found = foreign_parts(expr)
         return f"{expr.function}{{{filled(found.text, lambda number: print_expr(found.arguments[number]))}}}"
+    if is_variable(expr):
+        return f"x{number_of(expr)}"
+    if is_lambda(expr):
+        variables, body = lambda_parts(expr)
+        return f"({_list(variables)}) -> {print_expr(body)}"
     if expr.function in ("cast", "legacy_cast", "try_cast"):
         return f"{expr.function}({print_expr(expr.arguments[0])} as {type_name(expr.type)})"
     return f"{expr.function}({_list(expr.arguments)})"

@@ -32,7 +32,9 @@ _MOST_HOURS = 18
 _DAY = timedelta(days=1)
 _CASTS = {"cast": "local_cast", "try_cast": "try_local_cast", "legacy_cast": "legacy_local_cast"}
 """What casts of arrays, maps and structs are called in a zone."""
-_CLOCK_PARTS = frozenset({"hour", "minute", "second"})
+_CLOCK_PARTS = frozenset({"hour", "minute", "second", "second_with_fraction", "date_format"})
+_SHOWN_BY_CLOCKS = frozenset({"parse_timestamp", "try_parse_timestamp", "make_timestamp", "try_make_timestamp"})
+_STARTS_AND_STOPS = 2
 _BY_TIME = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 
 
@@ -83,7 +85,7 @@ def plan_there(plan: Plan, zone: str) -> Plan:
     return map_calls(plan, lambda call: there(call, zone), node_there)
 
 
-def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind of function
+def there(call: Call, zone: str) -> Expr:  # noqa: C901, PLR0911 - one for each kind of function
     """What a call in UTC is in a session of that zone; its arguments are what they are there."""
     if zone == UTC_ZONE:
         return call
@@ -91,13 +93,26 @@ def there(call: Call, zone: str) -> Expr:  # noqa: PLR0911 - one for each kind o
     if name in _CASTS:
         return cast_there(call, zone)
     if name in _CLOCK_PARTS and arguments[0].type == TIMESTAMP:
-        return replace(call, arguments=(local_time(arguments[0], zone),))
+        return replace(call, arguments=(local_time(arguments[0], zone), *arguments[1:]))
     if name == "date_trunc" and call.type == TIMESTAMP:
         return replace(call, function="local_trunc", arguments=(*arguments, Literal(zone, STRING)))
     if name == "timestamp_add_interval" and call.type == TIMESTAMP and not is_below_a_day(arguments[1]):
         return replace(call, function="local_add", arguments=(*arguments, Literal(zone, STRING)))
     if name == "timestampadd" and call.type == TIMESTAMP and not _is_by_time(arguments[0]):
         return replace(call, function="local_timestampadd", arguments=(*arguments, Literal(zone, STRING)))
+    if name in _SHOWN_BY_CLOCKS and call.type == TIMESTAMP:
+        shown_there = replace(call, type=TIMESTAMP_NTZ)
+        return Call("utc_time", (shown_there, Literal(zone, STRING)), TIMESTAMP, call.position)
+    if name in ("months_between", "to_json"):
+        return replace(call, arguments=(*arguments[:-1], Literal(zone, STRING)))
+    if name == "sequence" and arguments[0].type == TIMESTAMP:
+        if len(arguments) == _STARTS_AND_STOPS or not is_below_a_day(arguments[2]):
+            raise NotIncremental(
+                f"sequence() of days by the clocks of {zone} is not proven equal to Spark's.",
+                reason=Reason.FUNCTION_NOT_PROVEN,
+                position=call.position,
+            )
+        return call
     if name in ("subtract_timestamps", "timestampdiff"):
         shown = tuple(local_time(one, zone) if one.type == TIMESTAMP else one for one in arguments)
         return replace(call, arguments=shown)

@@ -1,20 +1,14 @@
-SELECT t.a, x.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.a = t.a) x
 SELECT t.a, x.n FROM t JOIN LATERAL (SELECT sum(b) AS n FROM u WHERE u.a = t.a) x
 SELECT t.a, x.n FROM t JOIN LATERAL (SELECT sum(b) AS n FROM u WHERE u.a = t.a) x ON x.n > 2
-SELECT t.a, x.n FROM t LEFT JOIN LATERAL (SELECT sum(b) AS n FROM u WHERE u.a = t.a) x ON x.n > 2
 SELECT t.a, x.n FROM t LEFT JOIN LATERAL (SELECT sum(b) AS n FROM u WHERE u.a = t.a) x ON true
 SELECT t.a, x.b FROM t, LATERAL (SELECT b FROM u WHERE u.a = t.a ORDER BY b DESC LIMIT 1) x
-SELECT t.a, x.b FROM t LEFT JOIN LATERAL (SELECT b FROM u WHERE u.a <= t.a ORDER BY b DESC, e LIMIT 2) x ON true
 SELECT t.a, x.* FROM t CROSS JOIN LATERAL (SELECT u.e, t.a + u.a AS z FROM u WHERE u.b < t.b) x
 SELECT t.a, x.* FROM t, LATERAL (SELECT u.e, v.b FROM u JOIN u v ON u.a = v.b WHERE u.b = t.b) AS x(p, q)
 SELECT * FROM u, LATERAL (SELECT u.a + 1 AS z), LATERAL (SELECT z * 2 AS w)
-SELECT * FROM u, LATERAL (SELECT u.a + 1)
 SELECT * FROM u, LATERAL (SELECT 1 AS one)
 SELECT t.a, z FROM t, LATERAL (SELECT explode(t.m) AS z)
 SELECT t.a, z FROM t, LATERAL explode(t.m) AS x(z)
 SELECT t.a, z FROM t, LATERAL explode(m) AS x(z)
-SELECT t.a, z FROM t LEFT JOIN LATERAL explode(m) AS x(z) ON z > 2
-SELECT t.a, z FROM t LEFT JOIN LATERAL explode(m) AS x(z) ON true
 SELECT t.a, x.* FROM t, LATERAL explode_outer(m) x
 SELECT t.a, x.* FROM t, LATERAL posexplode(m) x
 SELECT t.a, x.* FROM t, LATERAL inline(array(s)) x
@@ -43,14 +37,12 @@ SELECT t.a, x.* FROM t, LATERAL (SELECT DISTINCT u.a FROM u WHERE u.b <> t.b) x
 SELECT t.a, x.* FROM t, LATERAL (SELECT a FROM u WHERE u.b = t.b UNION ALL SELECT b FROM u WHERE u.a = t.a) x
 SELECT t.a, x.* FROM t, LATERAL (SELECT u.a, row_number() OVER (ORDER BY u.b, u.e) AS r FROM u WHERE u.b > t.b) x
 SELECT t.a, x.* FROM t, LATERAL (SELECT v.e FROM u RIGHT JOIN u v ON u.a = v.b WHERE v.b = t.b) x
-SELECT t.a, x.* FROM t, LATERAL (SELECT v.e FROM u RIGHT JOIN (SELECT * FROM u WHERE u.b = t.b) v ON u.a = v.b) x
 SELECT t.a, x.* FROM t, LATERAL (SELECT v.e FROM u FULL JOIN u v ON u.a = v.b WHERE v.b = t.b) x
 SELECT t.a, x.* FROM t, LATERAL (SELECT v.e FROM (SELECT * FROM u WHERE u.b = t.b) v LEFT JOIN u w ON v.a = w.b) x
 SELECT * FROM u, LATERAL (SELECT * FROM u v WHERE v.a = u.a)
 SELECT * FROM LATERAL (SELECT 1 AS x)
 SELECT * FROM LATERAL explode(array(1, 2))
 SELECT a, x FROM t LATERAL VIEW explode(array(b, (SELECT max(b) FROM u))) q AS x
-SELECT a, stack(2, a, NULL, b, a) AS (x, y) FROM u
 SELECT a, stack(1, a, b) FROM u
 SELECT a, z FROM u LATERAL VIEW OUTER explode(array(a, b)) q AS z WHERE z IS NOT NULL
 SELECT a, k, v FROM u LATERAL VIEW explode(map('x', a, 'y', b)) q AS k, v
@@ -59,7 +51,6 @@ SELECT a, x, y FROM t LATERAL VIEW inline(array(s, s)) q AS x, y
 SELECT a, z, w FROM t LATERAL VIEW explode(m) q AS z LATERAL VIEW OUTER explode(array(z, a)) r AS w
 SELECT t.a, z FROM t LEFT JOIN LATERAL (SELECT explode(t.m) AS z) ON true
 SELECT t.a, z FROM t LEFT JOIN LATERAL (SELECT t.b AS z WHERE t.b > 3)
-SELECT t.a, z FROM t LEFT JOIN LATERAL (SELECT t.b AS z WHERE t.b > 3) ON true
 SELECT t.a, z FROM t LEFT JOIN LATERAL (SELECT t.b AS z)
 SELECT t.a, z FROM t LEFT JOIN LATERAL (SELECT t.b AS z) ON z > 3
 SELECT t.a, z FROM t LEFT JOIN LATERAL (SELECT t.b AS z LIMIT 0) ON true
@@ -81,7 +72,6 @@ SELECT * FROM u, LATERAL (SELECT t.a, sum(t.b) OVER (PARTITION BY t.a) AS s FROM
 SELECT u.a, x.* FROM u, LATERAL (SELECT t.b FROM t WHERE t.a = u.a ORDER BY t.b LIMIT 1 OFFSET 1) x
 SELECT u.a, x.* FROM u, LATERAL (SELECT * FROM (SELECT t.b, t.c FROM t WHERE t.a = u.a ORDER BY t.b DESC, t.c LIMIT 2) ORDER BY b LIMIT 1) x
 SELECT u.a, x.* FROM u, LATERAL (WITH q AS (SELECT b FROM t WHERE t.a = u.a) SELECT max(b) AS m FROM q) x
-SELECT u.a, x.*, y.* FROM u, LATERAL (SELECT max(b) AS m FROM t WHERE t.a = u.a) x, LATERAL (SELECT count(*) AS n FROM t WHERE t.b < x.m) y
 SELECT u.a, x.n FROM u, LATERAL (SELECT count(*) AS n FROM t WHERE EXISTS (SELECT 1 FROM u v WHERE v.a = t.a) AND t.b > u.b) x
 SELECT u.a, x.n FROM u JOIN t ON u.a = t.a JOIN LATERAL (SELECT count(*) AS n FROM u v WHERE v.b > t.b OR v.a = u.a) x ON n > 1
 SELECT u.a, x.n FROM u, LATERAL (SELECT a AS n FROM t WHERE t.b IN (u.a, u.b)) x WHERE n > 1

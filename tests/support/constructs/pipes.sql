@@ -3,7 +3,6 @@ FROM u |> WHERE a > 1 |> SELECT a, e
 FROM u |> SELECT a, b + 1 AS c |> WHERE c > 3
 FROM u |> EXTEND a + b AS c
 FROM u |> EXTEND a + b
-FROM u |> SET a = a + 1, b = a
 FROM u |> DROP a
 FROM u |> DROP a, b
 FROM u |> AS x |> WHERE x.a = 2
@@ -32,7 +31,6 @@ TABLE u |> WHERE a = 2
 (FROM u |> WHERE a = 2)
 SELECT * FROM (FROM u |> WHERE a = 2)
 WITH x AS (FROM u |> SELECT a) SELECT * FROM x
-FROM u |> SELECT DISTINCT a
 FROM u |> SELECT a AS b, a + 1 AS c, c + 1 AS d
 FROM u |> EXTEND row_number() OVER (ORDER BY b, a, e) AS r |> WHERE r < 3
 FROM u |> WHERE EXISTS (SELECT 1 FROM t WHERE t.a = u.a)
@@ -43,11 +41,9 @@ FROM u |> SELECT u.a |> WHERE u.a > 1
 FROM u |> EXTEND u.a AS z |> WHERE u.a > 1
 FROM u |> AGGREGATE max(a) + min(b) AS x |> EXTEND x + 1 AS y |> SET x = y |> DROP y
 FROM u |> WHERE a > 1 ORDER BY a LIMIT 2
-SELECT a FROM u UNION ALL SELECT b FROM t |> WHERE a > 3
 FROM u |> ORDER BY a, b |> LIMIT 3 |> OFFSET 1
 FROM u |> ORDER BY a, b |> OFFSET 1 |> LIMIT 2
 FROM u |> ORDER BY a, b |> EXTEND a + 1 AS z |> LIMIT 2 |> SELECT z, e
-FROM u |> ORDER BY b DESC, a |> DROP b |> LIMIT 2
 FROM u |> ORDER BY b DESC, a |> SET b = 0 |> LIMIT 2
 FROM u |> ORDER BY 2 DESC, 1 |> LIMIT 2
 FROM u |> ORDER BY ALL |> LIMIT 2
@@ -64,7 +60,6 @@ FROM u |> EXTEND 1
 FROM u |> AGGREGATE sum(b) + 1 AS s, max(e) GROUP BY a, a % 2
 FROM u |> AGGREGATE sum(b) AS s GROUP BY a AS k |> WHERE k > 1
 FROM u |> AGGREGATE sum(b) AS s GROUP BY a |> WHERE u.a > 1
-FROM u |> AGGREGATE sum(b) GROUP BY 1, 3
 FROM u |> AGGREGATE count(*) AS n, count(DISTINCT a) AS d
 FROM u |> AGGREGATE count(*) FILTER (WHERE a > 1) AS n GROUP BY b > 3
 FROM u |> AGGREGATE sum(b) AS s GROUP BY a |> AGGREGATE max(s) AS m
@@ -108,4 +103,3 @@ FROM t LATERAL VIEW explode(m) q AS z |> SELECT a, z
 FROM t |> JOIN LATERAL explode(m) AS q(z) |> SELECT a, z
 FROM t |> SELECT s.x, s |> WHERE x = 1
 FROM k |> SELECT `order`, `values`, all |> WHERE all > 1
-FROM u |> ORDER BY a, b |> LIMIT 2 OFFSET 1

@@ -1,9 +1,6 @@
 SELECT * FROM (SELECT a, c, b FROM t) PIVOT (sum(b) FOR c IN ('1', '3'))
 SELECT * FROM (SELECT a, c, b FROM t) PIVOT (sum(b) AS s FOR c IN ('1', '3'))
 SELECT * FROM (SELECT a, c, b FROM t) PIVOT (sum(b) AS s, count(b) AS n FOR c IN ('1' AS x, '3' AS y))
-SELECT * FROM (SELECT a, c, b FROM t) PIVOT (sum(b), count(*) FOR c IN ('1', '3'))
-SELECT * FROM (SELECT a, c, b, d FROM t) PIVOT (max(d) FOR (a, c) IN ((1, '1') AS x, (2, '3')))
-SELECT * FROM u PIVOT (sum(b) FOR a IN (1, 2, NULL))
 SELECT * FROM u PIVOT (sum(b) + 1 FOR a IN (1, 2 AS two))
 SELECT * FROM u PIVOT (sum(b) FOR a IN (1L, 2))
 SELECT * FROM u PIVOT (collect_list(b) FOR a IN (1, 2))
@@ -17,13 +14,10 @@ SELECT * FROM u UNPIVOT (v FOR n IN (a, b))
 SELECT * FROM u UNPIVOT INCLUDE NULLS (v FOR n IN (a, b))
 SELECT * FROM u UNPIVOT EXCLUDE NULLS (v FOR n IN (a AS first, b AS `second one`))
 SELECT * FROM u UNPIVOT ((v, w) FOR n IN ((a, b), (b, a)))
-SELECT * FROM u UNPIVOT INCLUDE NULLS ((v, w) FOR n IN ((a, b) AS ab, (b, a) AS ba)) AS x
-SELECT * FROM (SELECT a, d, b FROM t) UNPIVOT (v FOR n IN (a, d))
 SELECT x.n, sum(x.v) FROM u UNPIVOT (v FOR n IN (a, b)) AS x GROUP BY x.n
 SELECT * FROM u AS z UNPIVOT (v FOR n IN (z.a, b)) WHERE v > 2
 SELECT * FROM u UNPIVOT (v FOR n IN (a)) UNPIVOT (w FOR o IN (b))
 SELECT * FROM (SELECT a, p, b FROM t) PIVOT (sum(b) AS s, avg(b) AS v, count(*) AS n FOR p IN (true AS yes, false AS no))
-SELECT * FROM (SELECT a, c, d FROM t) PIVOT (max(c) AS m, count(*) AS n FOR d IN (0.5 AS half, 1.5))
 SELECT * FROM (SELECT a, b, c FROM t) PIVOT (min(c) FOR b IN (1, 2, 3))
 SELECT e, `1`, `2` FROM u PIVOT (sum(b) FOR a IN (1, 2)) WHERE `1` IS NOT NULL OR `2` > 3
 SELECT x.e, x.`1` FROM (SELECT * FROM u PIVOT (sum(b) FOR a IN (1, 2))) x JOIN u ON x.e = u.e

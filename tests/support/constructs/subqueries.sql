@@ -4,17 +4,13 @@ SELECT x.a, y.e FROM t x JOIN u y ON x.a = y.a AND EXISTS (SELECT 1 FROM u z WHE
 SELECT x.a, y.e FROM t x JOIN u y ON x.a = y.a AND EXISTS (SELECT 1 FROM u z WHERE z.b = y.b)
 SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND x.b IN (SELECT b FROM u)
 SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND y.b IN (SELECT b FROM t)
-SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND y.b NOT IN (SELECT b FROM t)
 SELECT x.a, y.e FROM t x RIGHT JOIN u y ON x.a = y.a AND y.b IN (SELECT b FROM t)
 SELECT x.a, y.e FROM t x RIGHT JOIN u y ON x.a = y.a AND x.b IN (SELECT b FROM u)
 SELECT x.a, y.e FROM t x FULL JOIN u y ON x.a = y.a AND x.b IN (SELECT b FROM u)
-SELECT x.a, y.e FROM t x FULL JOIN u y ON x.a = y.a AND EXISTS (SELECT 1 FROM u z WHERE z.b = y.b)
 SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND EXISTS (SELECT 1 FROM u z WHERE z.b = y.b)
 SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND NOT EXISTS (SELECT 1 FROM u z WHERE z.b = x.b)
-SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND (x.b > 2 OR EXISTS (SELECT 1 FROM u z WHERE z.b = y.b))
 SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND x.b > (SELECT min(b) FROM u)
 SELECT x.a FROM t x LEFT SEMI JOIN u y ON x.a = y.a AND x.b IN (SELECT b FROM u)
-SELECT x.a FROM t x LEFT ANTI JOIN u y ON x.a = y.a AND x.b IN (SELECT b FROM u)
 SELECT x.a FROM t x LEFT ANTI JOIN u y ON x.a = y.a AND y.b IN (SELECT b FROM t)
 SELECT x.a FROM t x LEFT SEMI JOIN u y ON x.a = y.a AND EXISTS (SELECT 1 FROM u z WHERE z.b > y.b)
 SELECT x.a, y.e FROM t x JOIN u y ON x.a = (SELECT max(a) FROM u)
@@ -52,7 +48,6 @@ SELECT (SELECT 1), (SELECT a FROM u LIMIT 0) + 1, -(SELECT 1)
 SELECT (SELECT u.a) FROM u
 SELECT (SELECT u.a AS z) + 1 FROM u
 SELECT (SELECT max(b) FROM u WHERE u.a = t.a) FROM t
-SELECT (SELECT max(b) FROM u WHERE u.a = t.a AND u.b > t.b) + a FROM t
 SELECT EXISTS (SELECT 1 FROM u WHERE u.a = t.a) FROM t
 SELECT NOT EXISTS (SELECT 1 FROM u WHERE u.a = t.a) FROM t
 SELECT a IN (SELECT u.a FROM u WHERE u.b = t.b) FROM t
@@ -69,7 +64,6 @@ SELECT x.a, y.e FROM t x LEFT JOIN u y ON EXISTS (SELECT 1 FROM u) AND x.a = y.a
 SELECT x.a, y.e FROM t x LEFT JOIN u y ON x.a = y.a AND NOT EXISTS (SELECT 1 FROM u WHERE a > 100)
 SELECT a, (a, b) NOT IN (SELECT a, b FROM u WHERE a IS NOT NULL) AS x FROM t
 SELECT a, (a, b) NOT IN (SELECT a, b FROM u WHERE a IS NOT NULL AND b IS NOT NULL) AS x FROM t
-SELECT a, (a, b) NOT IN (SELECT u.a, b FROM u WHERE u.a < t.b) AS x FROM t
 SELECT a FROM t WHERE (a, b) NOT IN (SELECT a, b FROM u WHERE a > 1) OR a = 5
 SELECT a FROM t WHERE (a, b + 1) NOT IN (SELECT a, b FROM u WHERE u.b <> t.b) OR a = 5
 SELECT a, b, sum(b) OVER (PARTITION BY a IN (SELECT a FROM u)) AS s FROM t

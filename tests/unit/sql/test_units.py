@@ -59,8 +59,8 @@ def test_what_is_no_unit_or_does_not_fit(expression):
     [
         "approx_percentile(i, 0.5)",
         "extract(DAY FROM (ts - ts))",
-        "extract(SECOND FROM ts)",
-        "date_part('YEAROFWEEK', d)",
+        "convert_timezone('UTC', ts)",
+        "date_part('EPOCH', d)",
     ],
 )
 def test_what_spark_has_and_views_do_not(expression):

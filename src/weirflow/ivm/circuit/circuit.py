@@ -17,6 +17,7 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.sql.clock.reading import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 
 if TYPE_CHECKING:
@@ -346,4 +347,6 @@ def _without_failing(operator: Operator, rows: Batch, asked: npt.NDArray[np.bool
 
 
 def _label(source: str) -> str:
+    if source == CLOCK:
+        return source
     return f"{source}: its rows as they were when last refreshed" if is_snapshot(source) else f"source {source}"

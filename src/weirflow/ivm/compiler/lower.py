@@ -9,6 +9,7 @@ from functools import singledispatchmethod
 import numpy as np
 import pyarrow as pa
 
+from weirflow.errors import TableNotFound
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.circuit.first_level import LEVEL
 from weirflow.ivm.circuit.recursion import FOUND, STEP, Recursion
@@ -22,6 +23,7 @@ from weirflow.ivm.kernel.expressions.registry import UnknownFunction
 from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange
+from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
 from weirflow.ivm.operators.generate import Generate
@@ -36,6 +38,7 @@ from weirflow.ivm.operators.window.functions import is_supported
 from weirflow.ivm.operators.window.operator import Window
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql import plan as logical
+from weirflow.sql.clock.reading import CLOCK, reads_clock
 from weirflow.sql.expr import Column, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
@@ -124,11 +127,15 @@ class Lowering(JoinLowering):
 
     @_lower.register
     def _(self, plan: logical.Filter) -> int:
+        if reads_clock(plan.predicate):
+            return self._clocked(plan, plan.predicate, "filter by the clock")
         types = [field.type for field in plan.fields]
         return self._circuit.add(Filter(types, plan.predicate), [self.node(plan.input)], "filter", plan.predicate)
 
     @_lower.register
     def _(self, plan: logical.Project) -> int:
+        if any(map(reads_clock, plan.expressions)):
+            return self._clocked(plan, plan.expressions, "project by the clock")
         return self._project(self.node(plan.input), plan.expressions)
 
     @_lower.register
@@ -234,6 +241,12 @@ class Lowering(JoinLowering):
         types = [field.type for field in plan.fields]
         skipped = self._circuit.add(Negate(types), [self._first(plan, source, plan.offset, 0)], "negate")
         return self._circuit.add(Union(types), [source, skipped], "union")
+
+    def _clocked(self, plan: logical.Filter | logical.Project, output: Expr | tuple[Expr, ...], label: str) -> int:
+        types = [field.type for field in plan.input.fields]
+        if CLOCK not in self._relations:
+            raise TableNotFound("The flow has no clock yet.", hint="advance() it")
+        return self._circuit.add(Clocked(types, output), [self.node(plan.input), self._relations[CLOCK]], label, output)
 
     def _first(self, plan: logical.TopK, source: int, limit: int, offset: int) -> int:
         """The first rows; sort keys that are not columns are computed beside the row and dropped again."""

@@ -401,6 +401,14 @@ def _all_rows(store: Arrange) -> Batch:
     return Batch.concat(parts) if parts else Batch.empty(store.types)
 
 
+def plan_over(view: View, schemas: Mapping[str, pa.Schema]) -> Plan:
+    """The plan of a view over sources and views of these columns; errors as ``Program.plan``'s."""
+    program = Program()
+    for name, schema in schemas.items():
+        program.add_source(name, schema, stored=False)
+    return program.plan(view)
+
+
 def read_whole(view: View, relations: Mapping[str, Relation]) -> list[str]:
     """The relations that a view reads which is recomputed, in the order of their names.
 

@@ -12,6 +12,7 @@ from weirflow.errors import ConfigError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from datetime import datetime
     from pathlib import Path
 
     import pyarrow as pa
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.observability.metrics import FlowGauges
     from weirflow.sql.settings import SqlSettings
-    from weirflow.types import SourceSpread
+    from weirflow.types import ClockKind, SourceSpread
 
 
 class Capability(StrEnum):
@@ -166,6 +167,24 @@ class FlowBackend(Protocol):
 
     def discard(self) -> None:
         """Give up the tick that waits, if there is one."""
+
+    @property
+    def clock(self) -> datetime | None:
+        """The clock's reading; None before the first, or when closed."""
+
+    @property
+    def clock_kind(self) -> ClockKind:
+        """What moves the clock."""
+
+    @property
+    def follows_clock(self) -> bool:
+        """Whether a view reads the clock."""
+
+    def is_due(self, moment: int) -> bool:
+        """Whether a row may have to be looked at again if the clock came to this many microseconds since 1970."""
+
+    def advance(self, to: datetime | None, deadline: Deadline, *, keep: bool) -> StepSummary:
+        """Bring the clock to a moment, or to the system's time; what fails is kept for ``retry``, or not."""
 
     def too_late(self, source: str, rows: Any) -> int:
         """How many of these rows would be too late."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.compiler.reads import in_order, reads
+from weirflow.sql.clock.reading import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ def relation_infos(
         rows: how many rows one holds; None where they are not kept.
     """
     known = {name.casefold(): name for name in (*sources, *views)}
-    found = [RelationInfo(name, "snapshot" if is_snapshot(name) else kind(name), rows(name)) for name in sources]
+    found = [
+        RelationInfo(name, "snapshot" if is_snapshot(name) else kind(name), rows(name))
+        for name in sources
+        if name != CLOCK
+    ]
     for name in in_order(views):
         read = sorted(known[one] for one in reads(views[name]) if one in known and known[one] != name)
         found.append(RelationInfo(name, kind(name), rows(name), tuple(read), views[name].settings))
@@ -63,6 +68,7 @@ class FlowInfo:
         runs: where its circuit runs.
         kept: where it is kept.
         nbytes: of all its state.
+        clock: what moves its clock, and the clock's reading, where views follow it.
     """
 
     name: str
@@ -71,6 +77,7 @@ class FlowInfo:
     epoch: int
     nbytes: int
     relations: Sequence[RelationInfo]
+    clock: str | None = None
 
     def __str__(self) -> str:
         lines = [
@@ -79,6 +86,8 @@ class FlowInfo:
             f"{'kept':<10} {self.kept}",
             f"{'state':<10} {self.nbytes:,} bytes",
         ]
+        if self.clock is not None:
+            lines.append(f"{'clock':<10} {self.clock}")
         for one in self.relations:
             rows = "rows not kept" if one.rows is None else f"{one.rows:,} rows"
             reads = f", reads {', '.join(one.reads)}" if one.reads else ""

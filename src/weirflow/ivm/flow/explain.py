@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.sql.clock.reading import follows_clock
 from weirflow.sql.foreign import PYTHON, SPARK, foreign_calls
 from weirflow.sql.foreign import shown as shown_call
 from weirflow.sql.settings import USUAL
@@ -11,6 +12,7 @@ from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import Program, View
+    from weirflow.sql.plan import Plan
 
 _WHERE = {SPARK: "Spark on the delta", PYTHON: "this process' Python"}
 
@@ -26,6 +28,7 @@ def explain_view(program: Program, name: str, view: View | None = None) -> str:
     lines = [f"{name}: {mode_of(relation.kind)}"]
     if relation.refusal is not None:
         lines.append(f"  why: {relation.refusal.reason}: {relation.refusal.message}")
+    lines += clock_lines(relation.plan)
     lines += [f"  {line}" for line in settings_lines(view)]
     if relation.plan is not None:
         lines += [
@@ -48,6 +51,12 @@ def explain_view(program: Program, name: str, view: View | None = None) -> str:
     for number in readers:
         show(number, 1)
     return "\n".join(lines)
+
+
+def clock_lines(plan: Plan | None) -> list[str]:
+    """What there is to say, for people, of a view that follows the clock."""
+    follows = plan is not None and follows_clock(plan)
+    return ["  follows the clock: rows enter and leave it as time passes"] if follows else []
 
 
 def settings_lines(view: View | None) -> list[str]:

@@ -15,12 +15,12 @@ from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
 from weirflow.ivm.flow.refusals import require_no_snapshot
 from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, sink_terms
-from weirflow.ivm.flow.source import Lateness, NamedDeltas, Source, declared, deltas_of
+from weirflow.ivm.flow.source import Lateness, NamedDeltas, Source, declared, deltas_of, is_declared
 from weirflow.ivm.kernel.deadline import Deadline
-from weirflow.sql.snapshots import is_snapshot
 from weirflow.types import SinkMode, SourceSpread, one_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     import pyarrow as pa
@@ -216,7 +216,7 @@ class Flow:
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the sources."""
-        return tuple(name for name in self._backend.sources if not is_snapshot(name))
+        return tuple(name for name in self._backend.sources if is_declared(name))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -314,6 +314,29 @@ class Flow:
         """Insert (or upsert) a table of rows as one tick; made for millions of them."""
         return self.tick(source, data, token=token, timeout=timeout)
 
+    @property
+    def clock(self) -> datetime | None:
+        """What ``now()`` in views is, in UTC: the clock's last reading; None before the first, or when closed."""
+        return self._backend.clock
+
+    def advance(self, to: datetime | None = None, *, timeout: Lifetime | None = None) -> StepSummary:
+        """Let time pass: a tick without rows, which moves the clock.
+
+        Rows enter and leave views that compare them with ``now()``, ``current_date()`` and the like; other views stay
+        as they are. It costs what these rows weigh.
+
+        Args:
+            to: the time to be, with a time zone; None for the system's. The clock never goes back, but the same time
+                again makes an epoch without changes.
+            timeout: as ``tick``'s.
+
+        Raises:
+            ConfigError: the time is before the clock's reading.
+            TickTimeout: the time is over.
+            TickPending: an earlier tick failed and waits.
+        """
+        return self._backend.advance(to, Deadline(timeout), keep=True)
+
     def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
         """Run the tick that failed again, in so many seconds if a timeout is given."""
         return self._backend.retry(Deadline(timeout))
@@ -351,7 +374,7 @@ class Flow:
     @property
     def readable(self) -> tuple[str, ...]:
         """The sources and views whose rows are kept."""
-        return tuple(name for name in self._backend.readable if not is_snapshot(name))
+        return tuple(name for name in self._backend.readable if is_declared(name))
 
     def sql(self, query: Sql, *, tables: Mapping[Name, Any] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed where the flow runs.

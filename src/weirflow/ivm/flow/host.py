@@ -21,6 +21,7 @@ from weirflow.ivm.compiler.reads import in_order, with_read, with_readers
 from weirflow.ivm.compiler.resolve import can_resolve, columns_of, resolved
 from weirflow.ivm.compiler.settled import settings_now
 from weirflow.ivm.flow.backend import FlowBackend
+from weirflow.ivm.flow.clock import FlowClock, moment_of
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
 from weirflow.ivm.flow.outputs.publisher import Publisher
 from weirflow.ivm.flow.refusals import (
@@ -42,8 +43,10 @@ from weirflow.ivm.zset.rows import consolidate
 from weirflow.observability.metrics import FlowMetrics
 from weirflow.sql.settings import USUAL
 from weirflow.stack import require_room
+from weirflow.types import ClockKind
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
 
     from prometheus_client import CollectorRegistry
@@ -81,6 +84,7 @@ class FlowHost(FlowBackend, ABC):
         history: of how many epochs deltas are kept for those who come back.
         registry: where metrics are; None for Weirflow's own.
         settings: with which SQL is read, unless an engine has its own.
+        clock: what moves the clock.
 
     Attributes:
         identity: tells the flow from all others; the same after a restart if the flow survives one.
@@ -92,7 +96,13 @@ class FlowHost(FlowBackend, ABC):
     _changes: Settling
 
     def __init__(
-        self, name: str, *, history: int, registry: CollectorRegistry | None, settings: SqlSettings = USUAL
+        self,
+        name: str,
+        *,
+        history: int,
+        registry: CollectorRegistry | None,
+        settings: SqlSettings = USUAL,
+        clock: ClockKind = ClockKind.SYSTEM,
     ) -> None:
         require_room()
         self.name = name
@@ -106,6 +116,7 @@ class FlowHost(FlowBackend, ABC):
         self._sinks = SinkSet(self, self._outputs, self._lock)
         self._metrics = FlowMetrics(name, registry)
         self._snapshots = Snapshots(self)
+        self._clock = FlowClock(self, clock)
 
     @property
     @override
@@ -184,7 +195,11 @@ class FlowHost(FlowBackend, ABC):
                 self._snapshots.take_where_possible(self._waiting_views())
                 with self._lock:
                     self._require_open()
-                    self._add_view(name, self._resolved(name, view))
+                    view = self._resolved(name, view)
+                self._clock.take([view])
+                with self._lock:
+                    self._require_open()
+                    self._add_view(name, view)
 
     @override
     def replace_view(self, name: str, view: View) -> EvolutionPlan:
@@ -199,6 +214,7 @@ class FlowHost(FlowBackend, ABC):
                 views = self._resolved_anew(name, view)
                 if known == views[name]:
                     return EvolutionPlan(kept=tuple(self.views))
+                self._clock.take(views.values())
                 return self._rebuild(name, views)
 
     @override
@@ -224,6 +240,51 @@ class FlowHost(FlowBackend, ABC):
     def drop(self, name: str) -> None:
         with self._ticks, self._swept():
             self._drop(name)
+
+    # The clock
+
+    @property
+    @override
+    def clock(self) -> datetime | None:
+        with self._lock:
+            if self.closed:
+                return None
+            reading = self._clock.reading
+            return None if reading is None else moment_of(reading)
+
+    @property
+    @override
+    def clock_kind(self) -> ClockKind:
+        return self._clock.kind
+
+    @override
+    def advance(self, to: datetime | None, deadline: Deadline, *, keep: bool) -> StepSummary:
+        with self._ticks:
+            with self._lock:
+                self._require_idle()
+            try:
+                return self.tick(self._clock.moved_to(to), deadline)
+            except BaseException:
+                if not keep:
+                    self.discard()
+                raise
+
+    def schemas(self) -> dict[str, pa.Schema]:
+        """See ``ClockHost``."""
+        with self._lock:
+            self._require_open()
+            return self._schemas()
+
+    def take_clock(self, source: Source) -> None:
+        """See ``ClockHost``."""
+        with self._lock:
+            self._require_idle()
+            self._add_source(source, self._clock_spread)
+
+    def move_clock(self, delta: Mapping[str, Any]) -> None:
+        """See ``ClockHost``."""
+        if delta:
+            self._tick_or_forget(delta)
 
     # Snapshots of a Session's tables
 
@@ -308,7 +369,9 @@ class FlowHost(FlowBackend, ABC):
                 done = None if token is None else self.epoch_of(token)
                 if done is not None:
                     return self._replayed(done)
-            return self._measured(lambda: self._begin(deltas, token, position), started, deadline)
+            return self._measured(
+                lambda: self._begin(self._clock.with_reading(deltas), token, position), started, deadline
+            )
 
     @override
     def feed(self, deltas: Mapping[str, Any], deadline: Deadline, position: Position) -> StepSummary:
@@ -490,6 +553,9 @@ class FlowHost(FlowBackend, ABC):
     @abstractmethod
     def _ready(self) -> None:
         """Require that the flow is open, and bring views that were declared to the rows that are there."""
+
+    _clock_spread: SourceSpread | None = None
+    """How the clock is spread over shards."""
 
     @abstractmethod
     def _add_source(self, source: Source, spread: SourceSpread | None) -> None:

@@ -15,6 +15,7 @@ from weirflow.ivm.flow.folder.repair import Repair, repair_flow
 from weirflow.ivm.flow.local import LocalBackend
 from weirflow.sql.settings import USUAL, SqlSettings
 from weirflow.sql.zoned import tzinfo_of, zone_name
+from weirflow.types import ClockKind, one_of
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -54,6 +55,8 @@ class IncrementalFlow(Flow):
             ``+05:30``. A view keeps the one that it was registered with, here as below.
         ansi: whether what has no result (a division by zero, an overflow) is an error, as in Spark's ANSI mode.
         case_sensitive: whether names of columns that differ only by case are different ones.
+        clock: what moves the clock that ``now()`` in views reads: the ``system``'s time at each tick, or ``manual``,
+            ``advance`` alone.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class IncrementalFlow(Flow):
         time_zone: str = "UTC",
         ansi: bool = True,
         case_sensitive: bool = False,
+        clock: ClockKind | str = ClockKind.SYSTEM,
     ) -> None:
         tzinfo_of(time_zone)
         settings = SqlSettings(zone_name(time_zone), ansi, case_sensitive)
@@ -90,6 +94,7 @@ class IncrementalFlow(Flow):
                 engine=engine,
                 registry=registry,
                 settings=settings,
+                clock=one_of(ClockKind, clock, "No clock is called"),
             )
         )
 

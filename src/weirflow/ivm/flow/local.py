@@ -41,7 +41,9 @@ from weirflow.ivm.flow.source import LATE, Source, SourceDelta
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import AtomicChanges, Completion
+from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.observability.metrics import FlowGauges
+from weirflow.sql.clock.reading import CLOCK
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.batch import Batch
     from weirflow.sql.settings import SqlSettings
-    from weirflow.types import SourceSpread
+    from weirflow.types import ClockKind, SourceSpread
 
 _log = logging.getLogger(__name__)
 
@@ -87,8 +89,9 @@ class LocalBackend(FlowHost):
         engine: RecomputeEngine | None,
         registry: CollectorRegistry | None,
         settings: SqlSettings,
+        clock: ClockKind,
     ) -> None:
-        super().__init__(name, history=history, registry=registry, settings=settings)
+        super().__init__(name, history=history, registry=registry, settings=settings, clock=clock)
         self._recompute = engine
         self._pending: Pending | None = None
         self._saved_to: dict[str, Checkpoints] = {}
@@ -243,6 +246,22 @@ class LocalBackend(FlowHost):
     def _reached(self, stream: str) -> tuple[Position, int] | None:
         return self._state.positions.get(stream)
 
+    @property
+    @override
+    def follows_clock(self) -> bool:
+        return CLOCK in self._state.inputs and bool(self._clocked)
+
+    @override
+    def is_due(self, moment: int) -> bool:
+        with self._lock:
+            self._ready()
+            found = [operator.next_due() for operator in self._clocked]
+            return any(one is not None and one <= moment for one in found)
+
+    @property
+    def _clocked(self) -> list[Clocked]:
+        return [node.operator for node in self._state.program.circuit.nodes if isinstance(node.operator, Clocked)]
+
     @override
     def too_late(self, source: str, rows: pa.Table) -> int:
         with self._lock:
@@ -276,7 +295,7 @@ class LocalBackend(FlowHost):
         views = {name: len(delta) for name, delta in outputs.items() if not name.endswith(LATE)}
         return StepSummary(
             self.epoch,
-            sum(one.rows_in for one in changes.values()),
+            sum(one.rows_in for name, one in changes.items() if name != CLOCK),
             sum(views.values()),
             (time.perf_counter() - started) * 1000,
             views,
@@ -347,6 +366,7 @@ class LocalBackend(FlowHost):
                 epoch=self._epoch,
                 nbytes=self._state.nbytes,
                 relations=self._state.relations(),
+                clock=self._clock.shown,
             )
 
     @override

@@ -13,6 +13,7 @@ from weirflow.errors import (
     WeirflowError,
     did_you_mean,
 )
+from weirflow.sql.clock.reading import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 
 
@@ -104,6 +105,8 @@ def require_unsunk(sunk: Collection[str]) -> None:
 def require_no_snapshot(names: Iterable[str]) -> None:
     """``ConfigError`` if deltas are given to a snapshot."""
     for name in names:
+        if name == CLOCK:
+            raise ConfigError("The clock takes no deltas.", hint="advance() moves it")
         if is_snapshot(name):
             raise ConfigError(
                 f"{name!r} holds what the table had; deltas go to sources.",

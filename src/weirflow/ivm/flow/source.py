@@ -21,6 +21,8 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_weighted
 from weirflow.ivm.zset.rows import consolidate, group_rows
 from weirflow.rows.casts import is_always_valid, require_valid
+from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.snapshots import is_snapshot
 from weirflow.sql.typing.literals import duration_micros
 
 if TYPE_CHECKING:
@@ -134,6 +136,11 @@ def declared(
     found = read_schema(schema)
     require_source_names(found, name, is_case_sensitive)
     return Source(name, found, columns, int(dedup), lateness)
+
+
+def is_declared(name: str) -> bool:
+    """Whether users declare what has this name; snapshots and the clock are relations of the flow's own."""
+    return name != CLOCK and not is_snapshot(name)
 
 
 def deltas_of(source: str | Mapping[str, Any], delta: Any) -> dict[str, Any]:

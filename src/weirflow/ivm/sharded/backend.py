@@ -22,7 +22,7 @@ from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.flow.backend import Capability
 from weirflow.ivm.flow.describe import FlowInfo, relation_infos
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
-from weirflow.ivm.flow.explain import mode_of, settings_lines
+from weirflow.ivm.flow.explain import clock_lines, mode_of, settings_lines
 from weirflow.ivm.flow.folder.entries import view_entry
 from weirflow.ivm.flow.host import FlowHost
 from weirflow.ivm.flow.position import Position
@@ -31,6 +31,7 @@ from weirflow.ivm.flow.refusals import no_source, not_kept, require_unread, requ
 from weirflow.ivm.flow.source import LATE, Source
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.kernel.deadline import Deadline
+from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.sharded.coordinator import Coordinator
 from weirflow.ivm.sharded.declarations import Declarations
 from weirflow.ivm.sharded.explain import explain_stages
@@ -38,6 +39,8 @@ from weirflow.ivm.sharded.published import PublishedChanges
 from weirflow.ivm.sharded.worker.distribution import CountLate, CountRows, ReadRows, TickInput, is_frame
 from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
+from weirflow.sql.clock.reading import CLOCK
+from weirflow.types import ClockKind, SourceSpread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +51,6 @@ if TYPE_CHECKING:
     from weirflow.ivm.sharded.ledger import ChangeNotice
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
-    from weirflow.types import SourceSpread
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +59,7 @@ class ShardedBackend(FlowHost):
     """Runs a flow in shards; see ``PartitionedFlow`` for the arguments."""
 
     capabilities = frozenset({Capability.FRAMES, Capability.SHARDS})
+    _clock_spread = SourceSpread.EVERYWHERE
     _changes: PublishedChanges
 
     def __init__(
@@ -70,8 +73,9 @@ class ShardedBackend(FlowHost):
         history: int,
         temporary: bool,
         registry: CollectorRegistry | None,
+        clock: ClockKind,
     ) -> None:
-        super().__init__(name, history=history, registry=registry)
+        super().__init__(name, history=history, registry=registry, clock=clock)
         self._owner = os.getpid()
         self._executor = executor
         self._coordinator = Coordinator(uri, partitions, executor, lease)
@@ -218,6 +222,20 @@ class ShardedBackend(FlowHost):
         found = self._coordinator.commit.positions.get(stream)
         return None if found is None else (Position(stream, found[0], found[1]), found[2])
 
+    @property
+    @override
+    def follows_clock(self) -> bool:
+        nodes = self._coordinator.blueprint.program.circuit.nodes
+        return CLOCK in self._declared.sources and any(isinstance(node.operator, Clocked) for node in nodes)
+
+    @override
+    def is_due(self, moment: int) -> bool:
+        """See ``FlowBackend``: what is due when is known where the rows are."""
+        with self._lock:
+            self._ready()
+            reading = self._clock.reading
+            return self.follows_clock and (reading is None or reading < moment)
+
     def too_late(self, source: str, rows: Any) -> int:
         """See ``FlowBackend``: rows of a frame are counted where they are."""
         with self._lock:
@@ -329,6 +347,7 @@ class ShardedBackend(FlowHost):
                 epoch=self._epoch,
                 nbytes=self._nbytes,
                 relations=relation_infos(self.sources, self.views, self._kind, self._counts().get),
+                clock=self._clock.shown,
             )
 
     @override
@@ -337,6 +356,7 @@ class ShardedBackend(FlowHost):
             self._ready()
             name = None if view is None else self._relation(view)
             lines = [] if name is None else [f"{name}: {mode_of(self._kind(name))}"]
+            lines += clock_lines(None if name is None else self._coordinator.blueprint.program.relations[name].plan)
             lines += [f"  {line}" for line in settings_lines(None if name is None else self.views.get(name))]
             recomputed, reports = self._coordinator.definition.recomputed, self._coordinator.reports
             return "\n".join([*lines, explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name)])

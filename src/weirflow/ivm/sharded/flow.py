@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weirflow.arguments import Count, Name, Shards, checked
 from weirflow.ivm.flow.flow import Flow
 from weirflow.ivm.sharded.backend import ShardedBackend
+from weirflow.types import ClockKind, one_of
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -32,6 +33,7 @@ class PartitionedFlow(Flow):
         history: of how many epochs deltas are kept here for ``watch_output(from_epoch=...)``.
         temporary: whether nobody goes on with the flow, so that no sink has to remember how far it is.
         registry: where the flow's metrics are; None for Weirflow's own.
+        clock: as ``IncrementalFlow``'s.
     """
 
     def __init__(
@@ -45,8 +47,17 @@ class PartitionedFlow(Flow):
         history: Count = 1000,
         temporary: bool = False,
         registry: CollectorRegistry | None = None,
+        clock: ClockKind | str = ClockKind.SYSTEM,
     ) -> None:
         backend = ShardedBackend(
-            uri, partitions, executor, name, lease, history=history, temporary=temporary, registry=registry
+            uri,
+            partitions,
+            executor,
+            name,
+            lease,
+            history=history,
+            temporary=temporary,
+            registry=registry,
+            clock=one_of(ClockKind, clock, "No clock is called"),
         )
         super().__init__(backend)

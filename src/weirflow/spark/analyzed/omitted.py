@@ -35,6 +35,8 @@ OMISSIONS: Mapping[str, Mapping[str, Read]] = {
     "Like": {"escapeChar": lambda remote: str(remote.get().escapeChar())},
     "ILike": {"escapeChar": lambda remote: str(remote.get().escapeChar())},
     "CommonExpressionDef": {"id": _common_id},
+    "JsonToStructs": {"options": lambda remote: int(remote.get().options().size())},
+    "StructsToJson": {"options": lambda remote: int(remote.get().options().size())},
     "CommonExpressionRef": {"id": _common_id},
 }
 """By class and field; what is not here stays ``OMITTED``."""

@@ -77,6 +77,7 @@ _READ: dict[type[exp.Expr], str] = {
     exp.StrPosition: "this substr position",
     exp.Overlay: "this expression from_ for_",
     exp.Concat: "expressions",
+    exp.Lambda: "this expressions",
     exp.Null: "",
 }
 _ALIKE = {

@@ -9,8 +9,10 @@ from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.modes import EvalMode, call_in
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import check_count
+from weirflow.sql.functions.times import parsed_in
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import DATE, STRING, TIMESTAMP, is_numeric
+from weirflow.sql.typing.coercion import cast
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +48,9 @@ def _parsed(name: str, kind: pa.DataType) -> Rule:
     def rule(given: Arguments, position: SqlPosition | None) -> Expr:
         check_count(name, given, 1, 2, position)
         if len(given) > 1:
-            raise _unproven(name, "with a format", position)
+            made = call_in(EvalMode.TRY, parsed_in(name, given, TIMESTAMP, position))
+            assert made is not None, "Spark has it"
+            return cast(made, kind, position)
         if given[0].type not in (STRING, DATE, TIMESTAMP):
             raise _unproven(name, "of anything but texts and times", position)
         return given[0] if given[0].type == kind else Call("try_cast", given, kind, position)

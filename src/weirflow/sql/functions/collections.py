@@ -9,7 +9,7 @@ import pyarrow as pa
 from weirflow.errors import ColumnNotFound, SqlPosition, SqlTypeError, did_you_mean
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
-from weirflow.sql.types import BIGINT, BOOLEAN, INT, NULL, STRING, array_of, is_array, is_integral, type_name
+from weirflow.sql.types import BOOLEAN, INT, NULL, STRING, array_of, is_array, is_integral, type_name
 from weirflow.sql.typing.coercion import ANY, ARRAY, MAP, NESTED_ARRAY, cast, common_type, comparable, unify
 
 Fold = Callable[[str], str]
@@ -133,5 +133,4 @@ COLLECTIONS: dict[str, Rule] = {
     "reverse": FunctionSignature("reverse", ((STRING, ARRAY),), same_as(0)),
     "map_keys": FunctionSignature("map_keys", (MAP,), lambda arguments: array_of(arguments[0].type.key_type)),
     "map_values": FunctionSignature("map_values", (MAP,), lambda arguments: array_of(arguments[0].type.item_type)),
-    "array_position": FunctionSignature("array_position", (ARRAY, ANY), BIGINT),
 }

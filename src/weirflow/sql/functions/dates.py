@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count, same_as
+from weirflow.sql.functions.times import PARTS, parsed_in
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
@@ -35,7 +36,9 @@ _EXTRACTED = {
     **dict.fromkeys(("week", "w", "weeks"), "weekofyear"),
     **dict.fromkeys(("d", "days"), "day"),
     **dict.fromkeys(("dayofweek", "dow"), "dayofweek"),
-    **dict.fromkeys(("dayofweek_iso", "dow_iso"), "weekday_iso"),
+    **dict.fromkeys(("dayofweek_iso", "dow_iso"), "dayofweek_iso"),
+    **dict.fromkeys(("second", "s", "sec", "seconds", "secs"), "second_with_fraction"),
+    "yearofweek": "year_of_week",
     "doy": "dayofyear",
     **dict.fromkeys(("h", "hours", "hr", "hrs"), "hour"),
     **dict.fromkeys(("m", "min", "mins", "minutes"), "minute"),
@@ -54,7 +57,7 @@ def _parsed(name: str, kind: pa.DataType) -> Rule:
         if len(given) == 1:
             readable = _TIMES if kind == DATE else (*_TIMES, NUMERIC)
             return cast(FunctionSignature(name, (readable,), kind).arguments(given, position)[0], kind, position)
-        return FunctionSignature(name, (STRING, STRING), kind)(given, position)
+        return parsed_in(name, given, kind, position)
 
     return rule
 
@@ -94,11 +97,13 @@ def with_unit(function: str, unit: str, given: Arguments, position: SqlPosition 
 def extract(field: str, source: Expr, position: SqlPosition | None) -> Expr:
     """``EXTRACT(field FROM source)``; ``NotIncremental`` for fields without a proof."""
     name = _EXTRACTED.get(field.casefold())
+    if name in PARTS and not is_interval(source.type):
+        return PARTS[name]((source,), position)
     if name is None or name not in DATES or is_interval(source.type):
         raise NotIncremental(
             f"EXTRACT of {field.upper()} from {type_name(source.type)} is not proven equal to Spark's.",
             reason=Reason.FUNCTION_NOT_PROVEN,
-            hint="proven are " + ", ".join(sorted({*_EXTRACTED.values()} & DATES.keys())),
+            hint="proven are " + ", ".join(sorted({*_EXTRACTED.values()} & (DATES.keys() | PARTS.keys()))),
             position=position,
         )
     return DATES[name]((source,), position)
@@ -117,6 +122,7 @@ DATES: dict[str, Rule] = {
     "date_trunc": FunctionSignature("date_trunc", (STRING, TIMESTAMP), TIMESTAMP),
     "to_date": _parsed("to_date", DATE),
     "to_timestamp": _parsed("to_timestamp", TIMESTAMP),
+    "to_timestamp_ltz": _parsed("to_timestamp_ltz", TIMESTAMP),
     "to_timestamp_ntz": _parsed("to_timestamp_ntz", TIMESTAMP_NTZ),
     "make_date": FunctionSignature("make_date", (INT, INT, INT), DATE),
     "unix_date": FunctionSignature("unix_date", (DATE,), INT),

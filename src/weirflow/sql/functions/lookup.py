@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import FunctionNotFound, QueryError, SqlPosition, did_you_mean
 from weirflow.sql.functions.aggregates import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
+from weirflow.sql.functions.arrays import ARRAYS
 from weirflow.sql.functions.attempts import ATTEMPTS
 from weirflow.sql.functions.bits import BITS
 from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.conditionals import CONDITIONALS
 from weirflow.sql.functions.dates import DATES
 from weirflow.sql.functions.encodings import ENCODINGS
+from weirflow.sql.functions.json import JSON
 from weirflow.sql.functions.numbers import NUMBERS
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.spark_names import SPARK_FUNCTIONS
 from weirflow.sql.functions.strings import STRINGS
+from weirflow.sql.functions.times import TIMES
 from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING
 from weirflow.sql.refusal import NotIncremental, Reason
 
@@ -29,6 +32,9 @@ SCALARS: dict[str, Rule] = {
     **COLLECTIONS,
     **CONDITIONALS,
     **ATTEMPTS,
+    **ARRAYS,
+    **TIMES,
+    **JSON,
     **BITS,
     **ENCODINGS,
 }
@@ -75,7 +81,7 @@ ALIASES: dict[str, str] = {
 }
 _CALLABLE_OPERATORS = frozenset({"remainder", "negate", "pmod", "rlike", "like", "ilike"})
 GENERATORS = frozenset(
-    {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"}
+    {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack", "json_tuple"}
 )
 _NOT_DETERMINISTIC_NAMES = """
 current_date curdate current_timestamp now localtimestamp current_time current_timezone unix_timestamp

@@ -42,6 +42,7 @@ _NULL_FOR_INTEGERS = frozenset({"add", "subtract", "multiply", "sum"})
 _NULL_FOR_DECIMALS = _NULL_FOR_INTEGERS | {"integral_divide", "avg"}
 _NULL_FOR_ALL = frozenset(
     {"divide", "remainder", "pmod", "element_at", "get_array_item", "make_date", "elt", "parse_url"}
+    | {"make_timestamp", "next_day", "parse_timestamp"}
 )
 _NO_TRY = frozenset({"integral_divide", "round", "bround", "negate", "abs", "pmod"})
 """What Spark has no ``TRY`` form of."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from weirflow.sql.clock.reading import is_clock
 from weirflow.sql.expr import Call, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery
 from weirflow.sql.traverse import columns, parts
 from weirflow.sql.types import (
@@ -80,7 +81,8 @@ def _sides(part: Expr, width: int) -> tuple[Expr, Expr] | None:
 
 def _within(expr: Expr, low: int, high: int | None) -> bool:
     read = columns(expr)
-    plain = not any(isinstance(part, OuterColumn | ScalarSubquery | Exists | InSubquery) for part in parts(expr))
+    apart = OuterColumn | ScalarSubquery | Exists | InSubquery
+    plain = not any(isinstance(part, apart) or is_clock(part) for part in parts(expr))
     return bool(read) and plain and all(low <= index and (high is None or index < high) for index in read)
 
 

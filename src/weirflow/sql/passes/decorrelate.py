@@ -137,8 +137,9 @@ def _join_with_values(plan: Join) -> Plan:
             return change_left(part)
         if part in on_right:
             return shift(change_right(shift(part, -width)), grown)
-        is_right = isinstance(part, Column) and part.index >= width
-        return replace(part, index=part.index - width + grown) if is_right else None
+        if isinstance(part, Column) and part.index >= width:
+            return replace(part, index=part.index - width + grown)
+        return None
 
     joined = replace(plan, left=left, right=right, residual=rewrite(residual, place))
     if plan.kind in (JoinKind.SEMI, JoinKind.ANTI):

@@ -14,7 +14,11 @@ _DIVISIONS = frozenset({"divide", "remainder", "pmod", "integral_divide"})
 _CAN_FAIL_NAMES = """
 element_at get_array_item to_date to_timestamp to_timestamp_ntz make_date date_trunc map utc_time local_cast local_trunc
 """
-_CAN_FAIL = frozenset(_CAN_FAIL_NAMES.split())
+_COLLECTIONS_CAN_FAIL_NAMES = """
+array_insert array_repeat array_sort map_concat map_from_arrays map_from_entries sequence slice str_to_map
+transform_keys make_dt_interval make_timestamp next_day parse_timestamp timestamp_seconds
+"""
+_CAN_FAIL = frozenset([*_CAN_FAIL_NAMES.split(), *_COLLECTIONS_CAN_FAIL_NAMES.split()])
 _NULL_IN_NULL_OUT_NAMES = """
 add subtract multiply divide remainder negate equal not_equal less less_equal greater greater_equal
 like ilike rlike cast not abs upper lower length substring date_add date_sub local_time utc_time

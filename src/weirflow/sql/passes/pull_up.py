@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weirflow.sql.expr import Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.passes.conditions import conjunction, conjuncts, split_condition
@@ -177,11 +177,24 @@ def over_nothing(function: str, value: Expr, marker: Expr) -> Expr:
     return Call("case", (Call("is_null", (marker,), BOOLEAN), nothing, value), value.type)
 
 
+_OVER_NOTHING: dict[str, Any] = {
+    "count": 0,
+    "approx_count_distinct": 0,
+    "collect_list": (),
+    "collect_set": (),
+    "bitmap_construct_agg": bytes(4096),
+}
+
+
 def value_of_nothing(function: str, kind: pa.DataType) -> Literal:
     """What an aggregate gives over no rows: counts are 0, collections empty, all others NULL."""
-    if function == "count":
-        return Literal(0, kind)
-    return Literal(() if function in ("collect_list", "collect_set") else None, kind)
+    if function == "count_min_sketch":  # which is as large as it is told
+        raise NotIncremental(
+            "count_min_sketch() in a correlated subquery has no incremental form.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            hint="compute it in a subquery in FROM",
+        )
+    return Literal(_OVER_NOTHING.get(function), kind)
 
 
 def with_marker(plan: Plan, width: int = 0) -> tuple[Plan, Column]:

@@ -60,6 +60,12 @@ _OF_INPUT = """
 IsValidUTF8 is_valid_utf8, MakeValidUTF8 make_valid_utf8, ValidateUTF8 validate_utf8,
 TryValidateUTF8 try_validate_utf8, Luhncheck luhn_check, Quote quote
 """
+_OF_ARRAYS = """
+ArrayAppend array_append, ArrayPrepend array_prepend, ArrayRemove array_remove, ArrayRepeat array_repeat,
+ArrayUnion array_union, ArrayIntersect array_intersect, ArrayExcept array_except, ArraysOverlap arrays_overlap,
+MapContainsKey map_contains_key, MapFromArrays map_from_arrays, Get get
+"""
+_OF_ARRAY = "MapEntries map_entries, MapFromEntries map_from_entries, ArrayCompact array_compact"
 _FAILS = "failOnError"
 _STRICT_CHARSETS = {"legacyCharsets": False, "legacyErrorAction": False}
 
@@ -73,6 +79,15 @@ FUNCTIONS: dict[str, Function] = {
     **_table(_ARITHMETIC, "left", "right", mode="evalContext"),
     **_table(_BINARY, "left", "right"),
     **_table(_UNARY, "child"),
+    **_table(_OF_ARRAYS, "left", "right"),
+    **_table(_OF_ARRAY, "child"),
+    **_table("DayName dayname, MonthName monthname, SecondsToTimestamp timestamp_seconds", "child"),
+    **_table("FromUTCTimestamp from_utc_timestamp, ToUTCTimestamp to_utc_timestamp", "left", "right"),
+    **_table("LengthOfJsonArray json_array_length, JsonObjectKeys json_object_keys", "child"),
+    "MakeDTInterval": Function("make_dt_interval", ("days", "hours", "mins", "secs")),
+    "GetJsonObject": Function("get_json_object", ("json", "path")),
+    "NextDay": Function("next_day", ("startDate", "dayOfWeek"), mode=_FAILS),
+    "ConvertTimezone": Function("convert_timezone", ("sourceTz", "targetTz", "sourceTs")),
     **_table("UnaryMinus negate, Abs abs", "child", mode=_FAILS),
     **_table("Round round, BRound bround", "child", "scale", mode="ansiEnabled"),
     **_table("RoundCeil ceil, RoundFloor floor", "child", "scale"),
@@ -109,6 +124,11 @@ FUNCTIONS: dict[str, Function] = {
     "ArrayJoin": Function("array_join", ("array", "delimiter", "nullReplacement")),
     "ElementAt": Function("element_at", ("left", "right"), mode=_FAILS),
     "Size": Function("size", ("child",), mode="legacySizeOfNull"),
+    "ArrayInsert": Function(
+        "array_insert", ("srcArrayExpr", "posExpr", "itemExpr"), settings={"legacyNegativeIndex": False}
+    ),
+    "MapConcat": Function("map_concat", rest="children"),
+    "StringToMap": Function("str_to_map", ("text", "pairDelim", "keyValueDelim")),
     "Slice": Function("slice", ("x", "start", "length")),
     "SortArray": Function("sort_array", ("base", "ascendingOrder")),
     "Murmur3Hash": Function("hash", rest="children", settings={"seed": 42}),

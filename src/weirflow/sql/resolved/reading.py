@@ -9,21 +9,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from weirflow.sql.clock.reading import is_clock, told
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery, SortKey
+from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import item, map_value
 from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.dates import with_unit
-from weirflow.sql.functions.lookup import scalar
+from weirflow.sql.functions.json import from_json, to_json
+from weirflow.sql.functions.lookup import SCALARS, scalar
 from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
+from weirflow.sql.functions.times import PARTS, by_zone, formatted, parsed_in
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
+from weirflow.sql.resolved.lambdas import HIGHER_ORDER, read_higher_order, read_variable
 from weirflow.sql.resolved.missing_values import at_least
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.types import literal, type_of
 from weirflow.sql.traverse import parts
-from weirflow.sql.types import BOOLEAN, DATE, INT, STRING, TIMESTAMP, array_of
+from weirflow.sql.types import BIGINT, BOOLEAN, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, array_of
 from weirflow.sql.typing.coercion import explicit_cast
 from weirflow.sql.zoned import UTC_ZONE, there, zone_name
 from weirflow.stack import grows
@@ -39,6 +44,7 @@ Rand Randn RandStr Uniform Uuid Shuffle MonotonicallyIncreasingID SparkPartition
 InputFileBlockLength SparkVersion AesEncrypt
 """
 NOT_DETERMINISTIC = frozenset(_NOT_DETERMINISTIC_NAMES.split())
+_CLOCKS = {"Now": TIMESTAMP, "CurrentTimestamp": TIMESTAMP, "CurrentDate": DATE, "LocalTimestamp": TIMESTAMP_NTZ}
 _TIME_PARTS = {"Hour": "hour", "Minute": "minute", "Second": "second"}
 _WITH_UNIT = {
     "TimestampAdd": ("timestampadd", ("quantity", "timestamp")),
@@ -71,6 +77,7 @@ class Scope:
         aggregate: reads an aggregate, where there are groups.
         keys: what the rows are grouped by, where there are groups.
         foreign: for nodes that have no counterpart; without it they are refused.
+        variables: by Spark's id, those of the lambdas around.
     """
 
     columns: Mapping[int, Column]
@@ -82,6 +89,7 @@ class Scope:
     keys: tuple[Expr, ...] = ()
     foreign: Foreign | None = None
     ansi: bool = True
+    variables: Mapping[int, Expr] = field(default_factory=dict)
 
     def find(self, number: int) -> Column | None:
         """The column of the node's input with this id."""
@@ -113,7 +121,9 @@ def read_expression(node: Node, scope: Scope) -> Expr:
         if found is None:
             raise
         return found
-    return own if not isinstance(own, Call) or foreign.computes(own) else foreign(node, scope) or own
+    if not isinstance(own, Call) or is_clock(own) or foreign.computes(own):
+        return own
+    return foreign(node, scope) or own
 
 
 def _counterpart(node: Node, scope: Scope) -> Expr:
@@ -327,6 +337,33 @@ def _map_value(node: Node, scope: Scope) -> Expr:
     return map_value(mapping, key, None)
 
 
+def _higher_order(node: Node, scope: Scope) -> Expr:
+    found = read_higher_order(node, scope, read_expression)
+    if found is None:
+        raise refused(node)
+    return found
+
+
+def _variable(node: Node, scope: Scope) -> Expr:
+    found = read_variable(node, scope)
+    if found is None:
+        raise refused(node)
+    return found
+
+
+def _arrays_zip(node: Node, scope: Scope) -> Expr:
+    names = tuple(one.value("value") for one in node.value("names", ()))
+    if not all(isinstance(name, str) for name in names):
+        raise refused(node)
+    return arrays_zip(names, read_all(node.children_of("children"), scope))
+
+
+def _sequence(node: Node, scope: Scope) -> Expr:
+    given = read_all([node.child(name) for name in ("start", "stop", "stepOpt") if node.has(name)], scope)
+    made = SCALARS["sequence"](given, None)
+    return by_clock(made, node)
+
+
 def _trim(node: Node, scope: Scope) -> Expr:
     parts = [read_expression(node.child("srcStr"), scope)]
     if node.has("trimStr"):
@@ -338,9 +375,71 @@ def _parsed(node: Node, scope: Scope) -> Expr:
     """``to_date`` and ``to_timestamp``, which without a format are casts."""
     mode = eval_mode(node, "ansiEnabled" if node.kind == "ParseToDate" else "failOnError")
     kind = DATE if node.kind == "ParseToDate" else type_of(node.value("dataType"))
-    if mode is None or node.has("format"):
+    if mode is None:
         raise refused(node)
-    return _cast_in(mode, read_expression(node.child("left"), scope), kind, node)
+    text = read_expression(node.child("left"), scope)
+    if not node.has("format"):
+        return _cast_in(mode, text, kind, node)
+    read = TIMESTAMP if kind == DATE else kind
+    if text.type != STRING:
+        raise refused(node)
+    made = parsed_in(node.kind, (text, read_expression(node.child("format"), scope)), read, None)
+    moment = by_clock(_meant(made, mode, node), node)
+    return moment if kind == read else _cast_in(mode, moment, kind, node)
+
+
+def _formatted(node: Node, scope: Scope) -> Expr:
+    """``date_format`` and ``from_unixtime``."""
+    names = ("left", "right") if node.kind == "DateFormatClass" else ("sec", "format")
+    value, pattern = (read_expression(node.child(name), scope) for name in names)
+    return by_clock(formatted(value, pattern, None), node)
+
+
+def _unix_time(node: Node, scope: Scope) -> Expr:
+    """``unix_timestamp`` of what it is given."""
+    mode, value = eval_mode(node, "failOnError"), read_expression(node.child("timeExp"), scope)
+    pattern = read_expression(node.child("format"), scope)
+    if value.type == STRING:
+        value = by_clock(_meant(parsed_in(node.kind, (value, pattern), TIMESTAMP, None), mode, node), node)
+    elif value.type == DATE:
+        value = _cast_in(EvalMode.ANSI, value, TIMESTAMP, node)
+    elif value.type != TIMESTAMP:
+        raise refused(node)
+    else:
+        zone(node)
+    return Call("truncated_seconds", (value,), BIGINT)
+
+
+def _json(node: Node, scope: Scope) -> Expr:
+    """``from_json`` and ``to_json``, without options."""
+    value = read_expression(node.child("child"), scope)
+    if node.value("options"):
+        raise refused(node)
+    if node.kind == "StructsToJson":
+        return by_clock(to_json(value), node)
+    node.ignore("timeZoneId", "variantAllowDuplicateKeys")
+    return from_json(value, type_of(node.value("schema")))
+
+
+def _made_time(node: Node, scope: Scope) -> Expr:
+    """``make_timestamp`` and its like."""
+    given = read_all([node.child(name) for name in ("year", "month", "day", "hour", "min", "sec")], scope)
+    kind, mode = type_of(node.value("dataType")), eval_mode(node, "failOnError")
+    if node.has("timezone"):
+        zone(node)
+        made = _meant(Call("make_timestamp", given, TIMESTAMP_NTZ), mode, node)
+        return by_zone("utc_time", made, read_expression(node.child("timezone"), scope), TIMESTAMP, None)
+    return by_clock(_meant(Call("make_timestamp", given, kind), mode, node), node)
+
+
+def _months_between(node: Node, scope: Scope) -> Expr:
+    given = read_all([node.child(name) for name in ("date1", "date2", "roundOff")], scope)
+    return by_clock(SCALARS["months_between"](given, None), node)
+
+
+def _part(node: Node, scope: Scope) -> Expr:
+    name = "second_with_fraction" if node.kind == "SecondWithFraction" else "year_of_week"
+    return by_clock(PARTS[name]((read_expression(node.child("child"), scope),), None), node)
 
 
 def _attempt(node: Node, scope: Scope) -> Expr:
@@ -412,6 +511,10 @@ def refused(node: Node) -> NotIncremental:
     return NotIncremental(f"{node.shown} is not proven equal to Spark's.", reason=Reason.FUNCTION_NOT_PROVEN)
 
 
+def _clock(node: Node, _: Scope) -> Expr:
+    return by_clock(told(_CLOCKS[node.kind]), node)
+
+
 def _at_least(node: Node, scope: Scope) -> Expr:
     found = at_least(node.value("n"), read_all(node.children_of("children"), scope))
     if found is None:
@@ -420,6 +523,7 @@ def _at_least(node: Node, scope: Scope) -> Expr:
 
 
 _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
+    **dict.fromkeys(_CLOCKS, _clock),
     "AggregateExpression": _aggregate,
     "AtLeastNNonNulls": _at_least,
     "AttributeReference": _attribute,
@@ -446,6 +550,10 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "GetArrayItem": _array_item,
     "TryEval": _attempt,
     "GetMapValue": _map_value,
+    **dict.fromkeys(HIGHER_ORDER, _higher_order),
+    "NamedLambdaVariable": _variable,
+    "ArraysZip": _arrays_zip,
+    "Sequence": _sequence,
     "StringTrim": _trim,
     "StringTrimLeft": _trim,
     "StringTrimRight": _trim,
@@ -457,6 +565,16 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "TimestampAddYMInterval": _added_months,
     "SubtractDates": _time_between,
     "SubtractTimestamps": _time_between,
+    "JsonToStructs": _json,
+    "StructsToJson": _json,
+    "DateFormatClass": _formatted,
+    "FromUnixTime": _formatted,
+    "UnixTimestamp": _unix_time,
+    "ToUnixTimestamp": _unix_time,
+    "MakeTimestamp": _made_time,
+    "MonthsBetween": _months_between,
+    "SecondWithFraction": _part,
+    "YearOfWeek": _part,
     "TimestampAdd": _with_unit,
     "TimestampDiff": _with_unit,
 }

@@ -15,6 +15,7 @@ from weirflow.sql.bind.grouping import Grouping
 from weirflow.sql.bind.join import equi_join
 from weirflow.sql.expr import Call, Column, Expr, SortKey
 from weirflow.sql.functions.generators import stack
+from weirflow.sql.functions.json import json_tuple
 from weirflow.sql.passes.lateral import lateral_join
 from weirflow.sql.plan import (
     Distinct,
@@ -262,6 +263,8 @@ class PlanReader:
         if generator.kind == "Stack":
             count, *values = read_all(generator.children_of("children"), scope)
             call = replace(stack(whole_number(count) or 0, tuple(values)), type=kind)
+        elif generator.kind == "JsonTuple":
+            call = replace(json_tuple(read_all(generator.children_of("children"), scope)), type=kind)
         elif name is not None:
             call = Call(name, (read_expression(generator.child("child"), scope),), kind)
         else:

@@ -16,11 +16,13 @@ import pyarrow as pa
 
 from weirflow.errors import DataError, UnsupportedError
 from weirflow.ivm.kernel.expressions.foreign import CompiledForeign, ForeignCalls
+from weirflow.ivm.kernel.expressions.nested.elements import CompiledLambda, variable_key
 from weirflow.ivm.kernel.expressions.numbers.tolerant import without_zeros
 from weirflow.ivm.kernel.expressions.registry import (
     ALL_EVALUATED,
     FORMS,
     FUNCTIONS,
+    HIGHER_ORDER,
     RIGHT_FIRST,
     ZERO_IS_NULL,
     UnknownFunction,
@@ -28,8 +30,10 @@ from weirflow.ivm.kernel.expressions.registry import (
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
+from weirflow.sql.clock.reading import is_clock
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
+from weirflow.sql.lambdas import is_lambda, is_variable, lambda_parts, number_of
 from weirflow.sql.traverse import parts
 from weirflow.stack import grows
 
@@ -91,7 +95,10 @@ def computes(call: Call) -> bool:
     """
     if is_foreign(call):
         return True
-    given = [one if _is_constant(one) else Column(at, "", one.type) for at, one in enumerate(call.arguments)]
+    given = [
+        one if _is_constant(one) or is_lambda(one) else Column(at, "", one.type)
+        for at, one in enumerate(call.arguments)
+    ]
     try:
         compile_expression(replace(call, arguments=tuple(given)))
     except UnsupportedError:
@@ -101,7 +108,7 @@ def computes(call: Call) -> bool:
 
 def _is_constant(expr: Expr) -> bool:
     """Whether a value is known without rows; that of a subquery is computed before those of a row, as a column's."""
-    return all(isinstance(part, Literal | Call) and not is_foreign(part) for part in parts(expr))
+    return all(isinstance(part, Literal | Call) and not is_foreign(part) and not is_clock(part) for part in parts(expr))
 
 
 _LOW = 3
@@ -164,7 +171,7 @@ class _Compiler:
             self._compiled[slot] = self._new(expr, slot)
         return self._compiled[slot]
 
-    def _new(self, expr: Expr, slot: int) -> _CompiledNode:
+    def _new(self, expr: Expr, slot: int) -> _CompiledNode:  # noqa: PLR0911 - one for each kind of expression
         if isinstance(expr, Column):
             return _CompiledNode(_column(expr.index), None)
         if isinstance(expr, Literal):
@@ -172,6 +179,10 @@ class _Compiler:
         assert isinstance(expr, Call)
         if is_foreign(expr):
             return self._foreign(expr, slot)
+        if is_variable(expr):
+            return _CompiledNode(_column(variable_key(number_of(expr))), None)
+        if any(is_lambda(one) for one in expr.arguments):
+            return self._higher_order(expr, slot)
         arguments = [self._compile(each) for each in expr.arguments]
         node = _call(expr, arguments)
         if all(each.constant is not None for each in arguments):
@@ -181,6 +192,30 @@ class _Compiler:
                 return _CompiledNode(node, None)  # raised again if a row asks for it
             return _constant(value if isinstance(value, pa.Scalar) else value[0])
         height = 1 + max(each.height for each in arguments)
+        if height > _HIGH:
+            node, height = grows(node), 0
+        return _CompiledNode(_once(node, slot) if self._uses[slot] > 1 else node, None, height)
+
+    def _higher_order(self, call: Call, slot: int) -> _CompiledNode:
+        """A function of lambdas: their bodies are evaluated for the elements, not for the rows."""
+        given: list[Node | CompiledLambda] = []
+        height = 0
+        for one in call.arguments:
+            parts = lambda_parts(one) if is_lambda(one) else None
+            compiled = self._compile(one if parts is None else parts.body)
+            height = max(height, compiled.height)
+            if parts is None:
+                given.append(compiled.node)
+            else:
+                numbers = tuple(number_of(each) for each in parts.variables)
+                given.append(CompiledLambda(numbers, self.node(parts.body), one.type))
+        types = tuple(one.type for one in call.arguments)
+        signature = CallSignature(call.function, types, call.type, (None,) * len(types), call.position)
+        build = HIGHER_ORDER.get(call.function)
+        node = None if build is None else build(signature, given)
+        if node is None:
+            raise UnknownFunction(call.function, types, call.position)
+        height += 2  # the function and its lambda
         if height > _HIGH:
             node, height = grows(node), 0
         return _CompiledNode(_once(node, slot) if self._uses[slot] > 1 else node, None, height)

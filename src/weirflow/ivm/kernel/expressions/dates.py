@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel.expressions.by_value import by_value
 from weirflow.ivm.kernel.expressions.calendar import days_from_civil, month_starts, months_of, shift_months
 from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.casts.context import Cast
@@ -146,8 +147,10 @@ TIME_UNITS = {
 def trunc(signature: CallSignature) -> Kernel | None:
     """``trunc(date, unit)``: the unit's first day; NULL for a unit it does not know, days included."""
     unit = signature.constants[1]
-    if unit is None or signature.types[0] != _DATE:
+    if signature.types[0] != _DATE:
         return None
+    if unit is None:
+        return by_value(trunc, signature, 1)
     position = signature.position
     cut = DATE_UNITS.get((unit.as_py() or "").upper())
     if cut is None:
@@ -158,8 +161,10 @@ def trunc(signature: CallSignature) -> Kernel | None:
 def date_trunc(signature: CallSignature) -> Kernel | None:
     """``date_trunc(unit, timestamp)``; NULL for a unit it does not know."""
     unit, kind = signature.constants[0], signature.types[1]
-    if unit is None or not pa.types.is_timestamp(kind):
+    if not pa.types.is_timestamp(kind):
         return None
+    if unit is None:
+        return by_value(date_trunc, signature, 0)
     name, position = (unit.as_py() or "").upper(), signature.position
     if name in TIME_UNITS:
         width = TIME_UNITS[name]

@@ -23,6 +23,9 @@ from weirflow.ivm.kernel.expressions.casts import dispatch as casts
 from weirflow.ivm.kernel.expressions.casts import legacy as legacy_casts
 from weirflow.ivm.kernel.expressions.hashes import digests
 from weirflow.ivm.kernel.expressions.hashes import values as hashes
+from weirflow.ivm.kernel.expressions.json import functions as json
+from weirflow.ivm.kernel.expressions.json import records as json_records
+from weirflow.ivm.kernel.expressions.nested import array_lambdas, map_lambdas, maps, rearranged, sequences, sets
 from weirflow.ivm.kernel.expressions.nested import functions as nested
 from weirflow.ivm.kernel.expressions.numbers import (
     arithmetic,
@@ -37,8 +40,12 @@ from weirflow.ivm.kernel.expressions.numbers import (
 )
 from weirflow.ivm.kernel.expressions.strings import encodings, printf, regex, regex_matches, urls, words
 from weirflow.ivm.kernel.expressions.strings import functions as strings
+from weirflow.ivm.kernel.expressions.times import format as time_formats
+from weirflow.ivm.kernel.expressions.times import made as made_times
+from weirflow.ivm.kernel.expressions.times import parse as time_parsing
 
 if TYPE_CHECKING:
+    from weirflow.ivm.kernel.expressions.nested.elements import HigherOrderBuilder
     from weirflow.ivm.kernel.expressions.signature import Builder, FormBuilder
 
 FUNCTIONS: dict[str, Builder] = {
@@ -58,6 +65,15 @@ FUNCTIONS: dict[str, Builder] = {
     **tolerant.FUNCTIONS,
     **wrapping.FUNCTIONS,
     **zones.FUNCTIONS,
+    **maps.FUNCTIONS,
+    **rearranged.FUNCTIONS,
+    **sequences.FUNCTIONS,
+    **sets.FUNCTIONS,
+    **time_formats.FUNCTIONS,
+    **time_parsing.FUNCTIONS,
+    **made_times.FUNCTIONS,
+    **json.FUNCTIONS,
+    **json_records.FUNCTIONS,
     **bits.FUNCTIONS,
     **digests.FUNCTIONS,
     **elementary.FUNCTIONS,
@@ -78,16 +94,17 @@ FORMS: dict[str, FormBuilder] = {
     **conditional.FORMS,
     **words.FORMS,
 }
-SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS)
+HIGHER_ORDER: dict[str, HigherOrderBuilder] = {**array_lambdas.HIGHER_ORDER, **map_lambdas.HIGHER_ORDER}
+SUPPORTED: frozenset[str] = frozenset(FUNCTIONS) | frozenset(FORMS) | frozenset(HIGHER_ORDER)
 """Every function that is evaluated for at least some argument types."""
 
 ZERO_IS_NULL = frozenset({"try_divide", "try_integral_divide", "try_pmod", "try_remainder", "wrapping_integral_divide"})
 """Functions to which a last argument of zero is NULL."""
-RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod"}) | ZERO_IS_NULL
+RIGHT_FIRST = frozenset({"divide", "integral_divide", "remainder", "pmod", "array_repeat"}) | ZERO_IS_NULL
 """Functions of which Spark evaluates the last argument first."""
 ALL_EVALUATED = frozenset(
     {"array", "concat", "concat_ws", "equal_null_safe", "greatest", "least", "locate", "map", "named_struct"}
-) | {"hash", "xxhash64", "format_string"}
+) | {"hash", "xxhash64", "format_string", "arrays_zip", "map_concat"}
 """Functions of which Spark evaluates every argument, also after one that is NULL."""
 
 

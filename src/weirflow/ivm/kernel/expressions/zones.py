@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import UnsupportedError
+from weirflow.ivm.kernel.expressions.by_value import by_value
 from weirflow.ivm.kernel.expressions.casts.context import Cast
 from weirflow.ivm.kernel.expressions.casts.parse import to_timestamp
 from weirflow.ivm.kernel.expressions.dates import DATE_UNITS, DAY, TIME_UNITS, nulls_like
@@ -206,8 +207,10 @@ def local_trunc(signature: CallSignature) -> Kernel | None:
     A clock that was put back within the unit stays as it was, as long as it could show the result.
     """
     clock, unit = _clock(signature, 2), signature.constants[0]
-    if clock is None or unit is None:
+    if clock is None:
         return None
+    if unit is None:
+        return by_value(local_trunc, signature, 0)
     name = (unit.as_py() or "").upper()
     width = TIME_UNITS.get(name)
     cut = DATE_UNITS.get(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.bounds import require_copies, row_bytes
 from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.operators.aggregate.functions import ColumnChange, TouchedCall, added
-from weirflow.ivm.operators.aggregate.percentiles import nan_last, percentile
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
@@ -136,7 +136,7 @@ def _in_order(rows: Rows) -> Rows:
 
 def _sortable(value: Any) -> Any:
     if isinstance(value, float):
-        return nan_last(value)
+        return (True, 0.0) if math.isnan(value) else (False, value)  # NaN is the largest
     return value if isinstance(value, int | str | bytes | decimal.Decimal) else repr(value)
 
 
@@ -158,8 +158,5 @@ def _single_value(call: AggregateCall) -> Callable[[Rows], Any]:
 FOLDS: dict[str, Callable[[AggregateCall], Callable[[Rows], Any]]] = {
     "collect_list": _collect_list,
     "collect_set": _collect_set,
-    "percentile": percentile,
-    "median": percentile,
-    "percentile_disc": percentile,
     "single_value": _single_value,
 }

@@ -11,6 +11,7 @@ from weirflow.ivm.kernel.bounds import require_result
 from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
 from weirflow.ivm.operators.aggregate.listed import joined_texts
+from weirflow.ivm.operators.aggregate.percentiles import Percentile
 from weirflow.ivm.operators.aggregate.recompute import FOLDS
 from weirflow.ivm.zset.rows import expand_ranges
 from weirflow.sql.expr import AggregateCall, Literal, WindowCall
@@ -70,6 +71,19 @@ def _frames(rows: OrderedPartitions, call: WindowCall) -> tuple[np.ndarray, np.n
     """The different frames, as (low, high), and which of them is each row's."""
     different, which = np.unique(np.column_stack(rows.frame(call)), axis=0, return_inverse=True)
     return different, which.reshape(-1)
+
+
+def percentile(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
+    """A percentile of the rows of each frame; rows that share a frame share its result."""
+    function = Percentile(call)
+    share = arguments[1][0].as_py() if rows.count else None
+    different, which = _frames(rows, call)
+    results = []
+    for low, high in checked(different.tolist()):
+        inside = [argument.slice(low, high - low) for argument in arguments]
+        _, values, counts = function.rows(inside, np.ones(high - low, np.int64))
+        results.append(function.of(values, counts, share))
+    return pa.array(results, call.type).take(pa.array(which))
 
 
 def folded(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:

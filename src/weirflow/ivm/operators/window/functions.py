@@ -12,7 +12,7 @@ from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
 from weirflow.ivm.operators.aggregate.doubles import DoubleFunction
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
 from weirflow.ivm.operators.aggregate.linear import present_rows
-from weirflow.ivm.operators.window.folds import collect_list, folded, listed, mode
+from weirflow.ivm.operators.window.folds import collect_list, folded, listed, mode, percentile
 from weirflow.ivm.operators.window.values import first_value, last_value, nth_value, shifted
 from weirflow.sql.expr import AggregateCall, WindowCall
 
@@ -160,8 +160,8 @@ FUNCTIONS: dict[str, WindowFunction] = {
     "max_by": _extreme(largest=True),
     "collect_list": collect_list,
     "collect_set": folded,
-    "percentile": folded,
-    "percentile_disc": folded,
+    "percentile": percentile,
+    "percentile_disc": percentile,
     "mode": mode,
     "listagg": listed,
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weirflow.ivm.circuit.recursion import Recursion
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange, Meeting
+from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.constant import Constant
 from weirflow.ivm.operators.distinct import Distinct
@@ -69,6 +70,14 @@ def _(operator: Operator, given: Sequence[Partitioning]) -> OperatorPlacement:
     """Row by row, the input's columns in their places."""
     del operator
     return OperatorPlacement((None,), given[0])
+
+
+@place.register(Clocked)
+def _(operator: Clocked, given: Sequence[Partitioning]) -> OperatorPlacement:
+    """Row by row; every shard has the clock."""
+    if operator.projections is None:
+        return OperatorPlacement((None, None), given[0])
+    return OperatorPlacement((None, None), _moved(given[0], [_column(one) for one in operator.projections]))
 
 
 @place.register(Project)

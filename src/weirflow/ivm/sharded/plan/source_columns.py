@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.arrange import Arrange, Meeting
+from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.sql.expr import Column
 
@@ -34,9 +35,9 @@ def source_columns(circuit: Circuit, source: str, key: Sequence[int]) -> tuple[i
         if known is None:
             continue
         match node.operator:
-            case Filter() | Normalize():
+            case Filter() | Normalize() | Clocked(projections=None):
                 origins[number] = known
-            case Project(expressions=expressions):
+            case Project(expressions=expressions) | Clocked(projections=tuple(expressions)):
                 origins[number] = tuple(known[one.index] if isinstance(one, Column) else None for one in expressions)
             case Arrange(key_count=count, meeting=Meeting.BY_KEY) if count:
                 joined = _all_known(known[:count])

@@ -17,6 +17,7 @@ from weirflow.ivm.sharded.plan.routes import FIRST, Everywhere, Exchange
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate, group_rows
+from weirflow.sql.clock.reading import CLOCK
 
 if TYPE_CHECKING:
     from weirflow.ivm.durability.manifest import Pack
@@ -164,7 +165,7 @@ class Shard:
             number = self._spread.relations[name]
             if len(change.rows):
                 done.rows[number] = change.rows
-            if self._spread.reports(number, self._shard):
+            if name != CLOCK and self._spread.reports(number, self._shard):
                 done.rows_in += change.rows_in
                 if len(change.late):
                     done.outputs[f"{name}{LATE}"] = change.late

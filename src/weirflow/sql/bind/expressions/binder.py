@@ -11,7 +11,8 @@ from sqlglot import exp
 from weirflow.sql.bind.expressions.call import CALLS, bind_call
 from weirflow.sql.bind.expressions.syntax import bind_syntax
 from weirflow.sql.bind.strict import refusal
-from weirflow.sql.expr import Expr, SortKey
+from weirflow.sql.expr import Call, Expr, SortKey
+from weirflow.sql.functions.collections import struct_field
 from weirflow.sql.limits import check_node, check_type
 from weirflow.stack import grows
 
@@ -40,6 +41,8 @@ class ExpressionBinder:
     """The query's named windows."""
     time_window: tuple[exp.Expr, Expr] | None = None
     """The query's ``window()`` or ``session_window()`` call, and the column it became."""
+    variables: tuple[tuple[str, Call], ...] = ()
+    """Those of the lambdas around, by their names, the innermost ones last."""
 
     @grows
     def bind(self, node: exp.Expr) -> Expr:
@@ -62,10 +65,16 @@ class ExpressionBinder:
 
     def without_placeholders(self, clause: str) -> ExpressionBinder:
         """The binder for a place that may hold no aggregates, seeing only the scope."""
-        return replace(self, placeholders=None, clause=clause, lookups=())
+        return replace(self, placeholders=None, clause=clause, lookups=(), variables=())
 
     def name(self, path: tuple[str, ...], position: SqlPosition | None) -> Expr:
         """What a dotted name stands for; ``ColumnNotFound`` if nothing."""
+        for name, variable in reversed(self.variables):
+            if self.scope.fold(name) == self.scope.fold(path[0]):
+                value: Expr = variable
+                for part in path[1:]:
+                    value = struct_field(value, part, position, self.scope.fold)
+                return value
         for lookup in self.lookups or (self.scope.find,):
             found = lookup(path, position)
             if found is not None:
@@ -74,7 +83,9 @@ class ExpressionBinder:
 
     def sees(self, name: str) -> bool:
         """Whether a name stands for anything."""
-        return any(lookup((name,), None) is not None for lookup in self.lookups or (self.scope.find,))
+        return any(self.scope.fold(one) == self.scope.fold(name) for one, _ in self.variables) or any(
+            lookup((name,), None) is not None for lookup in self.lookups or (self.scope.find,)
+        )
 
     def refused(self, node: exp.Expr) -> QueryError:
         """The error for syntax that has no meaning in an incremental view."""

@@ -9,9 +9,12 @@ from sqlglot import exp
 
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.aggregate import bind_aggregate, is_aggregate
+from weirflow.sql.bind.expressions.higher_order import bind_higher_order, is_higher_order
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
 from weirflow.sql.bind.expressions.window import bind_over
+from weirflow.sql.clock.reading import clock_call, is_clock_function
 from weirflow.sql.expr import Call, Expr
+from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import WITH_UNIT, extract, with_unit
 from weirflow.sql.functions.lookup import GENERATORS, is_window_only, scalar, unknown
@@ -20,6 +23,7 @@ from weirflow.sql.types import BIGINT, TINYINT
 
 if TYPE_CHECKING:
     from weirflow.sql.bind.expressions.binder import ExpressionBinder
+    from weirflow.sql.functions.rules import Rule
 
 CALLS = (exp.Anonymous, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Window)
 """The syntax of calls by name, with the clauses around them."""
@@ -68,9 +72,10 @@ def unwrap(binder: ExpressionBinder, node: exp.Expr) -> WrappedCall:
     raise binder.refused(node)
 
 
-def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:  # noqa: C901 - one for each kind of function
     """A call by name, with its clauses."""
     if isinstance(node, exp.Window):
+        _require_no_lambda(binder, node)
         return bind_over(binder, node, unwrap(binder, node.this))
     wrapped = unwrap(binder, node)
     name, position = wrapped.name, binder.position(wrapped.call)
@@ -79,13 +84,16 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if name in _SPECIAL:
         return _SPECIAL[name](binder, wrapped, position)
     if is_aggregate(name):
+        _require_no_lambda(binder, node)
         if binder.placeholders is None:
             raise SqlTypeError(f"The aggregate {name}() cannot be used in {binder.clause}.", position=position)
         return binder.placeholders.aggregate(bind_aggregate(binder, wrapped))
-    rule = scalar(name)
-    if rule is not None:
+    rule = _clock_rule(wrapped) or scalar(name)
+    if rule is not None or is_higher_order(name, wrapped.arguments):
         if wrapped.condition or wrapped.within or wrapped.is_distinct:
             raise SqlTypeError(f"{name}() is not an aggregate; FILTER and DISTINCT do not apply.", position=position)
+        if rule is None or is_higher_order(name, wrapped.arguments):
+            return bind_higher_order(binder, name, wrapped.arguments, position)
         unit = wrapped.arguments[0] if has_unit(wrapped.call) else None
         given = tuple(binder.bind(tree) for tree in wrapped.arguments if tree is not unit)
         return rule(given, position) if unit is None else with_unit(WITH_UNIT[name], unit.sql(), given, position)
@@ -100,11 +108,33 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     raise unknown(wrapped.call.name, position)
 
 
+def _require_no_lambda(binder: ExpressionBinder, node: exp.Expr) -> None:
+    if binder.variables:
+        raise NotIncremental(
+            "An aggregate or a window inside of a lambda has no incremental form.",
+            reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
+            position=binder.position(node),
+        )
+
+
+def _clock_rule(wrapped: WrappedCall) -> Rule | None:
+    """What makes ``now()`` and the like of no arguments."""
+    if wrapped.arguments or not is_clock_function(wrapped.name):
+        return None
+    return lambda _, position: clock_call(wrapped.name, position)
+
+
 def _struct(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
     """``struct(a, b AS c)``: fields are named by their columns, or ``col1`` and so on."""
     trees = wrapped.arguments
     values = tuple(binder.bind(tree.this if isinstance(tree, exp.Alias) else tree) for tree in trees)
     return named_struct(field_names(trees), values, position)
+
+
+def _arrays_zip(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
+    """``arrays_zip(a, b)``: fields are named by their columns, or by their numbers from 0."""
+    trees = wrapped.arguments
+    return arrays_zip(field_names(trees, "{0}"), tuple(binder.bind(tree) for tree in trees), position)
 
 
 def _date_part(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPosition | None) -> Expr:
@@ -145,6 +175,7 @@ def _time_window(binder: ExpressionBinder, wrapped: WrappedCall, position: SqlPo
 
 _SPECIAL = {
     "struct": _struct,
+    "arrays_zip": _arrays_zip,
     "date_part": _date_part,
     "datepart": _date_part,
     GROUPING: _grouping,

@@ -12,6 +12,7 @@ from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.bind.constant import whole_number
 from weirflow.sql.expr import Call, Expr
 from weirflow.sql.functions.generators import stack
+from weirflow.sql.functions.json import json_tuple
 from weirflow.sql.functions.lookup import GENERATORS, unknown
 from weirflow.sql.plan import Field
 from weirflow.sql.types import INT, is_array, type_name
@@ -39,6 +40,9 @@ def bind_generator(binder: ExpressionBinder, node: exp.Expr) -> Generator:
     position = binder.position(node)
     if not is_generator(node):
         raise unknown(node.name, position) if isinstance(node, exp.Anonymous) else binder.refused(node)
+    if node.name.casefold() == "json_tuple":
+        call = json_tuple(tuple(binder.bind(part) for part in node.expressions), position)
+        return Generator(call, tuple(Field(one.name, one.type) for one in call.type), outer=False)
     written = node.name.casefold()
     if written == "stack":
         return _stack(binder, node)

@@ -36,6 +36,14 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.BitwiseOr: "|",
     exp.BitwiseXor: "^",
 }
+_VARIABLE = "namedlambdavariable()"
+_IDENTITY = f"lambdafunction({_VARIABLE}, {_VARIABLE})"
+_USUAL_ORDER = (
+    f"lambdafunction((IF((({_VARIABLE} IS NULL) AND ({_VARIABLE} IS NULL)), 0, (IF(({_VARIABLE} IS NULL), 1, "
+    f"(IF(({_VARIABLE} IS NULL), -1, (IF(({_VARIABLE} < {_VARIABLE}), -1, "
+    f"(IF(({_VARIABLE} > {_VARIABLE}), 1, 0)))))))))), {_VARIABLE}, {_VARIABLE})"
+)
+_PARTS = ("0", "0", "0", "0.000000")
 _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "substring": {2: ("2147483647",)},
     "substr": {2: ("2147483647",)},
@@ -57,6 +65,13 @@ _DEFAULTS: dict[str, dict[int, tuple[str, ...]]] = {
     "lag": {1: ("1", "NULL"), 2: ("NULL",)},
     "lead": {1: ("1", "NULL"), 2: ("NULL",)},
     "sort_array": {1: ("true",)},
+    **{name: {1: ("yyyy-MM-dd HH:mm:ss",)} for name in ("from_unixtime", "unix_timestamp", "to_unix_timestamp")},
+    "make_dt_interval": {at: _PARTS[at:] for at in range(4)},
+    "months_between": {2: ("true",)},
+    "aggregate": {3: (_IDENTITY,)},
+    "reduce": {3: (_IDENTITY,)},
+    "array_sort": {1: (_USUAL_ORDER,)},
+    "str_to_map": {1: (",", ":"), 2: (":",)},
     "percentile": {2: ("1",)},
 }
 _UPPER_NAMES = """
@@ -68,6 +83,7 @@ _TEMPLATES = {
     ("like", 2): "{0} LIKE {1}",
     ("ltrim", 2): "TRIM(LEADING {0} FROM {1})",
     ("rtrim", 2): "TRIM(TRAILING {0} FROM {1})",
+    ("datepart", 2): "datepart({0} FROM {1})",
     ("log", 1): "LOG(E(), {0})",
     ("ceil", 2): "ceil({0}, {1})",
     ("floor", 2): "floor({0}, {1})",
@@ -109,7 +125,7 @@ def output_name(node: exp.Expr, position: SqlPosition | None = None) -> str:
 
 @grows
 def _output_name(node: exp.Expr) -> str:
-    if isinstance(node, exp.Column):
+    if isinstance(node, exp.Column | exp.Identifier):
         return node.name
     if isinstance(node, exp.Dot):
         return node.expression.name if _is_path(node) else f"{text(node.this)}.{node.expression.name}"
@@ -134,10 +150,17 @@ def _converted(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def field_names(trees: list[exp.Expr]) -> tuple[str, ...]:
-    """The fields of ``struct(trees)``: named by alias or column, otherwise ``col1`` and so on."""
+def field_names(trees: list[exp.Expr], otherwise: str = "col{1}") -> tuple[str, ...]:
+    """The fields of ``struct(trees)``: named by alias or column, otherwise ``col1`` and so on.
+
+    ``otherwise`` is for the places from 0 and from 1.
+    """
     return tuple(
-        tree.alias if isinstance(tree, exp.Alias) else _output_name(tree) if _is_path(tree) else f"col{index + 1}"
+        tree.alias
+        if isinstance(tree, exp.Alias)
+        else _output_name(tree)
+        if _is_path(tree)
+        else otherwise.format(index, index + 1)
         for index, tree in enumerate(trees)
     )
 
@@ -163,7 +186,7 @@ def spelled_out(
 def _is_path(node: exp.Expr) -> bool:
     while isinstance(node, exp.Dot):
         node = node.this
-    return isinstance(node, exp.Column)
+    return isinstance(node, exp.Column | exp.Identifier)  # of a lambda's variable
 
 
 @grows
@@ -182,7 +205,7 @@ def has_unit(call: exp.Anonymous) -> bool:
     return call.name.casefold() in WITH_UNIT and len(call.expressions) == 3  # noqa: PLR2004 - a unit and two values
 
 
-def _call(node: exp.Anonymous) -> str:
+def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one for each form
     name = node.name.casefold()
     arguments = node.expressions
     distinct = ""
@@ -201,6 +224,8 @@ def _call(node: exp.Anonymous) -> str:
         return template.format(*printed)
     if name in ("window", "session_window"):
         return name
+    if name == "from_json":  # Spark does not say what it is read as
+        return f"from_json({printed[0]})"
     if name in ("first", "last", "any_value", "first_value", "last_value", "approx_count_distinct"):
         return f"{name}({distinct}{printed[0]})"
     usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)
@@ -424,6 +449,10 @@ def _tuple(node: exp.Tuple, quote: str = "") -> str:
     return f"named_struct({', '.join(f'{quote}{name}{quote}, {text(part)}' for name, part in named)})"
 
 
+def _lambda(node: exp.Lambda) -> str:
+    return f"lambdafunction({', '.join([text(node.this), *(_VARIABLE for _ in node.expressions)])})"
+
+
 def clock_name(node: exp.Expr) -> str:
     """The name of CURRENT_DATE and the like, as a function or a column."""
     assert isinstance(node, exp.Func), "they are functions without parentheses"
@@ -432,7 +461,8 @@ def clock_name(node: exp.Expr) -> str:
 
 _PRINTERS: dict[type[exp.Expr], Callable[..., str]] = {
     exp.Column: _column,
-    exp.Identifier: lambda node: node.name,
+    exp.Identifier: lambda node: _VARIABLE if node.meta_get("is_variable") else node.name,
+    exp.Lambda: _lambda,
     exp.Dot: lambda node: f"{text(node.this)}.{node.expression.name}",
     exp.Bracket: _bracket,
     exp.CurrentDate: clock_name,

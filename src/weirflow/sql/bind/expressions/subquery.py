@@ -47,6 +47,8 @@ def bind_in_subquery(
 
 
 def _inner(binder: ExpressionBinder, query: exp.Expr) -> Plan:
+    if binder.variables:
+        raise binder.refused(query)  # Spark has no queries inside of lambdas
     plan = binder.context.bind_query(query, binder.context, binder.scope)
     query.meta["outer"] = [column.name for column in outer_columns(plan)]  # Spark names columns by them
     return plan

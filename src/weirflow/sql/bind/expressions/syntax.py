@@ -13,6 +13,7 @@ from sqlglot import exp
 from weirflow.errors import SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.expressions.naming import clock_name, field_names
 from weirflow.sql.bind.expressions.subquery import bind_exists, bind_in_subquery, bind_scalar_subquery
+from weirflow.sql.clock.reading import clock_call, is_clock_function
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.collections import item, named_struct, struct_field
 from weirflow.sql.functions.conditionals import case
@@ -65,6 +66,7 @@ def _column(binder: ExpressionBinder, node: exp.Column) -> Expr:
 
 
 def _identifier(binder: ExpressionBinder, node: exp.Identifier) -> Expr:
+    node.meta["is_variable"] = bool(binder.variables)
     return binder.name((node.name,), binder.position(node))
 
 
@@ -269,6 +271,8 @@ def _clock(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     name = clock_name(node)
     if binder.clause not in ("ORDER BY", "HAVING") and binder.sees(name):  # where Spark takes it for the function
         return binder.name((name,), binder.position(node))
+    if is_clock_function(name):
+        return clock_call(name, binder.position(node))
     raise unknown(name, binder.position(node))
 
 

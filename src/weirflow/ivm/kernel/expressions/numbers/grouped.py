@@ -62,9 +62,11 @@ def _of_decimal(value: Decimal, places: int) -> str:
     size = int("".join(map(str, digits)))
     if places < scale:
         size = int(_EXACT.to_integral_value(_EXACT.scaleb(Decimal(size), places - scale)))
-    else:
-        size *= 10 ** (places - scale)
-    return ("-" if negative and value else "") + _grouped(pointed(size, places))
+        scale = places
+    text = _grouped(pointed(size, scale))
+    zeros = "0" * (places - scale)
+    point = "." if zeros and not scale else ""
+    return ("-" if negative and value else "") + text + point + zeros
 
 
 def _grouped(digits: str) -> str:

@@ -123,42 +123,36 @@ def _server(text: str) -> _Server:
         _require_version_6(rest[1:end])
         host, rest = rest[: end + 1], rest[end + 1 :]
     else:
-        end = _version_4(rest)
-        end = _hostname(rest) if end is None else end
-        host, rest = rest[:end], rest[end:]
+        host = rest.partition(":")[0]
+        rest = rest[len(host) :]
+        if not _is_version_4(host):
+            _require_hostname(host)
     if rest and not rest.startswith(":"):
         raise _Malformed
     port = rest[1:]
-    if port and (not _DIGITS.issuperset(port) or int(port) > _LARGEST_PORT):
+    if port and not _is_number(port, _LARGEST_PORT):
         raise _Malformed
     return _Server(user if sign else None, host)
 
 
-def _version_4(text: str) -> int | None:
-    """Where an address of four bytes ends, if the text begins with one and nothing but a port follows."""
-    host = text.partition(":")[0]
-    return len(host) if _is_version_4(host) else None
-
-
 def _is_version_4(text: str) -> bool:
     parts = text.split(".")
-    return len(parts) == 4 and all(_is_byte(part) for part in parts)  # noqa: PLR2004 - bytes
+    return len(parts) == 4 and all(_is_number(part, 255) for part in parts)  # noqa: PLR2004 - bytes
 
 
-def _is_byte(text: str) -> bool:
-    return bool(text) and _DIGITS.issuperset(text) and int(text) <= 255  # noqa: PLR2004 - the largest byte
+def _is_number(text: str, largest: int) -> bool:
+    digits = text.lstrip("0") or text[:1]
+    return bool(digits) and _DIGITS.issuperset(digits) and len(digits) <= len(str(largest)) and int(digits) <= largest
 
 
-def _hostname(text: str) -> int:
-    """Where a name ends, of labels between dots; the last begins with a letter, if there are several."""
-    host = text.partition(":")[0]
+def _require_hostname(host: str) -> None:
+    """A name of labels between dots; the last begins with a letter, if there are several."""
     labels = (host.removesuffix(".")).split(".")
     for label in labels:
         if not label or label[0] == "-" or label[-1] == "-" or not (_ALPHANUMERIC | {"-"}).issuperset(label):
             raise _Malformed
     if len(labels) > 1 and labels[-1][0] not in _LETTERS:
         raise _Malformed
-    return len(host)
 
 
 def _require_version_6(text: str) -> None:

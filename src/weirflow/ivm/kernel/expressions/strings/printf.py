@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Write = Callable[[Any], str]
 
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
-_WIDEST = 10_000
+_WIDEST = 1_000
 _INTEGERS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _FLOATS = (pa.float32(), pa.float64())
 

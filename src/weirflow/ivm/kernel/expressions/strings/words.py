@@ -15,7 +15,7 @@ from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.failures import failure
 from weirflow.ivm.kernel.expressions.rows import broadcast, evaluate_where
 from weirflow.ivm.kernel.expressions.strings.functions import substring_of
-from weirflow.ivm.kernel.expressions.strings.texts import are_texts, growing, one_by_one
+from weirflow.ivm.kernel.expressions.strings.texts import are_texts, constants, growing, one_by_one
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.rows import Node, Rows, Value
@@ -58,17 +58,23 @@ def _soundex(text: str) -> str:
 
 
 def levenshtein(signature: CallSignature) -> Kernel | None:
-    """How many characters differ; with a threshold, -1 for more of them than that."""
+    """How many characters differ; with a constant threshold, -1 for more of them than that."""
     if not are_texts(signature, 2):
         return None
     if len(signature.types) == 2:  # noqa: PLR2004 - without a threshold
         return one_by_one(_distance, _INT)
 
-    def within(left: str, right: str, most: int) -> int:
-        found = _distance(left, right)
-        return found if found <= most else -1
+    known = constants(
+        signature, 2
+    )  # of a threshold that is NULL, Spark means one thing compiled and another interpreted
+    if known is None:
+        return None
 
-    return one_by_one(within, _INT) if signature.types[2] == _INT else None
+    def within(left: str, right: str, _: int) -> int:
+        found = _distance(left, right)
+        return found if found <= known[0] else -1
+
+    return one_by_one(within, _INT)
 
 
 def _distance(left: str, right: str) -> int:

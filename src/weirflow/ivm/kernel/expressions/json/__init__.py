@@ -1,0 +1,1 @@
+"""JSON texts, read as leniently and written exactly as Spark does."""

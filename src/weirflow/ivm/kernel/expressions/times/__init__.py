@@ -1,0 +1,1 @@
+"""Times as texts in formats, and times made of their parts."""

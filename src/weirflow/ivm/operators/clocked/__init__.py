@@ -1,0 +1,1 @@
+"""Filters and projections that follow the clock."""
