@@ -10,6 +10,25 @@ from typer.testing import CliRunner
 from weirflow import Session
 from weirflow.cli.app import app
 
+_OF_VALUES = {
+    "test_aggregates", "test_eval_modes", "test_expressions", "test_function_catalogue", "test_regex",
+    "test_scalar_functions", "test_settings", "test_sql_types", "test_strict_math", "test_time_windows",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _compiled(request):
+    """Where single values are compared Spark runs the code it generates, as it does for users."""
+    if request.module.__name__.rpartition(".")[2] not in _OF_VALUES or "session" not in request.fixturenames:
+        yield
+        return
+    conf = request.getfixturevalue("session").spark.conf
+    for name in INTERPRETED:
+        conf.unset(name)
+    yield
+    for name, value in INTERPRETED.items():
+        conf.set(name, value)
+
 
 @pytest.fixture(scope="module")
 def native_spark(tmp_path_factory, own_spark):

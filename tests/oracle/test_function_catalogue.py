@@ -18,6 +18,7 @@ from support.function_catalogue import (
     SPARK,
     document,
     kind_of,
+    kind_without,
     named,
     read_table,
 )
@@ -54,6 +55,7 @@ def check_kinds(session, names):
         if entry["maintained"] != ABSENT:
             wanted = {key: entry[key] for key in ("maintained", "why") if key in entry}
             assert kind_of(engine, entry["sql"]) == wanted, f"{name}: run make docs-functions"
+            assert kind_without(entry["sql"]) == entry["without"], f"{name}: run make docs-functions"
 
 
 def check_rows(session, names):

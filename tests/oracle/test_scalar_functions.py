@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MODE = "spark.sql.ansi.enabled"
 _RULES = "spark.sql.optimizer.excludedRules"
-IN_SHORT = 40
+IN_SHORT = 12
 """How many calls of each family the short version tries without ANSI."""
 
 

@@ -401,7 +401,7 @@ select bool_and(ok), every(ok), bool_or(ok), any(ok), some(ok), count_if(a > 1) 
 select collect_list(a), collect_set(name), array_agg(a) from t
 select percentile(a, 0.5), median(a), percentile(a, array(0.1, 0.9)) from t
 select percentile_cont(0.5) within group (order by a) from t
-select min_by(name, a), max_by(a, b), mode(a) from t
+select min_by(name, a), max_by(a, b), mode(a, true) from t
 select first(a), last(a), any_value(a), first(a, true), first(a) ignore nulls, first_value(a), last_value(a) from t
 select bit_and(a), bit_or(b), bit_xor(a) from t
 select sum('1'), avg(name), min(name), max(d), max(ts), sum(1.5) from t

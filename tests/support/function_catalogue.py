@@ -1,4 +1,4 @@
-"""Every function that Spark lists, each in one view: how a flow of a Session maintains it.
+"""Every function that Spark lists, each in one view: how a flow maintains it, with a Session and without.
 
 The calls are Spark's own examples, with columns in the place of constants wherever Spark takes columns there. The table
 is written by ``scripts/function_support.py``; tests check that it is true and whole.
@@ -109,9 +109,12 @@ def _is_accepted(native: Any, sql: str) -> bool:
 
 
 def found_kinds(session: Session, calls: dict[str, Entry]) -> dict[str, Entry]:
-    """The calls, each with how a flow of the Session maintains it."""
+    """The calls, each with how flows maintain it."""
     engine = spark_engine(session)
-    return {name: {**entry, **kind_of(engine, entry["sql"])} for name, entry in calls.items()}
+    return {
+        name: {**entry, **kind_of(engine, entry["sql"]), "without": kind_without(entry["sql"])}
+        for name, entry in calls.items()
+    }
 
 
 def kind_of(engine: SparkRecompute, sql: str | None) -> Entry:
@@ -129,6 +132,20 @@ def kind_of(engine: SparkRecompute, sql: str | None) -> Entry:
     if view.plan is None:
         return {"maintained": RECOMPUTED, "why": str(view.refusal.reason) if view.refusal else ""}
     return {"maintained": SPARK if foreign_calls(view.plan) else INCREMENTAL}
+
+
+def kind_without(sql: str | None) -> str:
+    """How a flow that has no Session maintains a view, or the code that it refuses it with."""
+    if sql is None:
+        return ABSENT
+    program = Program()
+    for name, schema in SOURCES.items():
+        program.add_source(name, schema)
+    try:
+        program.add_views({"view": View(named(sql))})
+    except WeirflowError as error:
+        return str(getattr(error, "reason", error.code))
+    return INCREMENTAL
 
 
 def named(sql: str) -> str:
@@ -151,27 +168,30 @@ def dump(entries: dict[str, Entry]) -> str:
 def document(entries: dict[str, Entry]) -> str:
     """The page about Spark's functions in views."""
     counts = {kind: sum(one["maintained"] == kind for one in entries.values()) for kind in (INCREMENTAL, SPARK)}
+    alone = sum(one["without"] == INCREMENTAL for one in entries.values())
     lines = [
         "# Spark's functions in views",
         "",
-        f"All {len(entries)} functions of `SHOW FUNCTIONS`, each in one view of a flow with a Session, in",
-        "mode `auto`; `make docs-functions` writes this page, and the tests check it.",
+        f"All {len(entries)} functions of `SHOW FUNCTIONS`, each in one view of a flow in mode `auto`, with a",
+        "Session and without; `make docs-functions` writes this page, and the tests check it.",
         "",
-        f"- **{INCREMENTAL}** ({counts[INCREMENTAL]}): computed by the kernel, also without Spark;",
+        f"- **{INCREMENTAL}** ({counts[INCREMENTAL]} with a Session, {alone} without): computed by the kernel;",
         f"- **{SPARK}** ({counts[SPARK]}): [Spark evaluates it for the rows of the delta](functions-in-views.md);",
         f"- **{RECOMPUTED}**: Spark runs the whole query again at each tick, for the reason that is given;",
         f"- **{REFUSED}**: it gives a column of a type that views do not have;",
-        f"- **{ABSENT}**: this Spark does not run its own examples of it.",
+        f"- **{ABSENT}**: this Spark does not run its own examples of it;",
+        "- a code such as `FUNCTION_NOT_PROVEN`: refused with it, because there is no Spark to ask.",
         "",
         "The same function may be maintained otherwise with other arguments: `explain` says it of a view.",
         "",
-        "| function | maintained | example |",
-        "|---|---|---|",
+        "| function | with a Session | without | example |",
+        "|---|---|---|---|",
     ]
     for name, entry in entries.items():
         why = f": {entry['why']}" if entry.get("why") else ""
         example = "" if entry["sql"] is None else f"`{entry['sql']}`"
-        lines.append(f"| {_cell(f'`{name}`')} | {entry['maintained']}{why} | {_cell(example)} |")
+        without = entry["without"] if entry["without"] in (INCREMENTAL, ABSENT) else f"`{entry['without']}`"
+        lines.append(f"| {_cell(f'`{name}`')} | {entry['maintained']}{why} | {without} | {_cell(example)} |")
     return "\n".join(lines) + "\n"
 
 

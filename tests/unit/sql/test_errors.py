@@ -105,6 +105,7 @@ REFUSED = [
     ("select monotonically_increasing_id() from t", Reason.EXPRESSION_NOT_DETERMINISTIC, (1, 8)),
     ("select sentences(name) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
     ("select xpath_string(s, 'a') from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
+    ("select approx_percentile(a, 0.5) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
     ("select histogram_numeric(a, 3) from t", Reason.FUNCTION_NOT_PROVEN, (1, 8)),
     ("select extract(epoch from ts) from t", Reason.FUNCTION_NOT_PROVEN, (1, 16)),
     ("select interval 1 day * a from t", Reason.TYPE_NOT_SUPPORTED, (1, 25)),

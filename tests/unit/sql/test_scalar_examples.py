@@ -37,6 +37,7 @@ EXAMPLES = {
     "url_decode('https%3A%2F%2Fspark.apache.org')": "https://spark.apache.org",
     "base64('Spark SQL')": "U3BhcmsgU1FM",
     "unbase64('U3BhcmsgU1FM')": b"Spark SQL",
+    "unbase64('YQ===')": b"a",
     "overlay('Spark SQL' PLACING '_' FROM 6)": "Spark_SQL",
     "overlay('Spark SQL' PLACING 'ANSI ' FROM 7 FOR 0)": "Spark ANSI SQL",
     "find_in_set('ab', 'abc,b,ab,c,def')": 3,

@@ -95,7 +95,7 @@ def _from_base64(text: bytes) -> bytes | None:
         behind = behind[2:]
     elif behind:
         behind = behind[1:]
-    if behind.translate(None, _NOT_BASE_64):
+    if behind.translate(None, _NOT_BASE_64 + b"="):
         return None
     return binascii.a2b_base64(digits + b"=" * (-count % 4))
 
