@@ -2,7 +2,6 @@
 
 from support.maintained import Maintained
 from support.nexmark import data as nexmark
-from support.nexmark.query_files import NOT_YET
 from support.nexmark.query_files import QUERIES as NEXMARK
 from support.tpcds.data import TpcdsData
 from support.tpcds.query_files import QUERIES as TPCDS
@@ -29,5 +28,4 @@ def test_tpcds():
 def test_nexmark():
     world = nexmark.NexmarkData(seed=3)
     assert {int(name[1:]) for name in NEXMARK} == set(range(23))
-    queries = {name: sql for name, sql in NEXMARK.items() if name not in NOT_YET}
-    assert filled(nexmark.SCHEMAS, queries, [world.base(bids=200), world.refresh(bids=20)]) == set(queries)
+    assert filled(nexmark.SCHEMAS, NEXMARK, [world.base(bids=200), world.refresh(bids=20)]) == set(NEXMARK)

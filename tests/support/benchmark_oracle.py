@@ -67,7 +67,7 @@ class BenchmarkOracle:
         session: whose Spark is asked.
         sources: the tables.
         queries: what is asked, by the names of the views.
-        kinds: the views, kept in one way or another; each may lack some.
+        kinds: the views, kept in one way or another.
 
     Attributes:
         filled: the views that have had a row with a value in it.
@@ -103,12 +103,11 @@ class BenchmarkOracle:
             answer = self._session.sql(sql).to_arrow()
             rows, types = _rows(answer), [nullable(kind) for kind in answer.schema.types]
             for kind, views, schemas in kinds:
-                if name in views:
-                    what = f"{name} of {kind} after {self._ticks} ticks"
-                    self._compare(what, views[name], rows)
-                    found = [nullable(one) for one in schemas[name].types]
-                    if found != types:
-                        self.differing.append(f"{what}: {found} instead of {types}")
+                what = f"{name} of {kind} after {self._ticks} ticks"
+                self._compare(what, views[name], rows)
+                found = [nullable(one) for one in schemas[name].types]
+                if (schemas[name].names, found) != (answer.schema.names, types):
+                    self.differing.append(f"{what}: {schemas[name]} instead of {answer.schema}")
             if any(value is not None for row in rows for value in row):
                 self.filled.add(name)
 

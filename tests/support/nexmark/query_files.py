@@ -7,6 +7,3 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "queries"
 
 QUERIES: dict[str, str] = {path.stem: path.read_text() for path in sorted(FOLDER.glob("q*.sql"))}
-
-NOT_YET = dict.fromkeys(("q10", "q15", "q16", "q17"), "date_format is Spark's to evaluate")
-"""Those that have no form without Spark yet, and why."""
