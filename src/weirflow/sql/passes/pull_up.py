@@ -183,6 +183,8 @@ _OVER_NOTHING: dict[str, Any] = {
     "collect_list": (),
     "collect_set": (),
     "bitmap_construct_agg": bytes(4096),
+    "bitmap_or_agg": bytes(4096),
+    "bitmap_and_agg": b"\xff" * 4096,
 }
 
 
