@@ -87,7 +87,7 @@ class Command:
 @pytest.fixture
 def weirflow(session):
     session.spark  # noqa: B018 - starts it
-    return Command({})
+    return Command(INTERPRETED)
 
 
 @pytest.fixture

@@ -16,8 +16,10 @@ from pyspark.errors import PySparkException
 
 from weirflow.spark.analyzed.tree import expression_node
 from weirflow.spark.frames.arrow import empty_relation
-from weirflow.sql.expr import Column
-from weirflow.sql.foreign import MARK, PYTHON, column_name, foreign_call, placeholder, placements
+from weirflow.sql.clock.reading import is_clock
+from weirflow.sql.expr import Call, Column
+from weirflow.sql.foreign import MARK, PYTHON, column_name, foreign_call, is_foreign, placeholder, placements
+from weirflow.sql.lambdas import is_lambda, is_variable
 from weirflow.sql.quoting import quoted
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.registered import PREFIX, DeclaredFunction
@@ -27,7 +29,7 @@ from weirflow.sql.types import DAY_TIME_INTERVAL, NULL, YEAR_MONTH_INTERVAL
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from weirflow.sql.expr import Call, Expr
+    from weirflow.sql.expr import Expr
     from weirflow.sql.resolved.node import Node
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
@@ -55,7 +57,7 @@ class ForeignReader:
     Args:
         native: the classic session in which the view is read.
         settings: those of the session that give expressions their meaning.
-        computes: see ``Foreign``.
+        computes: whether the kernel has an evaluator for a call, whatever its arguments are made of.
         is_plain: whether values of a type are the same in Python here as in a function that Spark runs.
         find: the function that the Session knows by a name.
     """
@@ -68,7 +70,8 @@ class ForeignReader:
         is_plain: Callable[[pa.DataType], bool],
         find: Callable[[str], DeclaredFunction | None],
     ) -> None:
-        self.computes = computes
+        self._kernel_computes = computes
+        self._computed: dict[int, Call] = {}
         self._is_plain = is_plain
         self._find = find
         self._native = native
@@ -86,6 +89,19 @@ class ForeignReader:
             if declared.call is not None and _is_row_by_row(node):
                 return self._called(node, declared.name, declared.version, scope)
         return self._by_spark(node, scope)
+
+    @grows
+    def computes(self, call: Call) -> bool:
+        """See ``Foreign``: one node of Spark's may be several calls here, and each has to have an evaluator."""
+        if id(call) in self._computed:
+            return True
+        if not self._kernel_computes(call):
+            return False
+        inside = [one for one in call.arguments if isinstance(one, Call) and not _is_evaluated_apart(one)]
+        if not is_foreign(call) and not all(self.computes(one) for one in inside):
+            return False
+        self._computed[id(call)] = call
+        return True
 
     def _by_spark(self, node: Node, scope: Scope) -> Expr | None:
         try:
@@ -289,6 +305,11 @@ class _Writing:
             self.origins.append(node.origin.get())
         self.placements += 1
         return placeholder(self.arguments.index(argument))
+
+
+def _is_evaluated_apart(call: Call) -> bool:
+    """Whether a call is no value of its own: a function as an argument, its variable, or the clock."""
+    return is_lambda(call) or is_variable(call) or is_clock(call)
 
 
 def _grouped(node: Node, scope: Scope) -> Expr | None:
