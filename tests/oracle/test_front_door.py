@@ -78,6 +78,18 @@ def test_constructs_are_read_as_the_binder_reads_them(flow):
     check_corpus(flow, sql_catalogue.SOURCES, views, [tables.changes(most=9) for _ in range(2)])
 
 
+def test_constructs_that_are_refused_without_spark_are_maintained_with_it_as_the_page_says(flow):
+    for name, schema in sql_catalogue.SOURCES.items():
+        flow.register_source(name, schema)
+    refused = [one for one in sql_catalogue.CONSTRUCTS if not one.is_kept]
+    for number, one in enumerate(refused):
+        flow.register_view(f"v{number}", one.sql)
+        shown = flow.explain(f"v{number}")
+        found = sql_catalogue.RECOMPUTED if "why: " in shown else sql_catalogue.ON_DELTA
+        assert (one.name, one.with_spark) == (one.name, found)
+        assert found == sql_catalogue.RECOMPUTED or "evaluated by Spark on the delta" in shown
+
+
 def test_tpch_is_read_as_the_binder_reads_it(flow):
     world = TpchData(seed=8)
     sources = {name: parse_ddl(ddl) for name, ddl in tpch.SCHEMAS.items()}

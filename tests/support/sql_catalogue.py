@@ -24,6 +24,7 @@ from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.types import parse_ddl
 
 INCREMENTAL = "incremental"
+RECOMPUTED, ON_DELTA = "recomputed", "Spark on the delta"
 TOUCHED = "touched group"
 FOLLOWED = "as time passes"
 SOURCES = {**TABLES, "e": parse_ddl("at TIMESTAMP, k BIGINT, v BIGINT"), "n": parse_ddl("k BIGINT, xs ARRAY<BIGINT>")}
@@ -31,12 +32,18 @@ SOURCES = {**TABLES, "e": parse_ddl("at TIMESTAMP, k BIGINT, v BIGINT"), "n": pa
 
 @dataclass(frozen=True)
 class Construct:
-    """A construct and an example of it; ``outcome`` is how it is maintained, or the reason why it is refused."""
+    """A construct and an example of it.
+
+    Attributes:
+        outcome: how it is maintained without Spark, or the reason why it is refused.
+        with_spark: how with a Session, if that is not the same.
+    """
 
     section: str
     name: str
     sql: str
     outcome: str = INCREMENTAL
+    with_spark: str | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -60,7 +67,7 @@ def outcome(sql: str) -> str:
     return TOUCHED if touched else INCREMENTAL
 
 
-def _section(section: str, *rows: tuple[str, str] | tuple[str, str, str]) -> list[Construct]:
+def _section(section: str, *rows: tuple[str, ...]) -> list[Construct]:
     return [Construct(section, *row) for row in rows]
 
 
@@ -156,7 +163,12 @@ CONSTRUCTS = [
         ("skewness, kurtosis", "SELECT k, round(skewness(v), 6) AS s, round(kurtosis(v), 6) AS x FROM t GROUP BY k"),
         ("BIT_AND, BIT_OR, BIT_XOR", "SELECT k, bit_and(v) AS a, bit_or(v) AS o, bit_xor(v) AS x FROM t GROUP BY k"),
         ("mode, where ties are decided", "SELECT k, mode(v, true) AS m FROM t GROUP BY k"),
-        ("mode, where they are not", "SELECT k, mode(v) AS m FROM t GROUP BY k", "EXPRESSION_NOT_DETERMINISTIC"),
+        (
+            "mode, where they are not",
+            "SELECT k, mode(v) AS m FROM t GROUP BY k",
+            "EXPRESSION_NOT_DETERMINISTIC",
+            RECOMPUTED,
+        ),
         (
             "listagg, string_agg",
             "SELECT k, listagg(s, ', ') WITHIN GROUP (ORDER BY s) AS l FROM t GROUP BY k",
@@ -168,11 +180,16 @@ CONSTRUCTS = [
             TOUCHED,
         ),
         ("first, last, any_value of what a group has in common", "SELECT k, any_value(k + 1) AS a FROM t GROUP BY k"),
-        ("first, last, any_value", "SELECT k, first(v) AS a FROM t GROUP BY k", "EXPRESSION_NOT_DETERMINISTIC"),
+        (
+            "first, last, any_value",
+            "SELECT k, first(v) AS a FROM t GROUP BY k",
+            "EXPRESSION_NOT_DETERMINISTIC",
+            RECOMPUTED,
+        ),
         ("approx_count_distinct", "SELECT approx_count_distinct(v) AS n FROM t", TOUCHED),
         ("bitmaps", "SELECT k, bitmap_construct_agg(abs(v) % 100) AS b FROM t GROUP BY k", TOUCHED),
         ("count_min_sketch of integers", "SELECT count_min_sketch(v, 0.5D, 0.9D, 1) AS c FROM t", TOUCHED),
-        ("approx_percentile", "SELECT approx_percentile(v, 0.5) AS p FROM t", "FUNCTION_NOT_PROVEN"),
+        ("approx_percentile", "SELECT approx_percentile(v, 0.5) AS p FROM t", "FUNCTION_NOT_PROVEN", RECOMPUTED),
     ),
     *_section(
         "Sets and order",
@@ -242,11 +259,11 @@ CONSTRUCTS = [
     ),
     *_section(
         "Refused",
-        ("now() elsewhere", "SELECT k, now() AS t FROM e", "EXPRESSION_NOT_DETERMINISTIC"),
-        ("rand(), uuid()", "SELECT rand() AS r FROM t", "EXPRESSION_NOT_DETERMINISTIC"),
-        ("TABLESAMPLE", "SELECT k FROM t TABLESAMPLE (10 PERCENT)", "OPERATOR_NOT_INCREMENTALIZABLE"),
-        ("functions without a proof", "SELECT sentences(s) AS x FROM t", "FUNCTION_NOT_PROVEN"),
-        ("lookaround, back references", "SELECT k FROM t WHERE s RLIKE '(?=a)b'", "FUNCTION_NOT_PROVEN"),
+        ("now() elsewhere", "SELECT k, now() AS t FROM e", "EXPRESSION_NOT_DETERMINISTIC", RECOMPUTED),
+        ("rand(), uuid()", "SELECT rand() AS r FROM t", "EXPRESSION_NOT_DETERMINISTIC", RECOMPUTED),
+        ("TABLESAMPLE", "SELECT k FROM t TABLESAMPLE (10 PERCENT)", "OPERATOR_NOT_INCREMENTALIZABLE", RECOMPUTED),
+        ("functions without a proof", "SELECT sentences(s) AS x FROM t", "FUNCTION_NOT_PROVEN", ON_DELTA),
+        ("lookaround, back references", "SELECT k FROM t WHERE s RLIKE '(?=a)b'", "FUNCTION_NOT_PROVEN", ON_DELTA),
     ),
 ]
 
@@ -262,16 +279,25 @@ def document() -> str:
         "- **touched group**: the groups, partitions or sessions that a change touches are computed again, no others;",
         "- **as time passes**: as incremental; rows also enter and leave as [the clock](flows.md#time-passes) goes on,",
         "  which costs what these rows weigh;",
-        "- a code such as `FUNCTION_NOT_PROVEN`: refused as an incremental view, with this reason and the place in the",
-        "  SQL. In a flow with a Session, Spark evaluates [functions without a proof](functions-in-views.md) for the",
-        "  rows of the delta, and mode `auto` has it recompute any other such view and emits the difference.",
+        f"- **{ON_DELTA}**: Spark evaluates [what the kernel has not](functions-in-views.md), for these rows only;",
+        f"- **{RECOMPUTED}**: in mode `auto` Spark runs the whole query at each tick, and the difference is emitted;",
+        "- a code such as `FUNCTION_NOT_PROVEN`: refused, with this reason and the place in the SQL.",
+        "",
+        "Each [function of Spark](functions.md) is in a table of its own.",
     ]
     for section in dict.fromkeys(one.section for one in CONSTRUCTS):
-        lines += ["", f"## {section}", "", "| construct | maintained | example |", "|---|---|---|"]
+        lines += [
+            "",
+            f"## {section}",
+            "",
+            "| construct | without Spark | with a Session | example |",
+            "|---|---|---|---|",
+        ]
         for one in CONSTRUCTS:
             if one.section == section:
                 example = " ".join(one.sql.split()).replace("|", "\\|")
-                lines.append(f"| {one.name} | {one.outcome} | `{example}` |")
+                without = one.outcome if one.is_kept else f"`{one.outcome}`"
+                lines.append(f"| {one.name} | {without} | {one.with_spark or one.outcome} | `{example}` |")
     in_zones = zones.FUNCTIONS.keys() | zoned.FUNCTIONS.keys()
     names = sorted(name for name in FUNCTIONS.keys() - in_zones if not _is_of_a_mode(name))
     lines += [
