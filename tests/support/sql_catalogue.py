@@ -46,6 +46,11 @@ class Construct:
     with_spark: str | None = None
 
     @property
+    def is_refused(self) -> bool:
+        """Whether the outcome is the reason why not."""
+        return self.outcome.isupper()
+
+    @property
     def is_kept(self) -> bool:
         """Whether it is maintained, not refused, and by ticks of rows alone."""
         return self.outcome in (INCREMENTAL, TOUCHED)
@@ -296,7 +301,7 @@ def document() -> str:
         for one in CONSTRUCTS:
             if one.section == section:
                 example = " ".join(one.sql.split()).replace("|", "\\|")
-                without = one.outcome if one.is_kept else f"`{one.outcome}`"
+                without = f"`{one.outcome}`" if one.is_refused else one.outcome
                 lines.append(f"| {one.name} | {without} | {one.with_spark or one.outcome} | `{example}` |")
     in_zones = zones.FUNCTIONS.keys() | zoned.FUNCTIONS.keys()
     names = sorted(name for name in FUNCTIONS.keys() - in_zones if not _is_of_a_mode(name))
