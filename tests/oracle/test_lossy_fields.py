@@ -25,9 +25,11 @@ PACKAGES = ("expressions.", "expressions.aggregate.", "plans.logical.")
 READ_INSIDE = (
     "CommonExpressionDef",
     "CTERelationDef",
+    "LateralSubquery",
     "ListQuery",
     "LocalLimit",
     "NthValue",
+    "PivotFirst",
     "SortOrder",
     "SpecifiedWindowFrame",
     "WindowExpression",
@@ -36,8 +38,9 @@ READ_INSIDE = (
 """Classes that are read by those around them."""
 OF_OTHER_VERSIONS = {"TimeAdd"}
 _TOLD = """
-    boolean int long String DataType ExprId Expression LogicalPlan NamedExpression AggregateFunction Generator ListQuery
-    WindowSpecDefinition WindowFrame Seq<Expression> Seq<Attribute> Seq<NamedExpression> Seq<SortOrder> Seq<LogicalPlan>
+    boolean int long double String DataType ExprId Expression LogicalPlan NamedExpression AggregateFunction Generator
+    ListQuery LateralSubquery WindowSpecDefinition WindowFrame
+    Seq<Expression> Seq<Attribute> Seq<NamedExpression> Seq<SortOrder> Seq<LogicalPlan>
     Seq<CommonExpressionDef> Seq<CTERelationDef> Seq<ExprId> Seq<Tuple2<Expression,Expression>> Option<String>
     Option<Object> Option<Expression> Option<Literal> Option<LogicalPlan> AggregateMode JoinType SortDirection
     NullOrdering FrameType AliasIdentifier CatalogTable StructField Metadata Option<Metadata>
@@ -60,6 +63,9 @@ LOSSY = {
     "Literal.value": ASKED,
     "LocalRelation.data": ASKED,
     "Expand.projections": ASKED,
+    "PivotFirst.pivotColumnValues": ASKED,
+    "JsonToStructs.options": ASKED,
+    "StructsToJson.options": ASKED,
     "Generate.unrequiredChildIndex": REFUSED,
     "LocalRelation.stream": REFUSED,
     # Only how a column is called, and where in the text it was.
@@ -69,8 +75,19 @@ LOSSY = {
     # Only how Spark runs it.
     **{
         f"{name}.hint": HARMLESS
-        for name in ("Aggregate", "Exists", "Join", "ListQuery", "ScalarSubquery", "Sort", "Window")
+        for name in (
+            "Aggregate",
+            "Exists",
+            "Join",
+            "LateralSubquery",
+            "ListQuery",
+            "ScalarSubquery",
+            "Sort",
+            "Window",
+        )
     },
+    # What a lambda's variable is while it is evaluated.
+    "NamedLambdaVariable.value": HARMLESS,
     "ResolvedHint.hints": HARMLESS,
     "CTERelationRef.statsOpt": HARMLESS,
     "CTERelationDef.originalPlanWithPredicates": HARMLESS,
@@ -123,7 +140,7 @@ def test_every_field_that_the_plan_does_not_tell_is_known(session):
 def test_what_is_asked_of_objects_is_known():
     """Literals, constants and projections are asked for by the tree itself."""
     asked = {f"{name}.{field}" for name, fields in OMISSIONS.items() for field in fields}
-    of_the_tree = {"Literal.value", "LocalRelation.data", "Expand.projections"}
+    of_the_tree = {"Literal.value", "LocalRelation.data", "Expand.projections", "PivotFirst.pivotColumnValues"}
     assert asked | of_the_tree == {field for field, how in LOSSY.items() if how == ASKED}
 
 
