@@ -334,7 +334,7 @@ def test_a_flow_without_spark_reads_what_never_raises_as_spark_does(spark: Spark
 def test_a_flow_without_spark_refuses_what_it_cannot_try() -> None:
     with IncrementalFlow() as flow:
         flow.register_source("t", "s STRING, d DATE")
-        for one in ("try_add(s, 1)", "try_add(d, 1)", "try_to_date(s, 'yyyy')", "try_to_timestamp(1)", "try_sum(d)"):
+        for one in ("try_add(s, 1)", "try_add(d, 1)", "try_to_date(s, 'yyyy z')", "try_to_timestamp(1)", "try_sum(d)"):
             with pytest.raises(QueryError):
                 flow.register_view("v", f"SELECT {one} AS x FROM t")
 
