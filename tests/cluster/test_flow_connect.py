@@ -95,7 +95,7 @@ def test_tables_of_the_server_are_snapshots(session, tmp_path):
         kept.tick("orders", [{"id": 1, "customer": 7}])
         session.sql("INSERT INTO customers VALUES (7, 'Bob')").collect()
         assert rows(kept, "named") == Counter([(1, "Ada")])
-        assert rows(kept, "near_ones") == Counter([(1, "N600")])
+        assert rows(kept, "near_ones") == Counter([(1, "near")])
         assert list(kept.waiting) == ["waits"]
         kept.refresh_view("named")
         assert rows(kept, "named") == Counter([(1, "Ada"), (1, "Bob")])

@@ -55,12 +55,12 @@ def test_diff_based_and_incremental_views_give_equal_deltas_in_canonical_order(s
 def test_sql_outside_the_incremental_subset_runs_on_spark(session):
     flow = session.flow("auto")
     flow.register_source("orders", "customer STRING, amount BIGINT")
-    middle = "percentile_disc(0.5) WITHIN GROUP (ORDER BY amount)"
+    middle = "approx_percentile(amount, 0.5)"
     flow.register_view("loud", f"SELECT soundex(customer) AS code, {middle} AS n FROM orders GROUP BY 1")
     flow.register_view("codes", "SELECT COUNT(*) AS n FROM loud")
     assert "FUNCTION_NOT_PROVEN" in flow.explain("loud")
     flow.tick("orders", [{"customer": "Robert", "amount": 1}, {"customer": "Rupert", "amount": 2}])
-    assert flow.snapshot("loud").to_pylist() == [{"code": "R163", "n": 1.0}]
+    assert flow.snapshot("loud").to_pylist() == [{"code": "R163", "n": 1}]
     assert flow.snapshot("codes").to_pylist() == [{"n": 1}]
     flow.close()
 
