@@ -10,6 +10,5 @@ FROM web_sales
 WHERE d_month_seq BETWEEN 1200 AND 1211
 GROUP BY ROLLUP (i_category, i_class)
 ORDER BY lochierarchy DESC, CASE lochierarchy WHEN 0 THEN i_category END, rank_within_parent, i_category,
-  i_class,
-  total_sum
+  i_class, total_sum
 LIMIT 100
