@@ -24,7 +24,7 @@ FROM store_quarters store_first
   JOIN web_quarters web_third ON web_third.ca_county = store_first.ca_county
 WHERE store_first.d_year = 2000 AND store_first.d_qoy = 1 AND web_first.d_year = 2000 AND web_first.d_qoy = 1
   AND store_second.d_year = 2000 AND store_second.d_qoy = 2 AND web_second.d_year = 2000
-    AND web_second.d_qoy = 2
+  AND web_second.d_qoy = 2
   AND store_third.d_year = 2000 AND store_third.d_qoy = 3 AND web_third.d_year = 2000 AND web_third.d_qoy = 3
   AND (CASE WHEN store_first.sold > 0 THEN store_second.sold / store_first.sold END
       < CASE WHEN web_first.sold > 0 THEN web_second.sold / web_first.sold END

@@ -26,6 +26,5 @@ FROM with_neighbours
 WHERE CASE WHEN avg_monthly_sales > 0 THEN abs(sum_sales - avg_monthly_sales) / avg_monthly_sales END > 0.1
   AND avg_monthly_sales > 0 AND d_year = 2000
 ORDER BY sum_sales - avg_monthly_sales, i_category, i_brand, s_store_name, s_company_name, d_year, d_moy,
-  psum,
-  nsum
+  psum, nsum
 LIMIT 100
