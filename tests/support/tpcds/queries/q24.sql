@@ -1,4 +1,4 @@
--- Customers from abroad who paid much, in their own zip code, for things of two colours and brought some back.
+-- Customers born abroad who paid much in their own zip code for things of two colours, some brought back.
 WITH returned AS (
   SELECT c_last_name, c_first_name, s_store_name, i_color, sum(ss_net_paid) AS amount
   FROM store_returns
