@@ -1,12 +1,15 @@
--- Customers who brought back more than 1.2 times what customers of the same store did on average.
-WITH returned AS (
-  SELECT sr_customer_sk AS customer, sr_store_sk AS shop, sum(sr_return_amt) AS total
-  FROM store_returns JOIN date_dim ON sr_returned_date_sk = d_date_sk
+-- Customers who brought back to a store of one state more than 1.2 times what its customers did on average.
+WITH brought_back AS (
+  SELECT sr_store_sk AS shop, sr_customer_sk AS person, sum(sr_return_amt) AS amount
+  FROM store_returns
+    JOIN date_dim ON d_date_sk = sr_returned_date_sk
   WHERE d_year = 2000
-  GROUP BY sr_customer_sk, sr_store_sk)
+  GROUP BY sr_store_sk, sr_customer_sk)
 SELECT c_customer_id
-FROM returned mine, store, customer
-WHERE mine.total > (SELECT avg(others.total) * 1.2 FROM returned others WHERE others.shop = mine.shop)
-  AND s_store_sk = mine.shop AND s_state = 'TN' AND c_customer_sk = mine.customer
+FROM brought_back mine
+  JOIN customer ON c_customer_sk = mine.person
+  JOIN store ON s_store_sk = mine.shop
+WHERE s_state = 'TN'
+  AND mine.amount > (SELECT 1.2 * avg(others.amount) FROM brought_back others WHERE others.shop = mine.shop)
 ORDER BY c_customer_id
 LIMIT 100

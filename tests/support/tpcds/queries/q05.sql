@@ -1,55 +1,58 @@
--- Sales, returns and profit of two weeks by channel and by what sold.
-WITH shops AS (
-    SELECT s_store_id, sum(price) AS sales, sum(gain) AS profit, sum(back) AS returns, sum(loss) AS profit_loss
+-- Sales, returns and profit of two weeks by channel and by seller.
+WITH by_store AS (
+    SELECT s_store_id AS place, sum(price) AS sales, sum(gain) AS gain, sum(refund) AS returns,
+      sum(loss) AS loss
     FROM (
-        SELECT ss_store_sk AS shop, ss_sold_date_sk AS day_sk, ss_ext_sales_price AS price, ss_net_profit AS gain,
-          CAST(0 AS DECIMAL(7, 2)) AS back, CAST(0 AS DECIMAL(7, 2)) AS loss
-        FROM store_sales
+        SELECT sr_store_sk AS seller, sr_returned_date_sk AS day_sk, CAST(0 AS DECIMAL(7, 2)) AS price,
+          CAST(0 AS DECIMAL(7, 2)) AS gain, sr_return_amt AS refund, sr_net_loss AS loss
+        FROM store_returns
         UNION ALL
-        SELECT sr_store_sk, sr_returned_date_sk, CAST(0 AS DECIMAL(7, 2)), CAST(0 AS DECIMAL(7, 2)), sr_return_amt,
-          sr_net_loss
-        FROM store_returns) both_ways, date_dim, store
-    WHERE day_sk = d_date_sk AND d_date BETWEEN CAST('2000-02-10' AS DATE) AND DATE '2000-02-10' + INTERVAL 14 DAYS
-      AND shop = s_store_sk
+        SELECT ss_store_sk, ss_sold_date_sk, ss_ext_sales_price, ss_net_profit, CAST(0 AS DECIMAL(7, 2)),
+          CAST(0 AS DECIMAL(7, 2))
+        FROM store_sales) both_ways
+      JOIN date_dim ON d_date_sk = day_sk
+      JOIN store ON s_store_sk = seller
+    WHERE d_date BETWEEN DATE '2000-02-10' AND DATE '2000-02-10' + INTERVAL 14 DAYS
     GROUP BY s_store_id),
-  pages AS (
-    SELECT cp_catalog_page_id, sum(price) AS sales, sum(gain) AS profit, sum(back) AS returns,
-      sum(loss) AS profit_loss
+  by_page AS (
+    SELECT cp_catalog_page_id AS place, sum(price) AS sales, sum(gain) AS gain, sum(refund) AS returns,
+      sum(loss) AS loss
     FROM (
-        SELECT cs_catalog_page_sk AS page, cs_sold_date_sk AS day_sk, cs_ext_sales_price AS price,
-          cs_net_profit AS gain, CAST(0 AS DECIMAL(7, 2)) AS back, CAST(0 AS DECIMAL(7, 2)) AS loss
-        FROM catalog_sales
+        SELECT cr_catalog_page_sk AS seller, cr_returned_date_sk AS day_sk, CAST(0 AS DECIMAL(7, 2)) AS price,
+          CAST(0 AS DECIMAL(7, 2)) AS gain, cr_return_amount AS refund, cr_net_loss AS loss
+        FROM catalog_returns
         UNION ALL
-        SELECT cr_catalog_page_sk, cr_returned_date_sk, CAST(0 AS DECIMAL(7, 2)), CAST(0 AS DECIMAL(7, 2)),
-          cr_return_amount, cr_net_loss
-        FROM catalog_returns) both_ways, date_dim, catalog_page
-    WHERE day_sk = d_date_sk AND d_date BETWEEN CAST('2000-02-10' AS DATE) AND DATE '2000-02-10' + INTERVAL 14 DAYS
-      AND page = cp_catalog_page_sk
+        SELECT cs_catalog_page_sk, cs_sold_date_sk, cs_ext_sales_price, cs_net_profit,
+          CAST(0 AS DECIMAL(7, 2)), CAST(0 AS DECIMAL(7, 2))
+        FROM catalog_sales) both_ways
+      JOIN date_dim ON d_date_sk = day_sk
+      JOIN catalog_page ON cp_catalog_page_sk = seller
+    WHERE d_date BETWEEN DATE '2000-02-10' AND DATE '2000-02-10' + INTERVAL 14 DAYS
     GROUP BY cp_catalog_page_id),
-  sites AS (
-    SELECT web_site_id, sum(price) AS sales, sum(gain) AS profit, sum(back) AS returns, sum(loss) AS profit_loss
+  by_site AS (
+    SELECT web_site_id AS place, sum(price) AS sales, sum(gain) AS gain, sum(refund) AS returns,
+      sum(loss) AS loss
     FROM (
-        SELECT ws_web_site_sk AS site, ws_sold_date_sk AS day_sk, ws_ext_sales_price AS price, ws_net_profit AS gain,
-          CAST(0 AS DECIMAL(7, 2)) AS back, CAST(0 AS DECIMAL(7, 2)) AS loss
-        FROM web_sales
+        SELECT ws_web_site_sk AS seller, wr_returned_date_sk AS day_sk, CAST(0 AS DECIMAL(7, 2)) AS price,
+          CAST(0 AS DECIMAL(7, 2)) AS gain, wr_return_amt AS refund, wr_net_loss AS loss
+        FROM web_returns
+          LEFT OUTER JOIN web_sales ON ws_order_number = wr_order_number AND ws_item_sk = wr_item_sk
         UNION ALL
-        SELECT ws_web_site_sk, wr_returned_date_sk, CAST(0 AS DECIMAL(7, 2)), CAST(0 AS DECIMAL(7, 2)),
-          wr_return_amt, wr_net_loss
-        FROM web_returns LEFT OUTER JOIN web_sales ON wr_item_sk = ws_item_sk AND wr_order_number = ws_order_number
-      ) both_ways, date_dim, web_site
-    WHERE day_sk = d_date_sk AND d_date BETWEEN CAST('2000-02-10' AS DATE) AND DATE '2000-02-10' + INTERVAL 14 DAYS
-      AND site = web_site_sk
+        SELECT ws_web_site_sk, ws_sold_date_sk, ws_ext_sales_price, ws_net_profit, CAST(0 AS DECIMAL(7, 2)),
+          CAST(0 AS DECIMAL(7, 2))
+        FROM web_sales) both_ways
+      JOIN date_dim ON d_date_sk = day_sk
+      JOIN web_site ON web_site_sk = seller
+    WHERE d_date BETWEEN DATE '2000-02-10' AND DATE '2000-02-10' + INTERVAL 14 DAYS
     GROUP BY web_site_id)
 SELECT channel, id, sum(sales) AS sales, sum(returns) AS returns, sum(profit) AS profit
 FROM (
-    SELECT 'store channel' AS channel, concat('store', s_store_id) AS id, sales, returns,
-      profit - profit_loss AS profit
-    FROM shops
+    SELECT 'web channel' AS channel, concat('web_site', place) AS id, sales, returns, gain - loss AS profit
+    FROM by_site
     UNION ALL
-    SELECT 'catalog channel', concat('catalog_page', cp_catalog_page_id), sales, returns, profit - profit_loss
-    FROM pages
+    SELECT 'catalog channel', concat('catalog_page', place), sales, returns, gain - loss FROM by_page
     UNION ALL
-    SELECT 'web channel', concat('web_site', web_site_id), sales, returns, profit - profit_loss FROM sites) every
+    SELECT 'store channel', concat('store', place), sales, returns, gain - loss FROM by_store) sellers
 GROUP BY ROLLUP (channel, id)
 ORDER BY channel, id, sales, returns, profit
 LIMIT 100

@@ -1,11 +1,14 @@
--- States with customers who bought, in one month, things at 1.2 times their category's average price.
+-- States where at least three sales of a month were of things priced over 1.2 times their category's average.
 SELECT ca_state AS state, count(*) AS cnt
-FROM customer_address a, customer c, store_sales s, date_dim d, item i
-WHERE a.ca_address_sk = c.c_current_addr_sk AND c.c_customer_sk = s.ss_customer_sk
-  AND s.ss_sold_date_sk = d.d_date_sk AND s.ss_item_sk = i.i_item_sk
-  AND d.d_month_seq = (SELECT DISTINCT d_month_seq FROM date_dim WHERE d_year = 2000 AND d_moy = 2)
-  AND i.i_current_price > 1.2 * (SELECT avg(j.i_current_price) FROM item j WHERE j.i_category = i.i_category)
+FROM store_sales
+  JOIN item dear ON dear.i_item_sk = ss_item_sk
+  JOIN date_dim ON d_date_sk = ss_sold_date_sk
+  JOIN customer ON c_customer_sk = ss_customer_sk
+  JOIN customer_address ON ca_address_sk = c_current_addr_sk
+WHERE dear.i_current_price > 1.2 * (
+    SELECT avg(same.i_current_price) FROM item same WHERE same.i_category = dear.i_category)
+  AND d_month_seq = (SELECT DISTINCT d_month_seq FROM date_dim WHERE d_moy = 2 AND d_year = 2000)
 GROUP BY ca_state
-HAVING count(*) >= 3
+HAVING count(*) > 2
 ORDER BY cnt, ca_state
 LIMIT 100

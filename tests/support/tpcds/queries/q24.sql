@@ -1,16 +1,18 @@
--- Customers of stores in their own zip code, born elsewhere, who paid well for things of one colour and brought them back.
-WITH paid AS (
-  SELECT c_last_name, c_first_name, s_store_name, ca_state, s_state, i_color, i_current_price, i_manager_id, i_units,
-    i_size, sum(ss_net_paid) AS netpaid
-  FROM store_sales, store_returns, store, item, customer, customer_address
-  WHERE ss_ticket_number = sr_ticket_number AND ss_item_sk = sr_item_sk AND ss_customer_sk = c_customer_sk
-    AND ss_item_sk = i_item_sk AND ss_store_sk = s_store_sk AND c_current_addr_sk = ca_address_sk
-    AND c_birth_country <> upper(ca_country) AND s_zip = ca_zip AND s_market_id IN (5, 8)
-  GROUP BY c_last_name, c_first_name, s_store_name, ca_state, s_state, i_color, i_current_price, i_manager_id,
-    i_units, i_size)
-SELECT c_last_name, c_first_name, s_store_name, sum(netpaid) AS paid
-FROM paid
-WHERE i_color IN ('slate', 'blanched')
-GROUP BY c_last_name, c_first_name, s_store_name
-HAVING sum(netpaid) > (SELECT 0.05 * avg(netpaid) FROM paid)
+-- Customers born abroad who paid much in their own zip code for things of two colours, some brought back.
+WITH returned AS (
+  SELECT c_last_name, c_first_name, s_store_name, i_color, sum(ss_net_paid) AS amount
+  FROM store_returns
+    JOIN store_sales ON ss_item_sk = sr_item_sk AND ss_ticket_number = sr_ticket_number
+    JOIN item ON i_item_sk = ss_item_sk
+    JOIN customer ON c_customer_sk = ss_customer_sk
+    JOIN customer_address ON ca_address_sk = c_current_addr_sk
+    JOIN store ON s_store_sk = ss_store_sk AND s_zip = ca_zip
+  WHERE s_market_id IN (5, 8) AND upper(ca_country) <> c_birth_country
+  GROUP BY s_store_name, s_state, ca_state, c_last_name, c_first_name, i_color, i_size, i_units, i_manager_id,
+    i_current_price)
+SELECT c_last_name, c_first_name, s_store_name, sum(amount) AS paid
+FROM returned
+WHERE i_color IN ('blanched', 'slate')
+GROUP BY s_store_name, c_last_name, c_first_name
+HAVING sum(amount) > (SELECT avg(amount) * 0.05 FROM returned)
 ORDER BY c_last_name, c_first_name, s_store_name

@@ -1,11 +1,14 @@
--- Discounts on the catalog that were more than 1.3 times the usual one of the same item.
+-- How much catalog customers of two makers were granted in discounts of over 1.3 times the item's average.
 SELECT sum(cs_ext_discount_amt) AS `excess discount amount`
-FROM catalog_sales, item, date_dim
-WHERE i_manufact_id IN (128, 436) AND i_item_sk = cs_item_sk
-  AND d_date BETWEEN DATE '2000-02-01' AND (CAST('2000-02-01' AS DATE) + INTERVAL 90 DAYS) AND d_date_sk = cs_sold_date_sk
-  AND cs_ext_discount_amt > (
-    SELECT 1.3 * avg(cs_ext_discount_amt)
-    FROM catalog_sales, date_dim
-    WHERE cs_item_sk = i_item_sk AND d_date BETWEEN DATE '2000-02-01' AND (CAST('2000-02-01' AS DATE) + INTERVAL 90 DAYS)
-      AND d_date_sk = cs_sold_date_sk)
+FROM catalog_sales
+  JOIN date_dim ON d_date_sk = cs_sold_date_sk
+  JOIN item ON i_item_sk = cs_item_sk
+WHERE cs_ext_discount_amt > (
+    SELECT avg(usual.cs_ext_discount_amt) * 1.3
+    FROM catalog_sales usual
+      JOIN date_dim ON d_date_sk = usual.cs_sold_date_sk
+    WHERE d_date BETWEEN DATE '2000-02-01' AND DATE '2000-02-01' + INTERVAL 90 DAYS
+      AND usual.cs_item_sk = i_item_sk)
+  AND d_date BETWEEN DATE '2000-02-01' AND DATE '2000-02-01' + INTERVAL 90 DAYS
+  AND i_manufact_id IN (128, 436)
 LIMIT 100

@@ -1,27 +1,38 @@
--- Makers of things of one category: what all channels sold of theirs in a month.
-WITH ss AS (
-    SELECT i_manufact_id, sum(ss_ext_sales_price) AS total_sales
-    FROM store_sales, date_dim, customer_address, item
-    WHERE i_manufact_id IN (SELECT i_manufact_id FROM item WHERE i_category IN ('Books')) AND ss_item_sk = i_item_sk
-      AND ss_sold_date_sk = d_date_sk AND d_year = 2000 AND d_moy = 2 AND ss_addr_sk = ca_address_sk
-      AND ca_gmt_offset = -5
+-- What all channels together sold in February 2000, by maker, of the makers of books.
+WITH in_stores AS (
+    SELECT i_manufact_id, sum(ss_ext_sales_price) AS sold
+    FROM store_sales
+      JOIN item ON i_item_sk = ss_item_sk
+      JOIN customer_address ON ca_address_sk = ss_addr_sk
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+    WHERE ca_gmt_offset = -5 AND d_moy = 2 AND d_year = 2000
+      AND i_manufact_id IN (SELECT i_manufact_id FROM item WHERE i_category IN ('Books'))
     GROUP BY i_manufact_id),
-  cs AS (
-    SELECT i_manufact_id, sum(cs_ext_sales_price) AS total_sales
-    FROM catalog_sales, date_dim, customer_address, item
-    WHERE i_manufact_id IN (SELECT i_manufact_id FROM item WHERE i_category IN ('Books')) AND cs_item_sk = i_item_sk
-      AND cs_sold_date_sk = d_date_sk AND d_year = 2000 AND d_moy = 2 AND cs_bill_addr_sk = ca_address_sk
-      AND ca_gmt_offset = -5
+  by_catalog AS (
+    SELECT i_manufact_id, sum(cs_ext_sales_price) AS sold
+    FROM catalog_sales
+      JOIN item ON i_item_sk = cs_item_sk
+      JOIN customer_address ON ca_address_sk = cs_bill_addr_sk
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+    WHERE ca_gmt_offset = -5 AND d_moy = 2 AND d_year = 2000
+      AND i_manufact_id IN (SELECT i_manufact_id FROM item WHERE i_category IN ('Books'))
     GROUP BY i_manufact_id),
-  ws AS (
-    SELECT i_manufact_id, sum(ws_ext_sales_price) AS total_sales
-    FROM web_sales, date_dim, customer_address, item
-    WHERE i_manufact_id IN (SELECT i_manufact_id FROM item WHERE i_category IN ('Books')) AND ws_item_sk = i_item_sk
-      AND ws_sold_date_sk = d_date_sk AND d_year = 2000 AND d_moy = 2 AND ws_bill_addr_sk = ca_address_sk
-      AND ca_gmt_offset = -5
+  on_web AS (
+    SELECT i_manufact_id, sum(ws_ext_sales_price) AS sold
+    FROM web_sales
+      JOIN item ON i_item_sk = ws_item_sk
+      JOIN customer_address ON ca_address_sk = ws_bill_addr_sk
+      JOIN date_dim ON d_date_sk = ws_sold_date_sk
+    WHERE ca_gmt_offset = -5 AND d_moy = 2 AND d_year = 2000
+      AND i_manufact_id IN (SELECT i_manufact_id FROM item WHERE i_category IN ('Books'))
     GROUP BY i_manufact_id)
-SELECT i_manufact_id, sum(total_sales) AS total_sales
-FROM (SELECT * FROM ss UNION ALL SELECT * FROM cs UNION ALL SELECT * FROM ws) every
+SELECT i_manufact_id, sum(sold) AS total_sales
+FROM (
+    SELECT * FROM on_web
+    UNION ALL
+    SELECT * FROM by_catalog
+    UNION ALL
+    SELECT * FROM in_stores) everywhere
 GROUP BY i_manufact_id
 ORDER BY total_sales, i_manufact_id
 LIMIT 100

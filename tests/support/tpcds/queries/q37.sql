@@ -1,9 +1,12 @@
--- Things of some makers at some prices that are in stock and sell by catalog.
+-- Things of four makers, neither cheap nor dear, that are in stock within 60 days and sell by catalog.
 SELECT i_item_id, i_item_desc, i_current_price
-FROM item, inventory, date_dim, catalog_sales
-WHERE i_current_price BETWEEN 20 AND 20 + 50 AND inv_item_sk = i_item_sk AND d_date_sk = inv_date_sk
-  AND d_date BETWEEN CAST('2000-02-01' AS DATE) AND (CAST('2000-02-01' AS DATE) + INTERVAL 60 DAYS)
-  AND i_manufact_id IN (677, 128, 694, 808) AND inv_quantity_on_hand BETWEEN 100 AND 500 AND cs_item_sk = i_item_sk
+FROM inventory
+  JOIN date_dim ON d_date_sk = inv_date_sk
+  JOIN item ON i_item_sk = inv_item_sk
+  JOIN catalog_sales ON cs_item_sk = i_item_sk
+WHERE inv_quantity_on_hand BETWEEN 100 AND 500
+  AND d_date BETWEEN DATE '2000-02-01' AND DATE '2000-02-01' + INTERVAL 60 DAYS
+  AND i_manufact_id IN (128, 677, 694, 808) AND i_current_price BETWEEN 20 AND 70
 GROUP BY i_item_id, i_item_desc, i_current_price
 ORDER BY i_item_id, i_item_desc, i_current_price
 LIMIT 100

@@ -1,16 +1,27 @@
 -- How many customers bought in all three channels in the same month.
+WITH in_stores AS (
+    SELECT DISTINCT c_last_name, c_first_name, d_month_seq
+    FROM store_sales
+      JOIN customer ON c_customer_sk = ss_customer_sk
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211),
+  by_catalog AS (
+    SELECT DISTINCT c_last_name, c_first_name, d_month_seq
+    FROM catalog_sales
+      JOIN customer ON c_customer_sk = cs_bill_customer_sk
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211),
+  on_web AS (
+    SELECT DISTINCT c_last_name, c_first_name, d_month_seq
+    FROM web_sales
+      JOIN customer ON c_customer_sk = ws_bill_customer_sk
+      JOIN date_dim ON d_date_sk = ws_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211)
 SELECT count(*)
 FROM (
-  SELECT DISTINCT c_last_name, c_first_name, d_month_seq
-  FROM store_sales, date_dim, customer
-  WHERE ss_sold_date_sk = d_date_sk AND ss_customer_sk = c_customer_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11
+  SELECT * FROM in_stores
   INTERSECT
-  SELECT DISTINCT c_last_name, c_first_name, d_month_seq
-  FROM catalog_sales, date_dim, customer
-  WHERE cs_sold_date_sk = d_date_sk AND cs_bill_customer_sk = c_customer_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11
+  SELECT * FROM by_catalog
   INTERSECT
-  SELECT DISTINCT c_last_name, c_first_name, d_month_seq
-  FROM web_sales, date_dim, customer
-  WHERE ws_sold_date_sk = d_date_sk AND ws_bill_customer_sk = c_customer_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11
-) hot_customers
+  SELECT * FROM on_web) everywhere
 LIMIT 100

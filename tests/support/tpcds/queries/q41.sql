@@ -1,20 +1,21 @@
--- Products whose maker has others in certain colours, units and sizes.
+-- Products whose maker has any in certain colours, units and sizes of their category.
 SELECT DISTINCT i_product_name
-FROM item i1
-WHERE i_manufact_id BETWEEN 128 AND 128 + 600
-  AND (SELECT count(*) AS item_cnt
-    FROM item
-    WHERE (i_manufact = i1.i_manufact
-        AND ((i_category = 'Women' AND (i_color = 'powder' OR i_color = 'khaki')
-            AND (i_units = 'Ounce' OR i_units = 'Oz') AND (i_size = 'medium' OR i_size = 'extra large'))
-          OR (i_category = 'Books' AND (i_color = 'slate' OR i_color = 'blanched')
-            AND (i_units = 'Bunch' OR i_units = 'Ounce') AND (i_size = 'N/A' OR i_size = 'medium'))
-          OR (i_category = 'Music' AND (i_color = 'slate' OR i_color = 'pale')
-            AND (i_units = 'Ounce' OR i_units = 'Oz') AND (i_size = 'medium' OR i_size = 'small'))))
-      OR (i_manufact = i1.i_manufact
-        AND ((i_category = 'Home' AND (i_color = 'slate' OR i_color = 'khaki')
-            AND (i_units = 'Pound' OR i_units = 'Oz') AND (i_size = 'extra large' OR i_size = 'large'))
-          OR (i_category = 'Electronics' AND (i_color = 'snow' OR i_color = 'blanched')
-            AND (i_units = 'Each' OR i_units = 'Ounce') AND (i_size = 'medium' OR i_size = 'petite'))))) > 0
+FROM item mine
+WHERE 0 < (
+    SELECT count(*)
+    FROM item other
+    WHERE other.i_manufact = mine.i_manufact
+        AND (other.i_category = 'Electronics' AND other.i_color IN ('blanched', 'snow')
+            AND other.i_size IN ('medium', 'petite') AND other.i_units IN ('Each', 'Ounce')
+          OR other.i_category = 'Home' AND other.i_color IN ('khaki', 'slate')
+            AND other.i_size IN ('extra large', 'large') AND other.i_units IN ('Oz', 'Pound'))
+      OR other.i_manufact = mine.i_manufact
+        AND (other.i_category = 'Music' AND other.i_color IN ('pale', 'slate')
+            AND other.i_size IN ('medium', 'small') AND other.i_units IN ('Ounce', 'Oz')
+          OR other.i_category = 'Women' AND other.i_color IN ('khaki', 'powder')
+            AND other.i_size IN ('extra large', 'medium') AND other.i_units IN ('Ounce', 'Oz')
+          OR other.i_category = 'Books' AND other.i_color IN ('blanched', 'slate')
+            AND other.i_size IN ('N/A', 'medium') AND other.i_units IN ('Bunch', 'Ounce')))
+  AND i_manufact_id BETWEEN 128 AND 728
 ORDER BY i_product_name
 LIMIT 100

@@ -1,30 +1,37 @@
--- Days on which what the web had sold of an item since the start was more than what stores had.
-WITH web_v1 AS (
+-- Days by which the web had sold more of an item since the start of the year than stores had.
+WITH on_web AS (
     SELECT ws_item_sk AS item_sk, d_date,
       sum(sum(ws_sales_price)) OVER (
-        PARTITION BY ws_item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS cume_sales
-    FROM web_sales, date_dim
-    WHERE ws_sold_date_sk = d_date_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11 AND ws_item_sk IS NOT NULL
+        PARTITION BY ws_item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far
+    FROM web_sales
+      JOIN date_dim ON d_date_sk = ws_sold_date_sk
+    WHERE ws_item_sk IS NOT NULL AND d_month_seq BETWEEN 1200 AND 1211
     GROUP BY ws_item_sk, d_date),
-  store_v1 AS (
+  in_stores AS (
     SELECT ss_item_sk AS item_sk, d_date,
       sum(sum(ss_sales_price)) OVER (
-        PARTITION BY ss_item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS cume_sales
-    FROM store_sales, date_dim
-    WHERE ss_sold_date_sk = d_date_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11 AND ss_item_sk IS NOT NULL
-    GROUP BY ss_item_sk, d_date)
+        PARTITION BY ss_item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS so_far
+    FROM store_sales
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+    WHERE ss_item_sk IS NOT NULL AND d_month_seq BETWEEN 1200 AND 1211
+    GROUP BY ss_item_sk, d_date),
+  side_by_side AS (
+    SELECT coalesce(on_web.item_sk, in_stores.item_sk) AS item_sk,
+      coalesce(on_web.d_date, in_stores.d_date) AS d_date,
+      on_web.so_far AS web_sales, in_stores.so_far AS store_sales
+    FROM on_web
+      FULL OUTER JOIN in_stores ON in_stores.d_date = on_web.d_date AND in_stores.item_sk = on_web.item_sk),
+  highest AS (
+    SELECT item_sk, d_date, web_sales, store_sales,
+      max(web_sales) OVER (
+        PARTITION BY item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS web_cumulative,
+      max(store_sales) OVER (
+        PARTITION BY item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS store_cumulative
+    FROM side_by_side)
 SELECT *
-FROM (
-  SELECT item_sk, d_date, web_sales, store_sales,
-    max(web_sales) OVER (
-      PARTITION BY item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS web_cumulative,
-    max(store_sales) OVER (
-      PARTITION BY item_sk ORDER BY d_date ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS store_cumulative
-  FROM (
-    SELECT CASE WHEN web.item_sk IS NOT NULL THEN web.item_sk ELSE store.item_sk END AS item_sk,
-      CASE WHEN web.d_date IS NOT NULL THEN web.d_date ELSE store.d_date END AS d_date,
-      web.cume_sales AS web_sales, store.cume_sales AS store_sales
-    FROM web_v1 web FULL OUTER JOIN store_v1 store ON web.item_sk = store.item_sk AND web.d_date = store.d_date) x) y
-WHERE web_cumulative > store_cumulative
+FROM highest
+WHERE store_cumulative < web_cumulative
 ORDER BY item_sk, d_date, web_sales, store_sales
 LIMIT 100

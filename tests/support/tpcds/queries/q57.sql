@@ -1,23 +1,25 @@
--- Months in which a brand's sales by a call centre were far from the year's average, with the months beside them.
-WITH v1 AS (
-    SELECT i_category, i_brand, cc_name, d_year, d_moy, sum(cs_sales_price) AS sum_sales,
-      avg(sum(cs_sales_price)) OVER (PARTITION BY i_category, i_brand, cc_name, d_year) AS avg_monthly_sales,
-      rank() OVER (PARTITION BY i_category, i_brand, cc_name ORDER BY d_year, d_moy) AS rn
-    FROM item, catalog_sales, date_dim, call_center
-    WHERE cs_item_sk = i_item_sk AND cs_sold_date_sk = d_date_sk AND cc_call_center_sk = cs_call_center_sk
-      AND (d_year = 2000 OR (d_year = 2000 - 1 AND d_moy = 12) OR (d_year = 2000 + 1 AND d_moy = 1))
-    GROUP BY i_category, i_brand, cc_name, d_year, d_moy),
-  v2 AS (
-    SELECT v1.i_category, v1.i_brand, v1.cc_name, v1.d_year, v1.d_moy, v1.avg_monthly_sales, v1.sum_sales,
-      v1_lag.sum_sales AS psum, v1_lead.sum_sales AS nsum
-    FROM v1
-      JOIN v1 v1_lag ON v1.i_category = v1_lag.i_category AND v1.i_brand = v1_lag.i_brand
-        AND v1.cc_name = v1_lag.cc_name AND v1.rn = v1_lag.rn + 1
-      JOIN v1 v1_lead ON v1.i_category = v1_lead.i_category AND v1.i_brand = v1_lead.i_brand
-        AND v1.cc_name = v1_lead.cc_name AND v1.rn = v1_lead.rn - 1)
+-- Months in which a call centre sold a brand far from its average month, with the months next to them.
+WITH months AS (
+    SELECT i_category, i_brand, cc_name, d_year, d_moy, sum(cs_sales_price) AS sold,
+      avg(sum(cs_sales_price)) OVER (PARTITION BY cc_name, i_category, i_brand, d_year) AS usual,
+      rank() OVER (PARTITION BY cc_name, i_category, i_brand ORDER BY d_year, d_moy) AS place
+    FROM catalog_sales
+      JOIN call_center ON cc_call_center_sk = cs_call_center_sk
+      JOIN item ON i_item_sk = cs_item_sk
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+    WHERE d_year = 1999 AND d_moy = 12 OR d_year = 2000 OR d_year = 2001 AND d_moy = 1
+    GROUP BY cc_name, i_category, i_brand, d_year, d_moy),
+  with_neighbours AS (
+    SELECT this.i_category, this.i_brand, this.cc_name, this.d_year, this.d_moy,
+      this.usual AS avg_monthly_sales, this.sold AS sum_sales, earlier.sold AS psum, later.sold AS nsum
+    FROM months this
+      JOIN months earlier ON earlier.place = this.place - 1 AND earlier.cc_name = this.cc_name
+        AND earlier.i_category = this.i_category AND earlier.i_brand = this.i_brand
+      JOIN months later ON later.place = this.place + 1 AND later.cc_name = this.cc_name
+        AND later.i_category = this.i_category AND later.i_brand = this.i_brand)
 SELECT *
-FROM v2
-WHERE d_year = 2000 AND avg_monthly_sales > 0
-  AND CASE WHEN avg_monthly_sales > 0 THEN abs(sum_sales - avg_monthly_sales) / avg_monthly_sales ELSE NULL END > 0.1
+FROM with_neighbours
+WHERE CASE WHEN avg_monthly_sales > 0 THEN abs(sum_sales - avg_monthly_sales) / avg_monthly_sales END > 0.1
+  AND avg_monthly_sales > 0 AND d_year = 2000
 ORDER BY sum_sales - avg_monthly_sales, i_category, i_brand, cc_name, d_year, d_moy, psum, nsum
 LIMIT 100

@@ -1,40 +1,38 @@
--- Items of which the three channels sold about as much in one week.
-WITH ss_items AS (
-    SELECT i_item_id AS item_id, sum(ss_ext_sales_price) AS ss_item_rev
-    FROM store_sales, item, date_dim
-    WHERE ss_item_sk = i_item_sk
-      AND d_date IN (SELECT d_date FROM date_dim
-        WHERE d_week_seq = (SELECT d_week_seq FROM date_dim WHERE d_date = '2000-02-15'))
-      AND ss_sold_date_sk = d_date_sk
+-- Items of which, in the week of one day, no channel sold more than ten times what another did.
+WITH that_week AS (
+    SELECT d_date
+    FROM date_dim
+    WHERE d_week_seq = (SELECT d_week_seq FROM date_dim WHERE d_date = '2000-02-15')),
+  in_stores AS (
+    SELECT i_item_id AS item_id, sum(ss_ext_sales_price) AS revenue
+    FROM store_sales JOIN date_dim ON d_date_sk = ss_sold_date_sk JOIN item ON i_item_sk = ss_item_sk
+    WHERE d_date IN (SELECT d_date FROM that_week)
     GROUP BY i_item_id),
-  cs_items AS (
-    SELECT i_item_id AS item_id, sum(cs_ext_sales_price) AS cs_item_rev
-    FROM catalog_sales, item, date_dim
-    WHERE cs_item_sk = i_item_sk
-      AND d_date IN (SELECT d_date FROM date_dim
-        WHERE d_week_seq = (SELECT d_week_seq FROM date_dim WHERE d_date = '2000-02-15'))
-      AND cs_sold_date_sk = d_date_sk
+  by_catalog AS (
+    SELECT i_item_id AS item_id, sum(cs_ext_sales_price) AS revenue
+    FROM catalog_sales JOIN date_dim ON d_date_sk = cs_sold_date_sk JOIN item ON i_item_sk = cs_item_sk
+    WHERE d_date IN (SELECT d_date FROM that_week)
     GROUP BY i_item_id),
-  ws_items AS (
-    SELECT i_item_id AS item_id, sum(ws_ext_sales_price) AS ws_item_rev
-    FROM web_sales, item, date_dim
-    WHERE ws_item_sk = i_item_sk
-      AND d_date IN (SELECT d_date FROM date_dim
-        WHERE d_week_seq = (SELECT d_week_seq FROM date_dim WHERE d_date = '2000-02-15'))
-      AND ws_sold_date_sk = d_date_sk
-    GROUP BY i_item_id)
-SELECT ss_items.item_id, ss_item_rev, ss_item_rev / ((ss_item_rev + cs_item_rev + ws_item_rev) / 3) * 100 AS ss_dev,
-  cs_item_rev, cs_item_rev / ((ss_item_rev + cs_item_rev + ws_item_rev) / 3) * 100 AS cs_dev, ws_item_rev,
-  ws_item_rev / ((ss_item_rev + cs_item_rev + ws_item_rev) / 3) * 100 AS ws_dev,
-  (ss_item_rev + cs_item_rev + ws_item_rev) / 3 AS average
-FROM ss_items, cs_items, ws_items
-WHERE ss_items.item_id = cs_items.item_id AND ss_items.item_id = ws_items.item_id
-  AND ss_item_rev + cs_item_rev + ws_item_rev > 0
-  AND ss_item_rev BETWEEN 0.1 * cs_item_rev AND 10 * cs_item_rev
-  AND ss_item_rev BETWEEN 0.1 * ws_item_rev AND 10 * ws_item_rev
-  AND cs_item_rev BETWEEN 0.1 * ss_item_rev AND 10 * ss_item_rev
-  AND cs_item_rev BETWEEN 0.1 * ws_item_rev AND 10 * ws_item_rev
+  on_web AS (
+    SELECT i_item_id AS item_id, sum(ws_ext_sales_price) AS revenue
+    FROM web_sales JOIN date_dim ON d_date_sk = ws_sold_date_sk JOIN item ON i_item_sk = ws_item_sk
+    WHERE d_date IN (SELECT d_date FROM that_week)
+    GROUP BY i_item_id),
+  everywhere AS (
+    SELECT in_stores.item_id, in_stores.revenue AS ss_item_rev, by_catalog.revenue AS cs_item_rev,
+      on_web.revenue AS ws_item_rev, (in_stores.revenue + by_catalog.revenue + on_web.revenue) / 3 AS average
+    FROM in_stores
+      JOIN by_catalog ON by_catalog.item_id = in_stores.item_id
+      JOIN on_web ON on_web.item_id = in_stores.item_id
+    WHERE in_stores.revenue + by_catalog.revenue + on_web.revenue > 0)
+SELECT item_id, ss_item_rev, ss_item_rev / average * 100 AS ss_dev, cs_item_rev,
+  cs_item_rev / average * 100 AS cs_dev, ws_item_rev, ws_item_rev / average * 100 AS ws_dev, average
+FROM everywhere
+WHERE ws_item_rev BETWEEN 0.1 * cs_item_rev AND 10 * cs_item_rev
   AND ws_item_rev BETWEEN 0.1 * ss_item_rev AND 10 * ss_item_rev
-  AND ws_item_rev BETWEEN 0.1 * cs_item_rev AND 10 * cs_item_rev
-ORDER BY ss_items.item_id, ss_item_rev, cs_item_rev, ws_item_rev
+  AND cs_item_rev BETWEEN 0.1 * ws_item_rev AND 10 * ws_item_rev
+  AND cs_item_rev BETWEEN 0.1 * ss_item_rev AND 10 * ss_item_rev
+  AND ss_item_rev BETWEEN 0.1 * ws_item_rev AND 10 * ws_item_rev
+  AND ss_item_rev BETWEEN 0.1 * cs_item_rev AND 10 * cs_item_rev
+ORDER BY item_id, ss_item_rev, cs_item_rev, ws_item_rev
 LIMIT 100

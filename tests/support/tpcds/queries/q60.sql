@@ -1,27 +1,38 @@
--- What all channels sold in a month of items of one category.
-WITH ss AS (
-    SELECT i_item_id, sum(ss_ext_sales_price) AS total_sales
-    FROM store_sales, date_dim, customer_address, item
-    WHERE i_item_id IN (SELECT i_item_id FROM item WHERE i_category IN ('Music')) AND ss_item_sk = i_item_sk
-      AND ss_sold_date_sk = d_date_sk AND d_year = 2000 AND d_moy = 11 AND ss_addr_sk = ca_address_sk
-      AND ca_gmt_offset = -5
+-- What all channels together sold in November 2000 of each item of the category of music.
+WITH in_stores AS (
+    SELECT i_item_id, sum(ss_ext_sales_price) AS sold
+    FROM store_sales
+      JOIN item ON i_item_sk = ss_item_sk
+      JOIN customer_address ON ca_address_sk = ss_addr_sk
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+    WHERE ca_gmt_offset = -5 AND d_moy = 11 AND d_year = 2000
+      AND i_item_id IN (SELECT i_item_id FROM item WHERE i_category IN ('Music'))
     GROUP BY i_item_id),
-  cs AS (
-    SELECT i_item_id, sum(cs_ext_sales_price) AS total_sales
-    FROM catalog_sales, date_dim, customer_address, item
-    WHERE i_item_id IN (SELECT i_item_id FROM item WHERE i_category IN ('Music')) AND cs_item_sk = i_item_sk
-      AND cs_sold_date_sk = d_date_sk AND d_year = 2000 AND d_moy = 11 AND cs_bill_addr_sk = ca_address_sk
-      AND ca_gmt_offset = -5
+  by_catalog AS (
+    SELECT i_item_id, sum(cs_ext_sales_price) AS sold
+    FROM catalog_sales
+      JOIN item ON i_item_sk = cs_item_sk
+      JOIN customer_address ON ca_address_sk = cs_bill_addr_sk
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+    WHERE ca_gmt_offset = -5 AND d_moy = 11 AND d_year = 2000
+      AND i_item_id IN (SELECT i_item_id FROM item WHERE i_category IN ('Music'))
     GROUP BY i_item_id),
-  ws AS (
-    SELECT i_item_id, sum(ws_ext_sales_price) AS total_sales
-    FROM web_sales, date_dim, customer_address, item
-    WHERE i_item_id IN (SELECT i_item_id FROM item WHERE i_category IN ('Music')) AND ws_item_sk = i_item_sk
-      AND ws_sold_date_sk = d_date_sk AND d_year = 2000 AND d_moy = 11 AND ws_bill_addr_sk = ca_address_sk
-      AND ca_gmt_offset = -5
+  on_web AS (
+    SELECT i_item_id, sum(ws_ext_sales_price) AS sold
+    FROM web_sales
+      JOIN item ON i_item_sk = ws_item_sk
+      JOIN customer_address ON ca_address_sk = ws_bill_addr_sk
+      JOIN date_dim ON d_date_sk = ws_sold_date_sk
+    WHERE ca_gmt_offset = -5 AND d_moy = 11 AND d_year = 2000
+      AND i_item_id IN (SELECT i_item_id FROM item WHERE i_category IN ('Music'))
     GROUP BY i_item_id)
-SELECT i_item_id, sum(total_sales) AS total_sales
-FROM (SELECT * FROM ss UNION ALL SELECT * FROM cs UNION ALL SELECT * FROM ws) every
+SELECT i_item_id, sum(sold) AS total_sales
+FROM (
+    SELECT * FROM on_web
+    UNION ALL
+    SELECT * FROM by_catalog
+    UNION ALL
+    SELECT * FROM in_stores) everywhere
 GROUP BY i_item_id
 ORDER BY i_item_id, total_sales
 LIMIT 100

@@ -1,16 +1,18 @@
--- After how many days web orders are shipped, by warehouse, way of shipping and site.
+-- How many web orders were shipped within 30 to 120 days, by warehouse, way of shipping and site.
 SELECT substr(w_warehouse_name, 1, 20), sm_type, web_name,
-  sum(CASE WHEN ws_ship_date_sk - ws_sold_date_sk <= 30 THEN 1 ELSE 0 END) AS `30 days`,
-  sum(CASE WHEN ws_ship_date_sk - ws_sold_date_sk > 30 AND ws_ship_date_sk - ws_sold_date_sk <= 60 THEN 1 ELSE 0 END)
-    AS `31-60 days`,
-  sum(CASE WHEN ws_ship_date_sk - ws_sold_date_sk > 60 AND ws_ship_date_sk - ws_sold_date_sk <= 90 THEN 1 ELSE 0 END)
-    AS `61-90 days`,
-  sum(CASE WHEN ws_ship_date_sk - ws_sold_date_sk > 90 AND ws_ship_date_sk - ws_sold_date_sk <= 120 THEN 1 ELSE 0 END)
-    AS `91-120 days`,
-  sum(CASE WHEN ws_ship_date_sk - ws_sold_date_sk > 120 THEN 1 ELSE 0 END) AS `>120 days`
-FROM web_sales, warehouse, ship_mode, web_site, date_dim
-WHERE d_month_seq BETWEEN 1200 AND 1200 + 11 AND ws_ship_date_sk = d_date_sk AND ws_warehouse_sk = w_warehouse_sk
-  AND ws_ship_mode_sk = sm_ship_mode_sk AND ws_web_site_sk = web_site_sk
-GROUP BY substr(w_warehouse_name, 1, 20), sm_type, web_name
+  sum(CASE WHEN days <= 30 THEN 1 ELSE 0 END) AS `30 days`,
+  sum(CASE WHEN days > 30 AND days <= 60 THEN 1 ELSE 0 END) AS `31-60 days`,
+  sum(CASE WHEN days > 60 AND days <= 90 THEN 1 ELSE 0 END) AS `61-90 days`,
+  sum(CASE WHEN days > 90 AND days <= 120 THEN 1 ELSE 0 END) AS `91-120 days`,
+  sum(CASE WHEN days > 120 THEN 1 ELSE 0 END) AS `>120 days`
+FROM (
+    SELECT w_warehouse_name, sm_type, web_name, ws_ship_date_sk - ws_sold_date_sk AS days
+    FROM web_sales
+      JOIN date_dim ON d_date_sk = ws_ship_date_sk
+      JOIN web_site ON web_site_sk = ws_web_site_sk
+      JOIN ship_mode ON sm_ship_mode_sk = ws_ship_mode_sk
+      JOIN warehouse ON w_warehouse_sk = ws_warehouse_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211) shipped
+GROUP BY web_name, sm_type, substr(w_warehouse_name, 1, 20)
 ORDER BY substr(w_warehouse_name, 1, 20), sm_type, web_name
 LIMIT 100

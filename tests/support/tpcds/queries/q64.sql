@@ -1,36 +1,50 @@
--- Items that customers brought back to a store and that sell well by catalog, in one year and in the next.
-WITH cs_ui AS (
-    SELECT cs_item_sk, sum(cs_ext_list_price) AS sale,
-      sum(cr_refunded_cash + cr_reversed_charge + cr_store_credit) AS refund
-    FROM catalog_sales, catalog_returns
-    WHERE cs_item_sk = cr_item_sk AND cs_order_number = cr_order_number
+-- Items brought back to a store by people who have since married or parted, in one year beside the next.
+WITH sold_well AS (
+    SELECT cs_item_sk AS thing
+    FROM catalog_sales
+      JOIN catalog_returns ON cr_order_number = cs_order_number AND cr_item_sk = cs_item_sk
     GROUP BY cs_item_sk
     HAVING sum(cs_ext_list_price) > 2 * sum(cr_refunded_cash + cr_reversed_charge + cr_store_credit)),
-  cross_sales AS (
-    SELECT i_product_name AS product_name, i_item_sk AS item_sk, s_store_name AS store_name, s_zip AS store_zip,
-      ad1.ca_street_number AS b_street_number, ad1.ca_street_name AS b_street_name, ad1.ca_city AS b_city,
-      ad1.ca_zip AS b_zip, ad2.ca_street_number AS c_street_number, ad2.ca_street_name AS c_street_name,
-      ad2.ca_city AS c_city, ad2.ca_zip AS c_zip, d1.d_year AS syear, d2.d_year AS fsyear, d3.d_year AS s2year,
-      count(*) AS cnt, sum(ss_wholesale_cost) AS s1, sum(ss_list_price) AS s2, sum(ss_coupon_amt) AS s3
-    FROM store_sales, store_returns, cs_ui, date_dim d1, date_dim d2, date_dim d3, store, customer,
-      customer_demographics cd1, customer_demographics cd2, promotion, household_demographics hd1,
-      household_demographics hd2, customer_address ad1, customer_address ad2, income_band ib1, income_band ib2, item
-    WHERE ss_store_sk = s_store_sk AND ss_sold_date_sk = d1.d_date_sk AND ss_customer_sk = c_customer_sk
-      AND ss_cdemo_sk = cd1.cd_demo_sk AND ss_hdemo_sk = hd1.hd_demo_sk AND ss_addr_sk = ad1.ca_address_sk
-      AND ss_item_sk = i_item_sk AND ss_item_sk = sr_item_sk AND ss_ticket_number = sr_ticket_number
-      AND ss_item_sk = cs_ui.cs_item_sk AND c_current_cdemo_sk = cd2.cd_demo_sk
-      AND c_current_hdemo_sk = hd2.hd_demo_sk AND c_current_addr_sk = ad2.ca_address_sk
-      AND c_first_sales_date_sk = d2.d_date_sk AND c_first_shipto_date_sk = d3.d_date_sk
-      AND ss_promo_sk = p_promo_sk AND hd1.hd_income_band_sk = ib1.ib_income_band_sk
-      AND hd2.hd_income_band_sk = ib2.ib_income_band_sk AND cd1.cd_marital_status <> cd2.cd_marital_status
-      AND i_color IN ('slate', 'blanched', 'powder', 'khaki', 'pale', 'chiffon')
-      AND i_current_price BETWEEN 1 AND 1 + 80 AND i_current_price BETWEEN 1 + 1 AND 1 + 95
-    GROUP BY i_product_name, i_item_sk, s_store_name, s_zip, ad1.ca_street_number, ad1.ca_street_name, ad1.ca_city,
-      ad1.ca_zip, ad2.ca_street_number, ad2.ca_street_name, ad2.ca_city, ad2.ca_zip, d1.d_year, d2.d_year, d3.d_year)
-SELECT cs1.product_name, cs1.store_name, cs1.store_zip, cs1.b_street_number, cs1.b_street_name, cs1.b_city, cs1.b_zip,
-  cs1.c_street_number, cs1.c_street_name, cs1.c_city, cs1.c_zip, cs1.syear, cs1.cnt, cs1.s1 AS s11, cs1.s2 AS s21,
-  cs1.s3 AS s31, cs2.s1 AS s12, cs2.s2 AS s22, cs2.s3 AS s32, cs2.syear, cs2.cnt
-FROM cross_sales cs1, cross_sales cs2
-WHERE cs1.item_sk = cs2.item_sk AND cs1.syear = 2000 AND cs2.syear = 2000 + 1 AND cs2.cnt <= cs1.cnt
-  AND cs1.store_name = cs2.store_name AND cs1.store_zip = cs2.store_zip
-ORDER BY cs1.product_name, cs1.store_name, cs2.cnt, cs1.s1, cs2.s1
+  yearly AS (
+    SELECT i_item_sk AS item_sk, i_product_name AS product_name, s_store_name AS store_name,
+      s_zip AS store_zip,
+      sent_to.ca_street_number AS b_street_number, sent_to.ca_street_name AS b_street_name,
+      sent_to.ca_city AS b_city, sent_to.ca_zip AS b_zip, lives_at.ca_street_number AS c_street_number,
+      lives_at.ca_street_name AS c_street_name, lives_at.ca_city AS c_city, lives_at.ca_zip AS c_zip,
+      sold.d_year AS in_year, first_sold.d_year AS first_year, first_sent.d_year AS first_sent_year,
+      count(*) AS times, sum(ss_wholesale_cost) AS cost, sum(ss_list_price) AS list_price,
+      sum(ss_coupon_amt) AS coupons
+    FROM store_sales
+      JOIN store_returns ON sr_ticket_number = ss_ticket_number AND sr_item_sk = ss_item_sk
+      JOIN sold_well ON thing = ss_item_sk
+      JOIN item ON i_item_sk = ss_item_sk
+      JOIN store ON s_store_sk = ss_store_sk
+      JOIN promotion ON p_promo_sk = ss_promo_sk
+      JOIN date_dim sold ON sold.d_date_sk = ss_sold_date_sk
+      JOIN customer_address sent_to ON sent_to.ca_address_sk = ss_addr_sk
+      JOIN customer_demographics person_then ON person_then.cd_demo_sk = ss_cdemo_sk
+      JOIN household_demographics home_then ON home_then.hd_demo_sk = ss_hdemo_sk
+      JOIN income_band income_then ON income_then.ib_income_band_sk = home_then.hd_income_band_sk
+      JOIN customer ON c_customer_sk = ss_customer_sk
+      JOIN date_dim first_sold ON first_sold.d_date_sk = c_first_sales_date_sk
+      JOIN date_dim first_sent ON first_sent.d_date_sk = c_first_shipto_date_sk
+      JOIN customer_address lives_at ON lives_at.ca_address_sk = c_current_addr_sk
+      JOIN customer_demographics person_now ON person_now.cd_demo_sk = c_current_cdemo_sk
+      JOIN household_demographics home_now ON home_now.hd_demo_sk = c_current_hdemo_sk
+      JOIN income_band income_now ON income_now.ib_income_band_sk = home_now.hd_income_band_sk
+    WHERE person_now.cd_marital_status <> person_then.cd_marital_status
+      AND i_current_price BETWEEN 2 AND 96 AND i_current_price BETWEEN 1 AND 81
+      AND i_color IN ('blanched', 'chiffon', 'khaki', 'pale', 'powder', 'slate')
+    GROUP BY i_item_sk, i_product_name, s_store_name, s_zip, sent_to.ca_street_number, sent_to.ca_street_name,
+      sent_to.ca_city, sent_to.ca_zip, lives_at.ca_street_number, lives_at.ca_street_name, lives_at.ca_city,
+      lives_at.ca_zip, sold.d_year, first_sold.d_year, first_sent.d_year)
+SELECT earlier.product_name, earlier.store_name, earlier.store_zip, earlier.b_street_number,
+  earlier.b_street_name, earlier.b_city, earlier.b_zip, earlier.c_street_number, earlier.c_street_name,
+  earlier.c_city, earlier.c_zip, earlier.in_year AS syear, earlier.times AS cnt, earlier.cost AS s11,
+  earlier.list_price AS s21, earlier.coupons AS s31, later.cost AS s12, later.list_price AS s22,
+  later.coupons AS s32, later.in_year AS syear, later.times AS cnt
+FROM yearly earlier
+  JOIN yearly later ON later.store_zip = earlier.store_zip AND later.store_name = earlier.store_name
+    AND later.item_sk = earlier.item_sk
+WHERE earlier.in_year = 2000 AND later.in_year = 2001 AND later.times <= earlier.times
+ORDER BY earlier.product_name, earlier.store_name, later.times, earlier.cost, later.cost

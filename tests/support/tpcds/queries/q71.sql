@@ -1,19 +1,20 @@
--- What brands of one manager sold at breakfast and at dinner, in all channels.
-SELECT i_brand_id AS brand_id, i_brand AS brand, t_hour, t_minute, sum(ext_price) AS ext_price
-FROM item, (
-    SELECT ws_ext_sales_price AS ext_price, ws_sold_date_sk AS sold_date_sk, ws_item_sk AS sold_item_sk,
-      ws_sold_time_sk AS time_sk
-    FROM web_sales, date_dim
-    WHERE d_date_sk = ws_sold_date_sk AND d_moy = 11 AND d_year = 2000
-    UNION ALL
-    SELECT cs_ext_sales_price, cs_sold_date_sk, cs_item_sk, cs_sold_time_sk
-    FROM catalog_sales, date_dim
-    WHERE d_date_sk = cs_sold_date_sk AND d_moy = 11 AND d_year = 2000
-    UNION ALL
-    SELECT ss_ext_sales_price, ss_sold_date_sk, ss_item_sk, ss_sold_time_sk
-    FROM store_sales, date_dim
-    WHERE d_date_sk = ss_sold_date_sk AND d_moy = 11 AND d_year = 2000) tmp, time_dim
-WHERE sold_item_sk = i_item_sk AND i_manager_id = 1 AND time_sk = t_time_sk
-  AND (t_meal_time = 'breakfast' OR t_meal_time = 'dinner')
-GROUP BY i_brand, i_brand_id, t_hour, t_minute
-ORDER BY ext_price DESC, i_brand_id
+-- What the brands of one manager sold at breakfast and at dinner in a November, by minute, in all channels.
+WITH november AS (
+  SELECT ss_item_sk AS thing, ss_sold_time_sk AS moment, ss_ext_sales_price AS price
+  FROM store_sales JOIN date_dim ON d_date_sk = ss_sold_date_sk
+  WHERE d_year = 2000 AND d_moy = 11
+  UNION ALL
+  SELECT cs_item_sk, cs_sold_time_sk, cs_ext_sales_price
+  FROM catalog_sales JOIN date_dim ON d_date_sk = cs_sold_date_sk
+  WHERE d_year = 2000 AND d_moy = 11
+  UNION ALL
+  SELECT ws_item_sk, ws_sold_time_sk, ws_ext_sales_price
+  FROM web_sales JOIN date_dim ON d_date_sk = ws_sold_date_sk
+  WHERE d_year = 2000 AND d_moy = 11)
+SELECT i_brand_id AS brand_id, i_brand AS brand, t_hour, t_minute, sum(price) AS ext_price
+FROM november
+  JOIN time_dim ON t_time_sk = moment
+  JOIN item ON i_item_sk = thing
+WHERE t_meal_time IN ('breakfast', 'dinner') AND i_manager_id = 1
+GROUP BY t_hour, t_minute, i_brand_id, i_brand
+ORDER BY ext_price DESC, brand_id

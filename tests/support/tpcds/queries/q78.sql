@@ -1,37 +1,40 @@
--- How what customers bought in stores compares with what they bought elsewhere, if nothing came back.
-WITH ws AS (
-    SELECT d_year AS ws_sold_year, ws_item_sk, ws_bill_customer_sk AS ws_customer_sk, sum(ws_quantity) AS ws_qty,
-      sum(ws_wholesale_cost) AS ws_wc, sum(ws_sales_price) AS ws_sp
-    FROM web_sales
-      LEFT JOIN web_returns ON wr_order_number = ws_order_number AND ws_item_sk = wr_item_sk
-      JOIN date_dim ON ws_sold_date_sk = d_date_sk
-    WHERE wr_order_number IS NULL
-    GROUP BY d_year, ws_item_sk, ws_bill_customer_sk),
-  cs AS (
-    SELECT d_year AS cs_sold_year, cs_item_sk, cs_bill_customer_sk AS cs_customer_sk, sum(cs_quantity) AS cs_qty,
-      sum(cs_wholesale_cost) AS cs_wc, sum(cs_sales_price) AS cs_sp
-    FROM catalog_sales
-      LEFT JOIN catalog_returns ON cr_order_number = cs_order_number AND cs_item_sk = cr_item_sk
-      JOIN date_dim ON cs_sold_date_sk = d_date_sk
-    WHERE cr_order_number IS NULL
-    GROUP BY d_year, cs_item_sk, cs_bill_customer_sk),
-  ss AS (
-    SELECT d_year AS ss_sold_year, ss_item_sk, ss_customer_sk, sum(ss_quantity) AS ss_qty,
-      sum(ss_wholesale_cost) AS ss_wc, sum(ss_sales_price) AS ss_sp
+-- How many pieces customers bought in stores for each they bought elsewhere, where nothing came back.
+WITH in_stores AS (
+    SELECT d_year AS in_year, ss_item_sk AS thing, ss_customer_sk AS buyer, sum(ss_quantity) AS pieces,
+      sum(ss_wholesale_cost) AS cost, sum(ss_sales_price) AS price
     FROM store_sales
-      LEFT JOIN store_returns ON sr_ticket_number = ss_ticket_number AND ss_item_sk = sr_item_sk
-      JOIN date_dim ON ss_sold_date_sk = d_date_sk
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+      LEFT JOIN store_returns ON sr_item_sk = ss_item_sk AND sr_ticket_number = ss_ticket_number
     WHERE sr_ticket_number IS NULL
-    GROUP BY d_year, ss_item_sk, ss_customer_sk)
-SELECT ss_sold_year, ss_item_sk, ss_customer_sk, round(ss_qty / (coalesce(ws_qty, 0) + coalesce(cs_qty, 0)), 2) AS ratio,
-  ss_qty AS store_qty, ss_wc AS store_wholesale_cost, ss_sp AS store_sales_price,
-  coalesce(ws_qty, 0) + coalesce(cs_qty, 0) AS other_chan_qty,
-  coalesce(ws_wc, 0) + coalesce(cs_wc, 0) AS other_chan_wholesale_cost,
-  coalesce(ws_sp, 0) + coalesce(cs_sp, 0) AS other_chan_sales_price
-FROM ss
-  LEFT JOIN ws ON ws_sold_year = ss_sold_year AND ws_item_sk = ss_item_sk AND ws_customer_sk = ss_customer_sk
-  LEFT JOIN cs ON cs_sold_year = ss_sold_year AND cs_item_sk = ss_item_sk AND cs_customer_sk = ss_customer_sk
-WHERE (coalesce(ws_qty, 0) > 0 OR coalesce(cs_qty, 0) > 0) AND ss_sold_year = 2000
-ORDER BY ss_sold_year, ss_item_sk, ss_customer_sk, ss_qty DESC, ss_wc DESC, ss_sp DESC, other_chan_qty,
-  other_chan_wholesale_cost, other_chan_sales_price, ratio
+    GROUP BY ss_customer_sk, ss_item_sk, d_year),
+  by_catalog AS (
+    SELECT d_year AS in_year, cs_item_sk AS thing, cs_bill_customer_sk AS buyer, sum(cs_quantity) AS pieces,
+      sum(cs_wholesale_cost) AS cost, sum(cs_sales_price) AS price
+    FROM catalog_sales
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+      LEFT JOIN catalog_returns ON cr_item_sk = cs_item_sk AND cr_order_number = cs_order_number
+    WHERE cr_order_number IS NULL
+    GROUP BY cs_bill_customer_sk, cs_item_sk, d_year),
+  on_web AS (
+    SELECT d_year AS in_year, ws_item_sk AS thing, ws_bill_customer_sk AS buyer, sum(ws_quantity) AS pieces,
+      sum(ws_wholesale_cost) AS cost, sum(ws_sales_price) AS price
+    FROM web_sales
+      JOIN date_dim ON d_date_sk = ws_sold_date_sk
+      LEFT JOIN web_returns ON wr_item_sk = ws_item_sk AND wr_order_number = ws_order_number
+    WHERE wr_order_number IS NULL
+    GROUP BY ws_bill_customer_sk, ws_item_sk, d_year)
+SELECT in_stores.in_year AS ss_sold_year, in_stores.thing AS ss_item_sk, in_stores.buyer AS ss_customer_sk,
+  round(in_stores.pieces / (coalesce(on_web.pieces, 0) + coalesce(by_catalog.pieces, 0)), 2) AS ratio,
+  in_stores.pieces AS store_qty, in_stores.cost AS store_wholesale_cost, in_stores.price AS store_sales_price,
+  coalesce(on_web.pieces, 0) + coalesce(by_catalog.pieces, 0) AS other_chan_qty,
+  coalesce(on_web.cost, 0) + coalesce(by_catalog.cost, 0) AS other_chan_wholesale_cost,
+  coalesce(on_web.price, 0) + coalesce(by_catalog.price, 0) AS other_chan_sales_price
+FROM in_stores
+  LEFT JOIN by_catalog ON by_catalog.buyer = in_stores.buyer AND by_catalog.thing = in_stores.thing
+    AND by_catalog.in_year = in_stores.in_year
+  LEFT JOIN on_web ON on_web.buyer = in_stores.buyer AND on_web.thing = in_stores.thing
+    AND on_web.in_year = in_stores.in_year
+WHERE in_stores.in_year = 2000 AND (coalesce(by_catalog.pieces, 0) > 0 OR coalesce(on_web.pieces, 0) > 0)
+ORDER BY ss_sold_year, ss_item_sk, ss_customer_sk, store_qty DESC, store_wholesale_cost DESC,
+  store_sales_price DESC, other_chan_qty, other_chan_wholesale_cost, other_chan_sales_price, ratio
 LIMIT 100

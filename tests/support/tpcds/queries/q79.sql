@@ -1,12 +1,16 @@
--- Tickets of Mondays in big stores by families with many dependants or cars.
+-- Coupons and profit of tickets of Mondays in middle-sized stores, by families with many dependants or cars.
+WITH tickets AS (
+  SELECT ss_customer_sk AS buyer, ss_ticket_number, s_city, sum(ss_net_profit) AS profit,
+    sum(ss_coupon_amt) AS amt
+  FROM store_sales
+    JOIN household_demographics ON hd_demo_sk = ss_hdemo_sk
+    JOIN store ON s_store_sk = ss_store_sk
+    JOIN date_dim ON d_date_sk = ss_sold_date_sk
+  WHERE (hd_vehicle_count > 2 OR hd_dep_count = 6) AND s_number_employees BETWEEN 200 AND 295
+    AND d_year IN (1999, 2000, 2001) AND d_dow = 1
+  GROUP BY s_city, ss_customer_sk, ss_addr_sk, ss_ticket_number)
 SELECT c_last_name, c_first_name, substr(s_city, 1, 30), ss_ticket_number, amt, profit
-FROM (
-    SELECT ss_ticket_number, ss_customer_sk, s_city, sum(ss_coupon_amt) AS amt, sum(ss_net_profit) AS profit
-    FROM store_sales, date_dim, store, household_demographics
-    WHERE ss_sold_date_sk = d_date_sk AND ss_store_sk = s_store_sk AND ss_hdemo_sk = hd_demo_sk
-      AND (hd_dep_count = 6 OR hd_vehicle_count > 2) AND d_dow = 1 AND d_year IN (1999, 1999 + 1, 1999 + 2)
-      AND s_number_employees BETWEEN 200 AND 295
-    GROUP BY ss_ticket_number, ss_customer_sk, ss_addr_sk, s_city) ms, customer
-WHERE ss_customer_sk = c_customer_sk
+FROM tickets
+  JOIN customer ON c_customer_sk = buyer
 ORDER BY c_last_name, c_first_name, substr(s_city, 1, 30), profit, ss_ticket_number, amt
 LIMIT 100

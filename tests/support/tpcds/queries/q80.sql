@@ -1,41 +1,48 @@
--- Sales, returns and profit of a month by channel and by what sold, of dear items without TV promotions.
-WITH ssr AS (
-    SELECT s_store_id AS store_id, sum(ss_ext_sales_price) AS sales, sum(coalesce(sr_return_amt, 0)) AS returns,
+-- Sales, returns and profit of 30 days by channel and by seller, of dear items not promoted on TV.
+WITH by_store AS (
+    SELECT s_store_id AS place, sum(ss_ext_sales_price) AS sales, sum(coalesce(sr_return_amt, 0)) AS returns,
       sum(ss_net_profit - coalesce(sr_net_loss, 0)) AS profit
     FROM store_sales
-      LEFT OUTER JOIN store_returns ON ss_item_sk = sr_item_sk AND ss_ticket_number = sr_ticket_number, date_dim, store,
-      item, promotion
-    WHERE ss_sold_date_sk = d_date_sk AND d_date BETWEEN CAST('2000-02-01' AS DATE) AND DATE '2000-02-01' + INTERVAL 30 DAYS
-      AND ss_store_sk = s_store_sk AND ss_item_sk = i_item_sk AND i_current_price > 50 AND ss_promo_sk = p_promo_sk
-      AND p_channel_tv = 'N'
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+      JOIN promotion ON p_promo_sk = ss_promo_sk
+      JOIN item ON i_item_sk = ss_item_sk
+      JOIN store ON s_store_sk = ss_store_sk
+      LEFT OUTER JOIN store_returns ON sr_ticket_number = ss_ticket_number AND sr_item_sk = ss_item_sk
+    WHERE i_current_price > 50 AND p_channel_tv = 'N'
+      AND d_date BETWEEN DATE '2000-02-01' AND DATE '2000-02-01' + INTERVAL 30 DAYS
     GROUP BY s_store_id),
-  csr AS (
-    SELECT cp_catalog_page_id AS catalog_page_id, sum(cs_ext_sales_price) AS sales,
-      sum(coalesce(cr_return_amount, 0)) AS returns, sum(cs_net_profit - coalesce(cr_net_loss, 0)) AS profit
+  by_page AS (
+    SELECT cp_catalog_page_id AS place, sum(cs_ext_sales_price) AS sales,
+      sum(coalesce(cr_return_amount, 0)) AS returns,
+      sum(cs_net_profit - coalesce(cr_net_loss, 0)) AS profit
     FROM catalog_sales
-      LEFT OUTER JOIN catalog_returns ON cs_item_sk = cr_item_sk AND cs_order_number = cr_order_number, date_dim,
-      catalog_page, item, promotion
-    WHERE cs_sold_date_sk = d_date_sk AND d_date BETWEEN CAST('2000-02-01' AS DATE) AND DATE '2000-02-01' + INTERVAL 30 DAYS
-      AND cs_catalog_page_sk = cp_catalog_page_sk AND cs_item_sk = i_item_sk AND i_current_price > 50
-      AND cs_promo_sk = p_promo_sk AND p_channel_tv = 'N'
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+      JOIN promotion ON p_promo_sk = cs_promo_sk
+      JOIN item ON i_item_sk = cs_item_sk
+      JOIN catalog_page ON cp_catalog_page_sk = cs_catalog_page_sk
+      LEFT OUTER JOIN catalog_returns ON cr_order_number = cs_order_number AND cr_item_sk = cs_item_sk
+    WHERE i_current_price > 50 AND p_channel_tv = 'N'
+      AND d_date BETWEEN DATE '2000-02-01' AND DATE '2000-02-01' + INTERVAL 30 DAYS
     GROUP BY cp_catalog_page_id),
-  wsr AS (
-    SELECT web_site_id, sum(ws_ext_sales_price) AS sales, sum(coalesce(wr_return_amt, 0)) AS returns,
+  by_site AS (
+    SELECT web_site_id AS place, sum(ws_ext_sales_price) AS sales, sum(coalesce(wr_return_amt, 0)) AS returns,
       sum(ws_net_profit - coalesce(wr_net_loss, 0)) AS profit
     FROM web_sales
-      LEFT OUTER JOIN web_returns ON ws_item_sk = wr_item_sk AND ws_order_number = wr_order_number, date_dim, web_site,
-      item, promotion
-    WHERE ws_sold_date_sk = d_date_sk AND d_date BETWEEN CAST('2000-02-01' AS DATE) AND DATE '2000-02-01' + INTERVAL 30 DAYS
-      AND ws_web_site_sk = web_site_sk AND ws_item_sk = i_item_sk AND i_current_price > 50
-      AND ws_promo_sk = p_promo_sk AND p_channel_tv = 'N'
+      JOIN date_dim ON d_date_sk = ws_sold_date_sk
+      JOIN promotion ON p_promo_sk = ws_promo_sk
+      JOIN item ON i_item_sk = ws_item_sk
+      JOIN web_site ON web_site_sk = ws_web_site_sk
+      LEFT OUTER JOIN web_returns ON wr_order_number = ws_order_number AND wr_item_sk = ws_item_sk
+    WHERE i_current_price > 50 AND p_channel_tv = 'N'
+      AND d_date BETWEEN DATE '2000-02-01' AND DATE '2000-02-01' + INTERVAL 30 DAYS
     GROUP BY web_site_id)
 SELECT channel, id, sum(sales) AS sales, sum(returns) AS returns, sum(profit) AS profit
 FROM (
-  SELECT 'store channel' AS channel, concat('store', store_id) AS id, sales, returns, profit FROM ssr
-  UNION ALL
-  SELECT 'catalog channel', concat('catalog_page', catalog_page_id), sales, returns, profit FROM csr
-  UNION ALL
-  SELECT 'web channel', concat('web_site', web_site_id), sales, returns, profit FROM wsr) x
+    SELECT 'web channel' AS channel, concat('web_site', place) AS id, sales, returns, profit FROM by_site
+    UNION ALL
+    SELECT 'catalog channel', concat('catalog_page', place), sales, returns, profit FROM by_page
+    UNION ALL
+    SELECT 'store channel', concat('store', place), sales, returns, profit FROM by_store) sellers
 GROUP BY ROLLUP (channel, id)
 ORDER BY channel, id, sales, returns, profit
 LIMIT 100

@@ -1,8 +1,12 @@
--- Customers of a city within a bracket of income who have brought something back to a store.
-SELECT c_customer_id AS customer_id, concat(coalesce(c_last_name, ''), ', ', coalesce(c_first_name, '')) AS customername
-FROM customer, customer_address, customer_demographics, household_demographics, income_band, store_returns
-WHERE ca_city = 'Midway' AND c_current_addr_sk = ca_address_sk AND ib_lower_bound >= 10000
-  AND ib_upper_bound <= 10000 + 50000 AND ib_income_band_sk = hd_income_band_sk AND cd_demo_sk = c_current_cdemo_sk
-  AND hd_demo_sk = c_current_hdemo_sk AND sr_cdemo_sk = cd_demo_sk
-ORDER BY c_customer_id, customername
+-- Customers of a city within a bracket of income, once for each time people like them brought something back.
+SELECT c_customer_id AS customer_id,
+  concat(coalesce(c_last_name, ''), ', ', coalesce(c_first_name, '')) AS customername
+FROM customer
+  JOIN customer_address ON ca_address_sk = c_current_addr_sk
+  JOIN household_demographics ON hd_demo_sk = c_current_hdemo_sk
+  JOIN income_band ON ib_income_band_sk = hd_income_band_sk
+  JOIN customer_demographics ON cd_demo_sk = c_current_cdemo_sk
+  JOIN store_returns ON sr_cdemo_sk = cd_demo_sk
+WHERE ib_upper_bound <= 60000 AND ib_lower_bound >= 10000 AND ca_city = 'Midway'
+ORDER BY customer_id, customername
 LIMIT 100

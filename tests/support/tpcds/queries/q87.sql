@@ -1,16 +1,26 @@
 -- How many customers bought in a store on a day on which they bought neither by catalog nor on the web.
+WITH in_stores AS (
+    SELECT DISTINCT c_last_name, c_first_name, d_date
+    FROM store_sales
+      JOIN customer ON c_customer_sk = ss_customer_sk
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211),
+  by_catalog AS (
+    SELECT DISTINCT c_last_name, c_first_name, d_date
+    FROM catalog_sales
+      JOIN customer ON c_customer_sk = cs_bill_customer_sk
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211),
+  on_web AS (
+    SELECT DISTINCT c_last_name, c_first_name, d_date
+    FROM web_sales
+      JOIN customer ON c_customer_sk = ws_bill_customer_sk
+      JOIN date_dim ON d_date_sk = ws_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211)
 SELECT count(*)
 FROM (
-  (SELECT DISTINCT c_last_name, c_first_name, d_date
-    FROM store_sales, date_dim, customer
-    WHERE ss_sold_date_sk = d_date_sk AND ss_customer_sk = c_customer_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11)
+  SELECT * FROM in_stores
   EXCEPT
-  (SELECT DISTINCT c_last_name, c_first_name, d_date
-    FROM catalog_sales, date_dim, customer
-    WHERE cs_sold_date_sk = d_date_sk AND cs_bill_customer_sk = c_customer_sk
-      AND d_month_seq BETWEEN 1200 AND 1200 + 11)
+  SELECT * FROM by_catalog
   EXCEPT
-  (SELECT DISTINCT c_last_name, c_first_name, d_date
-    FROM web_sales, date_dim, customer
-    WHERE ws_sold_date_sk = d_date_sk AND ws_bill_customer_sk = c_customer_sk
-      AND d_month_seq BETWEEN 1200 AND 1200 + 11)) cool_cust
+  SELECT * FROM on_web) only_in_stores

@@ -1,13 +1,16 @@
--- Web orders that were sent from more than one warehouse and never came back.
+-- How many web orders left from more than one warehouse and never came back, their shipping and profit.
 SELECT count(DISTINCT ws_order_number) AS `order count`, sum(ws_ext_ship_cost) AS `total shipping cost`,
   sum(ws_net_profit) AS `total net profit`
-FROM web_sales ws1, date_dim, customer_address, web_site
-WHERE d_date BETWEEN DATE '2000-02-01' AND (CAST('2000-02-01' AS DATE) + INTERVAL 60 DAYS)
-  AND ws1.ws_ship_date_sk = d_date_sk AND ws1.ws_ship_addr_sk = ca_address_sk AND ca_state IN ('TN', 'GA')
-  AND ws1.ws_web_site_sk = web_site_sk AND web_company_name = 'pri'
+FROM web_sales line
+  JOIN web_site ON web_site_sk = line.ws_web_site_sk
+  JOIN customer_address ON ca_address_sk = line.ws_ship_addr_sk
+  JOIN date_dim ON d_date_sk = line.ws_ship_date_sk
+WHERE NOT EXISTS (SELECT 1 FROM web_returns WHERE wr_order_number = line.ws_order_number)
   AND EXISTS (
-    SELECT * FROM web_sales ws2
-    WHERE ws1.ws_order_number = ws2.ws_order_number AND ws1.ws_warehouse_sk <> ws2.ws_warehouse_sk)
-  AND NOT EXISTS (SELECT * FROM web_returns wr1 WHERE ws1.ws_order_number = wr1.wr_order_number)
+    SELECT 1
+    FROM web_sales other
+    WHERE other.ws_warehouse_sk <> line.ws_warehouse_sk AND other.ws_order_number = line.ws_order_number)
+  AND web_company_name = 'pri' AND ca_state IN ('GA', 'TN')
+  AND d_date BETWEEN DATE '2000-02-01' AND DATE '2000-02-01' + INTERVAL 60 DAYS
 ORDER BY count(DISTINCT ws_order_number)
 LIMIT 100

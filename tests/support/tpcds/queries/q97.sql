@@ -1,16 +1,21 @@
--- How many pairs of customer and item there are only in stores, only in the catalog, and in both.
-WITH ssci AS (
-    SELECT ss_customer_sk AS customer_sk, ss_item_sk AS item_sk
-    FROM store_sales, date_dim
-    WHERE ss_sold_date_sk = d_date_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11
-    GROUP BY ss_customer_sk, ss_item_sk),
-  csci AS (
-    SELECT cs_bill_customer_sk AS customer_sk, cs_item_sk AS item_sk
-    FROM catalog_sales, date_dim
-    WHERE cs_sold_date_sk = d_date_sk AND d_month_seq BETWEEN 1200 AND 1200 + 11
-    GROUP BY cs_bill_customer_sk, cs_item_sk)
-SELECT sum(CASE WHEN ssci.customer_sk IS NOT NULL AND csci.customer_sk IS NULL THEN 1 ELSE 0 END) AS store_only,
-  sum(CASE WHEN ssci.customer_sk IS NULL AND csci.customer_sk IS NOT NULL THEN 1 ELSE 0 END) AS catalog_only,
-  sum(CASE WHEN ssci.customer_sk IS NOT NULL AND csci.customer_sk IS NOT NULL THEN 1 ELSE 0 END) AS store_and_catalog
-FROM ssci FULL OUTER JOIN csci ON ssci.customer_sk = csci.customer_sk AND ssci.item_sk = csci.item_sk
+-- How many pairs of customer and item were sold only in stores, only by catalog, and in both.
+WITH from_stores AS (
+    SELECT DISTINCT ss_customer_sk AS buyer, ss_item_sk AS thing
+    FROM store_sales
+      JOIN date_dim ON d_date_sk = ss_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211),
+  from_catalog AS (
+    SELECT DISTINCT cs_bill_customer_sk AS buyer, cs_item_sk AS thing
+    FROM catalog_sales
+      JOIN date_dim ON d_date_sk = cs_sold_date_sk
+    WHERE d_month_seq BETWEEN 1200 AND 1211),
+  pairs AS (
+    SELECT from_stores.buyer IS NOT NULL AS by_store, from_catalog.buyer IS NOT NULL AS by_catalog
+    FROM from_stores
+      FULL OUTER JOIN from_catalog ON from_catalog.thing = from_stores.thing
+        AND from_catalog.buyer = from_stores.buyer)
+SELECT sum(CASE WHEN by_store AND NOT by_catalog THEN 1 ELSE 0 END) AS store_only,
+  sum(CASE WHEN by_catalog AND NOT by_store THEN 1 ELSE 0 END) AS catalog_only,
+  sum(CASE WHEN by_store AND by_catalog THEN 1 ELSE 0 END) AS store_and_catalog
+FROM pairs
 LIMIT 100
