@@ -16,7 +16,6 @@ from weirflow.flows.feeds.table import TableFeed
 from weirflow.flows.own_session import settings_of
 from weirflow.flows.session_tables import SessionTables
 from weirflow.flows.sinks.table import TableTarget
-from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.flow.flow import Flow
 from weirflow.sql.stored import not_there
 from weirflow.sql.typing.literals import duration_micros
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
 
     from weirflow.flows.host import FlowSession
     from weirflow.flows.view_reader import ViewReader
-    from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.sinks.sink import SinkTarget
-    from weirflow.ivm.flow.view_query import ViewQuery
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.settings import SqlSettings
     from weirflow.streaming.query.handle import StreamingQuery
@@ -76,24 +73,8 @@ class SparkFlow(Flow):
         self._timer.look()
 
     @override
-    def register_view(
-        self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
-    ) -> None:
-        super().register_view(name, sql, mode=mode, materialized=materialized)
+    def _defined(self) -> None:
         self._timer.look()
-
-    @override
-    def register_source(self, name: Name, schema: Any, **options: Any) -> None:
-        super().register_source(name, schema, **options)
-        self._timer.look()
-
-    @override
-    def replace_view(
-        self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
-    ) -> EvolutionPlan:
-        plan = super().replace_view(name, sql, mode=mode, materialized=materialized)
-        self._timer.look()
-        return plan
 
     def table(self, name: Name) -> DataFrame:
         """The columns of a source or view as a Spark frame without rows, to make a view of; ``frame`` has the rows.

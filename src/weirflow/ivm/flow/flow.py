@@ -146,6 +146,7 @@ class Flow:
         if how is not None and Capability.SHARDS not in self.capabilities:
             raise refused(Capability.SHARDS, self.name)
         self._backend.define_source(source, how)
+        self._defined()
 
     def register_view(
         self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
@@ -163,6 +164,7 @@ class Flow:
         """
         with self._kept_still(sql):
             self._backend.define_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
+        self._defined()
 
     def replace_view(
         self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
@@ -173,7 +175,12 @@ class Flow:
         error nothing has changed.
         """
         with self._kept_still(sql):
-            return self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
+            plan = self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
+        self._defined()
+        return plan
+
+    def _defined(self) -> None:
+        """Called when sources or views have been defined: others may run now than before."""
 
     def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from support.maintained import Maintained
 
-from weirflow.errors import SqlTypeError
 from weirflow.sql.refusal import NotIncremental
 
 T = {"t": pa.schema([("k", pa.int64()), ("v", pa.int64())])}
@@ -94,7 +93,7 @@ def test_a_share_that_spark_would_not_take_is_refused(share):
 
 
 def test_the_share_of_a_percentile_in_order_is_a_number():
-    with pytest.raises(SqlTypeError, match="a literal fraction"):
+    with pytest.raises(NotIncremental, match="a literal between 0 and 1"):
         Maintained(T, {"view": "SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY v) AS p FROM t"})
 
 
