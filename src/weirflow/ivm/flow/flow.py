@@ -13,7 +13,7 @@ from weirflow.ivm.compiler.program import Mode, View, frame_recomputed
 from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
-from weirflow.ivm.flow.refusals import require_no_snapshot
+from weirflow.ivm.flow.refusals import require_declared
 from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, sink_terms
 from weirflow.ivm.flow.source import Lateness, NamedDeltas, Source, declared, deltas_of, is_declared
 from weirflow.ivm.kernel.deadline import Deadline
@@ -214,6 +214,7 @@ class Flow:
 
     def drop(self, name: Name) -> None:
         """Remove a source or view that no view reads, with its state; its watches end."""
+        require_declared([name])
         self._backend.drop(name)
 
     def source(self, name: Name) -> Source:
@@ -248,6 +249,7 @@ class Flow:
             ConfigError: the flow has no shards, a source does not keep its rows, or there is none of a name.
         """
         wanted = {name: _spread(how) for name, how in (spread or {}).items()}
+        require_declared(wanted)
         self._backend.rescale(partitions, wanted)
 
     # How deltas come in
@@ -285,7 +287,7 @@ class Flow:
             LeaseLost: another process coordinates the flow in shards now.
         """
         deltas = deltas_of(source, delta)
-        require_no_snapshot(deltas)
+        require_declared(deltas)
         return self._backend.tick(deltas, Deadline(timeout), token=token)
 
     def feed(
@@ -304,7 +306,7 @@ class Flow:
             StreamConflict: another stream was attached under this name before.
         """
         deltas = deltas_of(source, delta)
-        require_no_snapshot(deltas)
+        require_declared(deltas)
         return self._backend.feed(deltas, Deadline(timeout), position)
 
     def position(self, stream: Name) -> Position | None:

@@ -102,11 +102,13 @@ def require_unsunk(sunk: Collection[str]) -> None:
         )
 
 
-def require_no_snapshot(names: Iterable[str]) -> None:
-    """``ConfigError`` if deltas are given to a snapshot."""
+def require_declared(names: Iterable[str]) -> None:
+    """``ConfigError`` if users would change what is the flow's own: its clock or a snapshot."""
     for name in names:
         if name == CLOCK:
-            raise ConfigError("The clock takes no deltas.", hint="advance() moves it")
+            raise ConfigError(
+                "The clock is the flow's own: it takes no deltas, and stays where it is.", hint="advance() moves it"
+            )
         if is_snapshot(name):
             raise ConfigError(
                 f"{name!r} holds what the table had; deltas go to sources.",

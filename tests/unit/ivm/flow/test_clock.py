@@ -120,13 +120,22 @@ def test_a_view_may_wait_for_its_source():
     assert ids(flow) == [1]
 
 
-def test_the_clock_is_shown_and_takes_no_deltas():
+def test_the_clock_is_shown_and_nobody_changes_it_but_time():
     flow = made()
     flow.advance(NOON)
     assert "clock      manual, 2026-01-01 12:00:00+00:00" in str(flow.describe())
     assert "follows the clock" in flow.explain("recent")
-    with pytest.raises(ConfigError):
-        flow.tick("the clock", [{"number": 0, "reading": NOON}])
+    changes = (
+        lambda: flow.tick("the clock", [{"number": 0, "reading": NOON}]),
+        lambda: flow.drop("the clock"),
+        lambda: flow.rescale(2, spread={"the clock": "evenly"}),
+    )
+    for change in changes:
+        with pytest.raises(ConfigError, match="The clock is the flow's own"):
+            change()
+    flow.tick("t", [row(1, NOON)])
+    flow.advance(NOON + 48 * HOUR)
+    assert ids(flow) == []
 
 
 def test_an_advance_that_fails_waits_with_its_reading():
