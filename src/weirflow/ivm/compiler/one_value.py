@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.ivm.zset.hashing import has_floats
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr
-from weirflow.sql.functions.undetermined import undetermined
+from weirflow.sql.functions.aggregates.undetermined import undetermined
 from weirflow.sql.plan import Aggregate, Distinct, Filter, Project
 from weirflow.sql.types import is_orderable
 

@@ -16,7 +16,7 @@ from weirflow.sql.bind.expressions.placeholders import SelectCalls
 from weirflow.sql.bind.grouping import Grouping
 from weirflow.sql.bind.scope import FromItem, Name, Scope, scope_of
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
-from weirflow.sql.functions.pivots import is_picked, picked
+from weirflow.sql.functions.aggregates.pivots import is_picked, picked
 from weirflow.sql.plan import Aggregate, Field, Filter, Plan, Project, Union
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns, remap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weirflow.errors import FunctionNotFound, QueryError, SqlPosition, did_you_mean
-from weirflow.sql.functions.aggregates import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
+from weirflow.sql.functions.aggregates.signatures import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
 from weirflow.sql.functions.arrays import ARRAYS
 from weirflow.sql.functions.attempts import ATTEMPTS
 from weirflow.sql.functions.bits import BITS

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from weirflow.sql.expr import AggregateCall, Expr, Literal
-from weirflow.sql.functions.aggregates import AGGREGATES, has_mode
+from weirflow.sql.functions.aggregates.pivots import picked
+from weirflow.sql.functions.aggregates.regression import VALUE_DISTINCT, in_other_words
+from weirflow.sql.functions.aggregates.signatures import AGGREGATES, has_mode
+from weirflow.sql.functions.aggregates.sketches import distinct_estimate, is_count_min
+from weirflow.sql.functions.aggregates.undetermined import undetermined
 from weirflow.sql.functions.collections import struct_field
 from weirflow.sql.functions.modes import EvalMode, aggregate_in
 from weirflow.sql.functions.operators import OPERATORS
-from weirflow.sql.functions.pivots import picked
-from weirflow.sql.functions.regression import VALUE_DISTINCT, in_other_words
-from weirflow.sql.functions.sketches import distinct_estimate, is_count_min
-from weirflow.sql.functions.undetermined import undetermined
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import Function
 from weirflow.sql.resolved.reading import Scope, read_all, read_expression, read_order, refused

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
-from weirflow.sql.functions.frames import over_frame
+from weirflow.sql.functions.aggregates.frames import over_frame
 from weirflow.sql.functions.rules import result_type
 from weirflow.sql.functions.windows import RANKING, offset_arguments
 from weirflow.sql.resolved.aggregates import read_aggregate

@@ -3,7 +3,7 @@
 import pytest
 
 from weirflow import IncrementalFlow
-from weirflow.sql.functions.aggregates import AGGREGATES, INTERNAL_AGGREGATES
+from weirflow.sql.functions.aggregates.signatures import AGGREGATES, INTERNAL_AGGREGATES
 from weirflow.sql.refusal import NotIncremental
 
 CALLS = {

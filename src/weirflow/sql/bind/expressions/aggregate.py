@@ -11,12 +11,12 @@ from sqlglot import exp
 
 from weirflow.errors import SqlPosition, SqlTypeError
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal, SortKey
-from weirflow.sql.functions.aggregates import has_mode
+from weirflow.sql.functions.aggregates.regression import VALUE_DISTINCT, in_other_words
+from weirflow.sql.functions.aggregates.signatures import has_mode
+from weirflow.sql.functions.aggregates.sketches import USUAL_ERROR, distinct_estimate, is_count_min
+from weirflow.sql.functions.aggregates.undetermined import undetermined
 from weirflow.sql.functions.lookup import aggregate
 from weirflow.sql.functions.operators import OPERATORS
-from weirflow.sql.functions.regression import VALUE_DISTINCT, in_other_words
-from weirflow.sql.functions.sketches import USUAL_ERROR, distinct_estimate, is_count_min
-from weirflow.sql.functions.undetermined import undetermined
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, BOOLEAN, DOUBLE, INT, NULL, is_integral, type_name
 

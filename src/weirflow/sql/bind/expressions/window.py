@@ -10,7 +10,7 @@ from sqlglot import exp
 from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.expressions.aggregate import aggregate_call, is_aggregate
 from weirflow.sql.expr import AggregateCall, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
-from weirflow.sql.functions.frames import over_frame
+from weirflow.sql.functions.aggregates.frames import over_frame
 from weirflow.sql.functions.lookup import unknown
 from weirflow.sql.functions.rules import result_type
 from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING, offset_arguments
