@@ -38,7 +38,7 @@ _SKIPPING = (
     "BooleanSimplification", "ConstantFolding", "PropagateEmptyRelation", "PruneFilters", "PushDownPredicates",
     "PushDownLeftSemiAntiJoin",
 )  # fmt: skip
-_HASTY = ("InferFiltersFromConstraints",)
+_HASTY = ("EliminateOuterJoin", "InferFiltersFromConstraints")
 _SPARK_BREAKS = (
     # LIMIT with OFFSET over a sort where constants are not folded.
     "No plan for LocalLimit",
@@ -79,7 +79,8 @@ class Oracle:
             return None
         theirs = self._spark_views(case, ticked.tables)
         if isinstance(theirs, DataError):
-            # Where a join says that columns are equal, Spark tries conditions on rows that the join would drop.
+            # Where a join says that columns are equal, or a condition makes an outer join an inner one, Spark tries
+            # conditions on rows that the join would drop.
             with self._without(_HASTY):
                 theirs = self._spark_views(case, ticked.tables)
         if isinstance(theirs, DataError) and any(_is_eager(view.text.spark) for view in case.views):
