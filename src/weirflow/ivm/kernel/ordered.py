@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import RunMerge
@@ -19,9 +18,12 @@ from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_co
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.rows import equal_rows_at, expand_ranges
+from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pyarrow as pa
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
@@ -63,7 +65,7 @@ class OrderedArrangement(SpineState):
         if len(batch) == 0:
             return
         prefix = prefixes(batch.columns, self.order, len(batch))
-        columns = (*batch.columns, pa.array(prefix))
+        columns = (*batch.columns, from_numpy(prefix))
         self._spine.insert(columns, batch.weights.reshape(-1, 1))
 
     def first(self, keys: Sequence[pa.Array], count: int) -> ProbeResult:
