@@ -57,8 +57,8 @@ _DAY_TIME = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 def parse_type_name(text: str) -> pa.DataType:
     """The type that Spark calls ``text``; ``SqlSyntaxError`` if there is none.
 
-    >>> type_name(parse_type_name("STRUCT<a: INT, b: ARRAY<STRING>>"))
-    'struct<a:int,b:array<string>>'
+    >>> parse_type_name("STRUCT<a: INT, b: ARRAY<STRING>>")
+    StructType(struct<a: int32, b: list<element: string>>)
     """
     kind = arrow_type(parse_type(text))
     check_type(kind)
