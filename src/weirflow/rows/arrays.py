@@ -63,7 +63,7 @@ def from_short_list(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None
     if dtype is None or not types <= known:
         return None
     given = values if null is None else [0 if value is None else value for value in values]
-    found = np.array(given, dtype)
+    found: npt.NDArray[Any] = np.array(given, dtype)
     if kind != pa.int32():
         return from_numpy(found, null)
     narrow = found.astype(np.int32)
