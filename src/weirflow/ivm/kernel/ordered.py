@@ -155,10 +155,15 @@ class OrderedArrangement(SpineState):
 class _OrderedRuns:
     """How runs with prefixes are sorted, merged and cut."""
 
+    weighs = False  # only merges would save memory, and such states are small beside those of joins
+
     def __init__(self, order: tuple[SortColumn, ...]) -> None:
         self._order = order
 
-    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Sequence[Run]:
+        return [self._sorted(codes, columns, values)]
+
+    def _sorted(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
         order, tied = row_order(codes, raw_values(columns[-1]), columns[:-1], self._order)
         starts = _group_starts(columns[:-1], order, tied)
         if len(starts) < len(order):
@@ -176,7 +181,7 @@ class _OrderedRuns:
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
-        return self.sort(codes, concat_columns([part.columns for part in parts]), values)
+        return self._sorted(codes, concat_columns([part.columns for part in parts]), values)
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
         code = pivot.codes[at]

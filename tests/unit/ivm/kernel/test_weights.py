@@ -1,0 +1,119 @@
+"""Weights that are all 1 take no memory, through loads, ticks, merges and files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from support.rows import count_rows
+
+from weirflow.ivm.kernel import weights
+from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.kernel.run import Run, kept_rows
+from weirflow.ivm.zset.batch import Batch
+
+pytestmark = pytest.mark.usefixtures("either_kernel")
+
+ROWS = weights.MANY + 1000
+
+
+def numbers(*values) -> pa.Array:
+    return pa.array(np.concatenate([np.atleast_1d(one) for one in values]))
+
+
+def loaded(key_count=1, *, others=0, spill=None) -> Arrangement:
+    """So many different rows, of which ``others`` weigh 2 and the rest 1."""
+    arrangement = Arrangement([pa.int64(), pa.int64()], key_count, spill=spill)
+    given = numbers(np.arange(ROWS), np.arange(others))
+    arrangement.insert(Batch((given, given), np.ones(len(given), np.int64)))
+    return arrangement
+
+
+def tick(arrangement, added, removed):
+    rows = numbers(added, removed)
+    arrangement.insert(
+        Batch((rows, rows), np.repeat([1, -1], [len(np.atleast_1d(added)), len(np.atleast_1d(removed))]))
+    )
+    while arrangement.maintain(1 << 20):
+        pass
+
+
+def stored(arrangement) -> dict:
+    return dict(count_rows(list(arrangement.rows())))
+
+
+@pytest.mark.parametrize("key_count", [0, 1])
+def test_rows_that_occur_once_take_their_columns_and_a_code(key_count):
+    assert loaded(key_count).nbytes == ROWS * (8 + 8 + 8)
+
+
+@pytest.mark.parametrize("others", [1, weights.FEW])
+def test_a_few_other_weights_are_kept_apart(others):
+    arrangement = loaded(others=others)
+    assert [len(run) for run in arrangement.runs] == [ROWS - others, others]
+    assert arrangement.nbytes == ROWS * 24 + others * 8
+    assert stored(arrangement) == {(row, row): 2 if row < others else 1 for row in range(ROWS)}
+
+
+def test_many_other_weights_are_kept_with_the_rows():
+    arrangement = loaded(others=weights.FEW + 1)
+    assert arrangement.nbytes == ROWS * 32
+    assert stored(arrangement) == {(row, row): 2 if row <= weights.FEW else 1 for row in range(ROWS)}
+
+
+def test_what_is_probed_has_weights_of_its_own():
+    found = loaded(others=2).probe([pa.array([1, 5, -1])])
+    rows = zip(found.batch.columns[0].to_pylist(), found.batch.weights.tolist(), strict=True)
+    assert dict(rows) == {1: 2, 5: 1}
+    found.batch.weights[:] = 7  # nobody else sees it
+    assert loaded().weights_of(Batch((numbers(5), numbers(5)), np.ones(1, np.int64))).tolist() == [1]
+
+
+def test_a_merge_of_ticks_into_the_base_takes_no_weights_back():
+    arrangement = loaded()
+    gone = np.arange(0, ROWS, 2)
+    tick(arrangement, np.arange(ROWS, 2 * ROWS), gone)
+    assert arrangement.nbytes <= 24 * (ROWS + ROWS // 2 + 1)
+    assert stored(arrangement) == {(row, row): 1 for row in [*range(1, ROWS, 2), *range(ROWS, 2 * ROWS)]}
+
+
+def test_a_merge_keeps_other_weights_apart_until_they_are_many():
+    arrangement = loaded()
+    tick(arrangement, np.tile(np.arange(ROWS, 2 * ROWS), 1), np.empty(0, np.int64))
+    tick(arrangement, np.arange(10), np.empty(0, np.int64))
+    assert stored(arrangement) == {(row, row): 2 if row < 10 else 1 for row in range(2 * ROWS)}
+    tick(arrangement, np.arange(2 * ROWS), np.empty(0, np.int64))
+    assert stored(arrangement) == {(row, row): 3 if row < 10 else 2 for row in range(2 * ROWS)}
+
+
+def test_a_retraction_that_comes_first_is_kept():
+    arrangement = Arrangement([pa.int64(), pa.int64()], 1)
+    tick(arrangement, np.empty(0, np.int64), np.arange(5))
+    tick(arrangement, np.arange(3, ROWS), np.empty(0, np.int64))
+    assert stored(arrangement) == {**{(row, row): -1 for row in range(3)}, **{(row, row): 1 for row in range(5, ROWS)}}
+
+
+def test_a_saved_run_is_as_it_always_was(tmp_path):
+    (run,) = loaded().runs
+    run.save(tmp_path / "run")
+    again = Run.load(tmp_path / "run")
+    assert again.values.flags.c_contiguous
+    assert np.array_equal(again.values, np.ones((ROWS, 1), np.int64))
+    restored = Arrangement([pa.int64(), pa.int64()], 1, runs=[again])
+    tick(restored, np.arange(ROWS, 2 * ROWS), np.arange(ROWS))
+    assert stored(restored) == {(row, row): 1 for row in range(ROWS, 2 * ROWS)}
+
+
+def test_rows_let_go_take_no_weights_back(tmp_path):
+    (run,) = loaded(spill=tmp_path).runs
+    kept = kept_rows(run, np.arange(len(run)) % 2 == 0)
+    assert weights.are_all_one(kept.values)
+    assert weights.are_all_one(run.values)
+
+
+@pytest.mark.parametrize("values", [[1], [1, 1], [2, 2], [1, 2]])
+def test_only_what_was_made_so_is_taken_for_all_one(values):
+    array = np.array(values, np.int64).reshape(-1, 1)
+    assert not weights.are_all_one(array)
+    assert not weights.are_all_one(np.broadcast_to(np.int64(2), (3, 1)))
+    assert weights.are_all_one(weights.all_one(3)[1:])
