@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Int64s
 
-MANY = 1 << 16
+MANY = 1 << 18
 """Of so many rows, weights are worth the look whether all of them are 1."""
 FEW = 1024
 """So few rows with other weights among many are kept apart from them."""
