@@ -8,8 +8,10 @@ import pytest
 
 from weirflow.ivm.kernel import weights
 from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
 from weirflow.ivm.kernel.run import Run, kept_rows
 from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.hashing import Equality
 
 pytestmark = pytest.mark.usefixtures("either_kernel")
 
@@ -125,3 +127,39 @@ def test_only_what_was_made_so_is_taken_for_all_one(values):
     assert not weights.are_all_one(array)
     assert not weights.are_all_one(np.broadcast_to(np.int64(2), (3, 1)))
     assert weights.are_all_one(weights.all_one(3)[1:])
+
+
+@pytest.mark.parametrize("others", [1, weights.FEW, weights.FEW + 1])
+@pytest.mark.parametrize("fuel", [100_000, 1 << 20])
+def test_weights_of_runs_are_merged_a_slice_at_a_time(others, fuel):
+    arrangement = Arrangement([pa.int64(), pa.int64()], 1)
+    for first in (0, ROWS):
+        rows = numbers(np.arange(first, first + ROWS))
+        arrangement.insert(Batch((rows, rows), np.ones(ROWS, np.int64)))
+    expected = np.ones(2 * ROWS, np.int64)
+    twice = arrangement.runs[1].columns[0].to_numpy()[-others:]  # in the last slices
+    expected[twice] = 2
+    again = Arrangement([pa.int64(), pa.int64()], 1)
+    rows = numbers(np.arange(ROWS, 2 * ROWS))
+    again.insert(Batch((rows, rows), expected[ROWS:]))
+    both = Arrangement([pa.int64(), pa.int64()], 1, runs=[arrangement.runs[0], *again.runs])
+    while both.maintain(fuel):
+        pass
+    kept_apart = others <= weights.FEW
+    assert [len(run) for run in both.runs] == ([2 * ROWS - others, others] if kept_apart else [2 * ROWS])
+    assert weights.are_all_one(both.runs[0].values) == kept_apart
+    require(both, np.arange(2 * ROWS), expected)
+
+
+def test_other_weights_come_back_from_a_merge():
+    kinds = [pa.int64(), pa.int64()]
+    rows = numbers(np.arange(ROWS))
+    base = Run(np.arange(ROWS, dtype=np.uint64), (rows, rows), weights.all_one(ROWS))
+    newer = Run(np.array([7], np.uint64), (numbers(7), numbers(7)), np.array([[4]]))
+    job = RunMerge([base, newer], CodeOrder(Equality.IDENTITY))
+    while not job.finished:
+        job.step(50_000)
+    once, apart = job.result()
+    assert len(once) == ROWS - 1
+    assert (apart.columns[0].to_pylist(), apart.values.tolist()) == ([7], [[5]])
+    assert [column.type for column in once.columns] == kinds
