@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from ticking.data import mixed
 
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 _TPCH = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "support" / "tpch.py"))
 QUERIES: dict[int, str] = _TPCH["QUERIES"]

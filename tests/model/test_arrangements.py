@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.rows import VALUES, batch, coarse_hash, colliding_hash, count_rows
 
-from weirflow.ivm.kernel import spine
+from weirflow.ivm.kernel import spine, weights
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.ordered import OrderedArrangement
@@ -34,8 +34,10 @@ FLOATS = {pa.float32(): [0.0, -0.0], pa.float64(): [0.0, -0.0]}
 
 @pytest.fixture(autouse=True)
 def small_runs(monkeypatch):
-    """Runs so small that a handful of rows goes through heads, levels and merges."""
+    """Runs so small that a handful of rows goes through heads, levels and merges, and weights of 1 take no memory."""
     monkeypatch.setattr(spine, "HEAD_ROWS", 4)
+    monkeypatch.setattr(weights, "MANY", 3)
+    monkeypatch.setattr(weights, "FEW", 2)
 
 
 def values_of(type_: pa.DataType) -> st.SearchStrategy[Any]:

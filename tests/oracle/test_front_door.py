@@ -16,7 +16,7 @@ from support.view_corpus import SOURCES, VIEWS, RandomTables
 from weirflow import IncrementalFlow
 from weirflow.errors import ColumnNotFound, ConfigError, DataError, QueryError, SqlSyntaxError, TableNotFound
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 

@@ -14,7 +14,8 @@ from weirflow.errors import QueryError
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field
-from weirflow.sql.types import parse_ddl, type_name
+from weirflow.sql.types import type_name
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

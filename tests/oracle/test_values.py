@@ -14,8 +14,9 @@ from support.value_catalogue import THEMES, Theme
 
 from weirflow import IncrementalFlow
 from weirflow.errors import DataError
-from weirflow.ivm.compiler.program import Program, View
+from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.compiler.resolve import resolved
+from weirflow.ivm.compiler.view import View
 from weirflow.sql.foreign import foreign_calls
 from weirflow.sql.types import nullable
 

@@ -8,7 +8,8 @@ from support.maintained import Maintained, comparable
 from support.tpch_data import TpchData
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
-from weirflow.sql.types import nullable, parse_ddl
+from weirflow.sql.types import nullable
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 TPCH = {f"q{number}": sql for number, sql in tpch.QUERIES.items()}
 

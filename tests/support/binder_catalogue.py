@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 SOURCES = {
     "t": parse_ddl("a INT, b INT, c STRING, d DOUBLE, p BOOLEAN, q BOOLEAN, s STRUCT<x: INT, y: STRING>, m ARRAY<INT>"),

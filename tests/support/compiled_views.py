@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weirflow.ivm.compiler.program import Mode, Program, View
+from weirflow.ivm.compiler.program import Program
+from weirflow.ivm.compiler.view import Mode, View
 from weirflow.sql.settings import USUAL
 
 if TYPE_CHECKING:

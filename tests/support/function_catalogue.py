@@ -15,11 +15,12 @@ from pyspark.errors import PySparkException
 from support.spark_engine import spark_engine
 
 from weirflow.errors import WeirflowError
-from weirflow.ivm.compiler.program import Program, View
+from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.compiler.resolve import resolved
+from weirflow.ivm.compiler.view import View
 from weirflow.spark.frames.arrow import empty_relation
 from weirflow.sql.foreign import foreign_calls
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 if TYPE_CHECKING:
     from weirflow import Session

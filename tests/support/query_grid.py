@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import product
 
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 SOURCES = {
     "t": parse_ddl("k BIGINT, v INT, s STRING, d DATE, n DECIMAL(9, 2), x DOUBLE, p BOOLEAN"),

@@ -14,7 +14,7 @@ from support.maintained import comparable
 
 from weirflow import DeltaBatch
 from weirflow.ivm.flow.position import Position
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 if TYPE_CHECKING:
     from weirflow.ivm.flow import IncrementalFlow

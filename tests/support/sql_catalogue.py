@@ -19,9 +19,9 @@ from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.window.operator import Window
-from weirflow.sql.clock.reading import CLOCK, CLOCK_SCHEMA
+from weirflow.sql.clock.relation import CLOCK, CLOCK_SCHEMA
 from weirflow.sql.refusal import NotIncremental
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 INCREMENTAL = "incremental"
 RECOMPUTED, ON_DELTA = "recomputed", "Spark on the delta"

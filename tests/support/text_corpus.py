@@ -11,7 +11,7 @@ from support.generator.case import make_case
 from support.tpch_data import TpchData
 from support.two_readings import Texts
 
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

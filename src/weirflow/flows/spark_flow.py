@@ -18,7 +18,7 @@ from weirflow.flows.session_tables import SessionTables
 from weirflow.flows.sinks.table import TableTarget
 from weirflow.ivm.flow.flow import Flow
 from weirflow.sql.stored import not_there
-from weirflow.sql.typing.literals import duration_micros
+from weirflow.sql.typing.durations import duration_micros
 from weirflow.streaming.query.checkpoints import OPTION, spark_uri
 
 if TYPE_CHECKING:

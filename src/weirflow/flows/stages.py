@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from weirflow.flows.host import FlowSession
     from weirflow.flows.view_reader import ViewReader
-    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.compiler.view import RecomputeEngine
     from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.spark.jobs.shards import ShardJobs
     from weirflow.sql.settings import SqlSettings

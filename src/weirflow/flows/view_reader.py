@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, QueryError, UnsupportedError
 from weirflow.flows.own_session import conf_of, settings_of, with_settings
-from weirflow.ivm.compiler.program import FRAME
 from weirflow.ivm.compiler.reads import tables as read_tables
+from weirflow.ivm.compiler.view import FRAME
 from weirflow.ivm.kernel.expressions.compile import computes
 from weirflow.ivm.kernel.expressions.python_calls import is_plain
 from weirflow.rows.types import spark_schema

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from weirflow.arguments import shown
 from weirflow.errors import ConfigError
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 if TYPE_CHECKING:
     from weirflow.process.function import KeyedFunction

@@ -20,6 +20,7 @@ import pyarrow.types as pt
 
 from weirflow.arguments.in_errors import kind_of
 from weirflow.errors import ConfigError
+from weirflow.rows.arrays import from_short_list
 from weirflow.rows.exact import PLAIN, converter, is_missing
 from weirflow.rows.misfit import Misfit, misfit_error, named
 from weirflow.rows.types import spark_type
@@ -42,6 +43,9 @@ _SURE: dict[pa.DataType, frozenset[type]] = {
     pa.duration("us"): frozenset({timedelta, _NONE}),
 }
 """Types of values, subclasses apart, that pyarrow stores unchanged in a column or refuses."""
+_KNOWN: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+"""What pyarrow infers of values of one type."""
+_BIGINT = range(-(2**63), 2**63)
 _DECIMAL = frozenset({Decimal, int, _NONE})
 _DATETIME = frozenset({datetime, _NONE})
 _ZONES = frozenset({ZoneInfo, timezone})
@@ -66,7 +70,9 @@ def column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
     """
     if _all_fit(values, kind):
         try:
-            array = pa.array(values, kind)
+            array = from_short_list(values, kind)
+            if array is None:
+                array = pa.array(values, kind)
         except _ARROW:
             array = None
         if array is not None and not _overflown(array):
@@ -77,7 +83,11 @@ def column(values: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
 def inferred(values: Sequence[Any], name: str) -> pa.DataType:
     """The type of Spark's for values whose type nobody says; ``ConfigError`` if there is none."""
     plain = values
-    if not set(map(type, values)) <= PLAIN:
+    types = set(map(type, values))
+    known = _KNOWN.get(*types) if len(types) == 1 else None
+    if known is not None and (known != pa.int64() or (min(values) in _BIGINT and max(values) in _BIGINT)):
+        return known  # infer_type imports pandas
+    if not types <= PLAIN:
         plain = [value for value in values if not is_missing(value)]
     try:
         kind = pa.infer_type(plain)

@@ -7,11 +7,9 @@ these bounds is read and computed on any stack (``weirflow.stack``); what is not
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlPosition, SqlTooComplex
 
@@ -43,49 +41,16 @@ MAX_TYPE_DEPTH = 50
 _LITERAL = re.compile(
     r"""[rR]'[^']*'|[rR]"[^"]*"|'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`]*`""", re.DOTALL
 )
-_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
-_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
-_PREFIXES = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})
-_OPEN_TYPES = frozenset({TokenType.ARRAY, TokenType.STRUCT, TokenType.MAP})
 
 
 def check_text(sql: str) -> None:
     """Raise ``SqlTooComplex`` for text that is too long to be cut into tokens."""
     if len(sql) > MAX_CHARACTERS:
-        raise _too_long(f"{len(sql):,} characters", f"{MAX_CHARACTERS:,}")
+        raise too_long(f"{len(sql):,} characters", f"{MAX_CHARACTERS:,}")
     if len(sql) > MAX_CODE:
         code = len(sql) - sum(found.end() - found.start() for found in _LITERAL.finditer(sql))
         if code > MAX_CODE:
-            raise _too_long(f"{code:,} characters outside of literals", f"{MAX_CODE:,}")
-
-
-def check_tokens(tokens: Sequence[Token]) -> None:
-    """Raise ``SqlTooComplex`` for too many tokens, or too many that are open at once."""
-    if len(tokens) > MAX_TOKENS:
-        raise _too_long(f"{len(tokens):,} words and signs", f"{MAX_TOKENS:,}")
-    opened: list[int] = []
-    depth = signs = types = 0
-    before: TokenType | None = None
-    for token in tokens:
-        kind = token.token_type
-        if kind in _PREFIXES:
-            signs += 1
-        elif kind in _OPENING:
-            opened.append(1 + signs)
-            depth += 1 + signs
-            signs = 0
-        else:
-            if kind in _CLOSING and opened:
-                depth -= opened.pop()
-            elif kind == TokenType.LT and before in _OPEN_TYPES:
-                types += 1
-            elif kind == TokenType.GT and types:
-                types -= 1
-            signs = 0
-        before = kind
-        if depth + signs > MAX_NESTING:
-            raise too_deep(MAX_NESTING)
-        check_depth(types - 1)  # a schema is written as one struct around its columns
+            raise too_long(f"{code:,} characters outside of literals", f"{MAX_CODE:,}")
 
 
 def check_tree(tree: exp.Expr) -> None:
@@ -161,7 +126,8 @@ def out_of_room() -> SqlTooComplex:
     )
 
 
-def _too_long(found: str, limit: str) -> SqlTooComplex:
+def too_long(found: str, limit: str) -> SqlTooComplex:
+    """The error for text that is too long."""
     return SqlTooComplex(
         f"The SQL has {found}; at most {limit} can be read.",
         hint="load long lists into a source and join it, or split the query into views",

@@ -17,9 +17,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlSyntaxError
 from weirflow.sql.clauses import SparkClauses
-from weirflow.sql.limits import check_text, check_tokens, check_tree, out_of_room
+from weirflow.sql.limits import check_text, check_tree, out_of_room
 from weirflow.sql.positions import TextPositions
 from weirflow.sql.statements.composed import position_at
+from weirflow.sql.token_limits import check_tokens
 from weirflow.stack import grows
 
 NUMBER_SUFFIXES = frozenset({"Y", "S", "L", "F", "D", "BD"})

@@ -6,7 +6,7 @@ import datetime as dt
 import random
 from typing import Any
 
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 Row = tuple[Any, ...]
 Changes = dict[str, list[tuple[Row, int]]]

@@ -12,7 +12,7 @@ import pytest
 
 from weirflow.errors import ConfigError, UserCodeError
 from weirflow.process.outputs import OutputRows
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 

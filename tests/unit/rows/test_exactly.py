@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from weirflow.errors import ConfigError
 from weirflow.ivm.zset.ingest import read_table
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 ATOMS = [
     "BOOLEAN",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weirflow.sql.plan import Field
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 SCHEMAS = {
     "t": (

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from weirflow.errors import SqlPosition, SqlSyntaxError, UnsupportedError
-from weirflow.ivm.compiler.program import Mode
+from weirflow.ivm.compiler.view import Mode
 from weirflow.sql.statements.changes import (
     Assignment,
     Delete,
@@ -37,7 +37,7 @@ from weirflow.sql.statements.flows import (
 from weirflow.sql.statements.kinds import About, kind_of, split_statements
 from weirflow.sql.statements.parameters import with_literals
 from weirflow.sql.statements.relation_name import RelationName
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 T = RelationName(None, "t")
 

@@ -23,7 +23,8 @@ from support.sql_catalogue import CONSTRUCTS
 from support.sql_catalogue import SOURCES as CATALOGUE_SOURCES
 
 from weirflow.errors import ColumnNotFound, SqlPosition, SqlTooComplex, SqlTypeError, StorageError, TableNotFound
-from weirflow.ivm.compiler.program import Mode, Program, View
+from weirflow.ivm.compiler.program import Program
+from weirflow.ivm.compiler.view import Mode, View
 from weirflow.sql import expr, plan, types
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.expr import Call, Column, Literal
@@ -33,7 +34,7 @@ from weirflow.sql.print import print_plan
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.stored import Outline, decode_plan, encode_plan, encode_refusal, fitted, outline
 from weirflow.sql.stored.nodes import KINDS
-from weirflow.sql.types import parse_ddl, parse_type_name
+from weirflow.sql.typing.type_syntax import parse_ddl, parse_type_name
 
 KEPT = Path(__file__).parent / "stored_plan_v1.json"
 CATALOG = {"t": (Field("a", types.INT), Field("b", types.STRING)), "u": (Field("a", types.INT),)}

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from weirflow.errors import StorageError
-from weirflow.ivm.compiler.program import View
 from weirflow.ivm.compiler.reads import reads
+from weirflow.ivm.compiler.view import View
 from weirflow.sql.plan import Field, Scan
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.stored import decode_plan, encode_plan, encode_refusal, outline, with_query

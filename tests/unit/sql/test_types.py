@@ -17,8 +17,9 @@ from weirflow.sql.bind.query import bind_query
 from weirflow.sql.expr import Literal
 from weirflow.sql.plan import Project
 from weirflow.sql.settings import SqlSettings
-from weirflow.sql.types import parse_ddl, parse_type_name, type_name
-from weirflow.sql.typing import literals
+from weirflow.sql.types import type_name
+from weirflow.sql.typing.durations import duration_micros
+from weirflow.sql.typing.type_syntax import parse_ddl, parse_type_name
 
 MODULES = [found.name for found in pkgutil.walk_packages(weirflow.sql.__path__, "weirflow.sql.")]
 
@@ -108,7 +109,7 @@ def test_literals_have_sparks_types(sql: str, value: object, kind: str) -> None:
     [("5 minutes", 300_000_000), ("1 hour 30 minutes", 5_400_000_000), ("interval 2 seconds", 2_000_000)],
 )
 def test_lengths_of_time(text: str, micros: int) -> None:
-    assert literals.duration_micros(text) == micros
+    assert duration_micros(text) == micros
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -15,7 +15,7 @@ from weirflow.flows.sql.local_change import LocalChange
 from weirflow.flows.sql.merge import merge
 from weirflow.flows.sql.queries import FlowQueries, placed
 from weirflow.flows.sql.sharded_change import ShardedChange
-from weirflow.ivm.compiler.program import Mode
+from weirflow.ivm.compiler.view import Mode
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.source import Lateness
 from weirflow.sql.statements.changes import Change, Delete, Insert, Merge, Update

@@ -17,7 +17,7 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
-from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 
 if TYPE_CHECKING:

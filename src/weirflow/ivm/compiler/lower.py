@@ -38,7 +38,8 @@ from weirflow.ivm.operators.window.functions import is_supported
 from weirflow.ivm.operators.window.operator import Window
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql import plan as logical
-from weirflow.sql.clock.reading import CLOCK, reads_clock
+from weirflow.sql.clock.reading import reads_clock
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.expr import Column, Expr, Literal
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows

@@ -14,7 +14,7 @@ from weirflow.sql.parse import parse_query
 from weirflow.sql.stored import outline
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.compiler.view import View
 
 
 def in_order(views: Mapping[str, View]) -> Sequence[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from weirflow.ivm.compiler.program import RecomputeEngine
+from weirflow.ivm.compiler.view import RecomputeEngine
 from weirflow.sql.snapshots import snapshots_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from weirflow.sql.registered import UserFunction
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.compiler.view import RecomputeEngine
 
 
 class FunctionsOnly:

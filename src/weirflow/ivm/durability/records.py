@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import ConfigError, StorageError
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
+from weirflow.rows.arrays import from_numpy
 from weirflow.sql.settings import SqlSettings  # noqa: TC001 - read when files are
 
 
@@ -125,7 +125,7 @@ def decode_entry(data: bytes, number: int, where: str) -> Entry:
 def encode_rows(rows: Batch) -> bytes:
     """Weighted rows as an Arrow stream."""
     schema, head = _stream_head(rows.types)
-    arrays = [*rows.columns, pa.array(np.ascontiguousarray(rows.weights))]
+    arrays = [*rows.columns, from_numpy(rows.weights)]
     data: bytes = head + pa.RecordBatch.from_arrays(arrays, schema=schema).serialize().to_pybytes()
     return data
 

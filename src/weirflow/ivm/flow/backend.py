@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.compiler.program import Mode, View
     from weirflow.ivm.compiler.session_tables import SessionTable
+    from weirflow.ivm.compiler.view import Mode, View
     from weirflow.ivm.flow.describe import FlowInfo
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pyarrow as pa
 
 from weirflow.errors import ConfigError, TableNotFound, WeirflowError
-from weirflow.ivm.compiler.program import Mode, plan_over
+from weirflow.ivm.compiler.program import plan_over
+from weirflow.ivm.compiler.view import Mode
 from weirflow.ivm.flow.source import Source
 from weirflow.ivm.kernel.expressions.rows import numbers
-from weirflow.sql.clock.reading import CLOCK, CLOCK_SCHEMA, NUMBER, READING, follows_clock, may_follow_clock
+from weirflow.sql.clock.reading import follows_clock, may_follow_clock
+from weirflow.sql.clock.relation import CLOCK, CLOCK_SCHEMA, NUMBER, READING
 from weirflow.types import ClockKind
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.compiler.view import View
     from weirflow.ivm.zset.batch import Batch
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.compiler.reads import in_order, reads
-from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.compiler.view import View
     from weirflow.sql.settings import SqlSettings
 
 

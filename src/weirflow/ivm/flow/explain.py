@@ -11,7 +11,8 @@ from weirflow.sql.settings import USUAL
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import Program, View
+    from weirflow.ivm.compiler.program import Program
+    from weirflow.ivm.compiler.view import View
     from weirflow.sql.plan import Plan
 
 _WHERE = {SPARK: "Spark on the delta", PYTHON: "this process' Python"}

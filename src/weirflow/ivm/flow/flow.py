@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked, require
 from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError
-from weirflow.ivm.compiler.program import Mode, View, frame_recomputed
+from weirflow.ivm.compiler.view import Mode, View, frame_recomputed
 from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch

@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from weirflow.errors import ConfigError, FlowError, HistoryGone, WeirflowError
 from weirflow.failpoints import failpoint
-from weirflow.ivm.compiler.program import Mode
 from weirflow.ivm.compiler.reads import in_order, with_read, with_readers
 from weirflow.ivm.compiler.resolve import can_resolve, columns_of, resolved
 from weirflow.ivm.compiler.settled import settings_now
+from weirflow.ivm.compiler.view import Mode
 from weirflow.ivm.flow.backend import FlowBackend
 from weirflow.ivm.flow.clock import FlowClock, moment_of
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.checkpoint.storage.contract import CheckpointStorage
-    from weirflow.ivm.compiler.program import RecomputeEngine, View
     from weirflow.ivm.compiler.session_tables import SessionTable
+    from weirflow.ivm.compiler.view import RecomputeEngine, View
     from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 from weirflow.arguments import Count, Folder, Name, checked
 from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.settled import is_settled
-from weirflow.ivm.compiler.user_functions import with_functions
 from weirflow.ivm.flow.flow import Flow
-from weirflow.ivm.flow.folder.repair import Repair, repair_flow
-from weirflow.ivm.flow.local import LocalBackend
 from weirflow.sql.settings import USUAL, SqlSettings
-from weirflow.sql.zoned import tzinfo_of, zone_name
 from weirflow.types import ClockKind, one_of
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.compiler.view import RecomputeEngine
+    from weirflow.ivm.flow.folder.repair import Repair
     from weirflow.sql.registered import UserFunction
 
 
@@ -75,6 +72,11 @@ class IncrementalFlow(Flow):
         case_sensitive: bool = False,
         clock: ClockKind | str = ClockKind.SYSTEM,
     ) -> None:
+        # The compiler, with the parser of SQL: slow to import, and needed by those who have a flow.
+        from weirflow.ivm.compiler.user_functions import with_functions  # noqa: PLC0415 - see above
+        from weirflow.ivm.flow.local import LocalBackend  # noqa: PLC0415 - see above
+        from weirflow.sql.zoned import tzinfo_of, zone_name  # noqa: PLC0415 - see above
+
         tzinfo_of(time_zone)
         settings = SqlSettings(zone_name(time_zone), ansi, case_sensitive)
         if is_settled(engine) and settings != USUAL:
@@ -115,6 +117,8 @@ class IncrementalFlow(Flow):
             FlowError: the flow is open.
             StorageError: nothing whole is left, or a file is of a later version; nothing has changed.
         """
+        from weirflow.ivm.flow.folder.repair import repair_flow  # noqa: PLC0415 - for damaged flows only
+
         repair = repair_flow(Path(path))
         flow = cls(name or repair.name or Path(path).name, path=path, **options)
         if not repair.was_whole:

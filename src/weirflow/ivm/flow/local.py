@@ -43,7 +43,7 @@ from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.flow.unfinished import AtomicChanges, Completion
 from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.observability.metrics import FlowGauges
-from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.clock.relation import CLOCK
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from weirflow.arguments import Folder
     from weirflow.ivm.circuit.circuit import Marks
-    from weirflow.ivm.compiler.program import Mode, RecomputeEngine, View
+    from weirflow.ivm.compiler.view import Mode, RecomputeEngine, View
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.zset.batch import Batch

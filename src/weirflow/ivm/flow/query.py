@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weirflow.ivm.compiler.program import Mode, Program, RecomputeEngine, View
+from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.compiler.resolve import resolved
 from weirflow.ivm.compiler.session_tables import can_read_tables
+from weirflow.ivm.compiler.view import Mode, RecomputeEngine, View
 from weirflow.ivm.flow.clock import clock_row, system_time
 from weirflow.ivm.flow.explain import explain_view
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_table
-from weirflow.sql.clock.reading import CLOCK, CLOCK_SCHEMA
+from weirflow.sql.clock.relation import CLOCK, CLOCK_SCHEMA
 from weirflow.sql.settings import USUAL, SqlSettings
 from weirflow.sql.snapshots import free_name
 

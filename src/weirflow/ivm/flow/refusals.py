@@ -13,7 +13,7 @@ from weirflow.errors import (
     WeirflowError,
     did_you_mean,
 )
-from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 
 

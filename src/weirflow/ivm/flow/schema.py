@@ -11,7 +11,6 @@ from weirflow.errors import ConfigError
 from weirflow.ivm.zset.ingest import WEIGHT, read_table
 from weirflow.rows.types import spark_schema
 from weirflow.sql.limits import check_type
-from weirflow.sql.types import parse_ddl
 
 
 def read_schema(schema: Any) -> pa.Schema:
@@ -21,6 +20,8 @@ def read_schema(schema: Any) -> pa.Schema:
     ['id', 'name']
     """
     if isinstance(schema, str):
+        from weirflow.sql.typing.type_syntax import parse_ddl  # noqa: PLC0415 - imports sqlglot
+
         found = parse_ddl(schema) if schema.strip() else pa.schema([])
     elif isinstance(schema, pa.Schema):
         found = schema

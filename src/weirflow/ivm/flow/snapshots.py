@@ -22,7 +22,7 @@ from weirflow.sql.types import type_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.compiler.program import RecomputeEngine, View
+    from weirflow.ivm.compiler.view import RecomputeEngine, View
     from weirflow.sql.settings import SqlSettings
 
 

@@ -21,9 +21,9 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_weighted
 from weirflow.ivm.zset.rows import consolidate, group_rows
 from weirflow.rows.casts import is_always_valid, require_valid
-from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.snapshots import is_snapshot
-from weirflow.sql.typing.literals import duration_micros
+from weirflow.sql.typing.durations import duration_micros
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import TableNotFound, WeirflowError
-from weirflow.ivm.compiler.program import Program, RecomputeEngine, View
+from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.compiler.reads import in_order, readers_of
 from weirflow.ivm.flow.describe import RelationInfo, relation_infos
 from weirflow.ivm.flow.refusals import (
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.circuit.circuit import Marks
+    from weirflow.ivm.compiler.view import RecomputeEngine, View
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.zset.batch import Batch
 

@@ -9,16 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from weirflow.ivm.kernel import weights
 from weirflow.ivm.kernel.memory import Allocate, in_memory
-from weirflow.ivm.kernel.run import Run, sorted_run
+from weirflow.ivm.kernel.run import Run, kept_rows, sorted_run, sorted_runs
 from weirflow.ivm.zset.batch import concat_columns
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values, validity, value_offsets
+from weirflow.ivm.zset.hashing import Equality
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
-    from weirflow.ivm.zset.hashing import Equality
 
 MAX_STRING_BYTES = 2**31 - 1
 """What the 32-bit offsets of one Arrow string array can address."""
@@ -27,8 +28,12 @@ MAX_STRING_BYTES = 2**31 - 1
 class RunOrder(Protocol):
     """How the runs of an arrangement are sorted."""
 
-    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
-        """A run of rows in any order: equal rows added up, rows of zeros dropped."""
+    @property
+    def weighs(self) -> bool:
+        """Whether the values of rows are weights, most of which are 1."""
+
+    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Sequence[Run]:
+        """Runs of rows in any order, the largest first: equal rows added up, rows of zeros dropped."""
 
     def merge(self, parts: Sequence[Run]) -> Run:
         """One run of all rows of some runs, or of slices of runs cut by ``end_of``."""
@@ -56,7 +61,7 @@ class RunMerge:
         self._order = order
         self._at = [0] * len(self.runs)
         self._remaining = sum(len(run) for run in self.runs)
-        self._output = _RunBuilder(self.runs, allocate) if keep else None
+        self._output = _RunBuilder(self.runs, allocate, weighs=order.weighs) if keep else None
 
     @property
     def finished(self) -> bool:
@@ -78,8 +83,8 @@ class RunMerge:
         self._remaining -= sum(len(part) for part in parts)
         return self._order.merge([part for part in parts if len(part)])
 
-    def result(self) -> Run:
-        """The merged run; only once ``finished``."""
+    def result(self) -> list[Run]:
+        """The merged run, and perhaps another of a few rows that are not in it; only once ``finished``."""
         assert self._output is not None
         return self._output.build()
 
@@ -98,10 +103,11 @@ class CodeOrder:
 
     def __init__(self, equality: Equality) -> None:
         self._equality = equality
+        self.weighs = equality is Equality.IDENTITY
 
-    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
-        """A run of rows in any order."""
-        return sorted_run(codes, columns, values, self._equality)
+    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Sequence[Run]:
+        """Runs of rows in any order."""
+        return sorted_runs(codes, columns, values) if self.weighs else [self._sorted(codes, columns, values)]
 
     def merge(self, parts: Sequence[Run]) -> Run:
         """One run of all rows."""
@@ -111,7 +117,10 @@ class CodeOrder:
         """One run of all rows, of which only the first part is sorted."""
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
-        return sorted_run(codes, concat_columns([part.columns for part in parts]), values, self._equality)
+        return self._sorted(codes, concat_columns([part.columns for part in parts]), values)
+
+    def _sorted(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+        return sorted_run(codes, columns, values, self._equality)
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
         """Behind the last row with the pivot's code."""
@@ -120,9 +129,9 @@ class CodeOrder:
 
 def copied(run: Run, allocate: Allocate) -> Run:
     """The run in buffers of ``allocate``."""
-    builder = _RunBuilder([run], allocate)
+    builder = _RunBuilder([run], allocate, weighs=weights.are_all_one(run.values))
     builder.append(run)
-    return builder.build()
+    return builder.build()[0]
 
 
 def can_merge(runs: Sequence[Run]) -> bool:
@@ -143,28 +152,64 @@ def _slice(run: Run, start: int, end: int) -> Run:
 
 
 class _RunBuilder:
-    """Collects slices into buffers of the final size, so that finishing costs nothing however large the run."""
+    """Collects slices into buffers of the final size, so that finishing costs nothing however large the run.
 
-    def __init__(self, runs: Sequence[Run], allocate: Allocate) -> None:
-        capacity = sum(len(run) for run in runs)
+    With ``weighs``, weights take memory only once there are too many that are not 1. Until then, rows with other
+    weights are kept apart.
+    """
+
+    def __init__(self, runs: Sequence[Run], allocate: Allocate, *, weighs: bool) -> None:
+        self._capacity = sum(len(run) for run in runs)
+        self._width = runs[0].values.shape[1]
+        self._allocate = allocate
         self._length = 0
-        self._codes = allocate(capacity, np.uint64)
-        self._values = allocate((capacity, runs[0].values.shape[1]), np.int64)
+        self._codes = allocate(self._capacity, np.uint64)
+        self._values = None if weighs and self._capacity >= weights.MANY else self._allocated_values()
+        self._apart: list[Run] = []
         self._columns = [
-            _column_builder(columns, capacity, allocate) for columns in zip(*(run.columns for run in runs), strict=True)
+            _column_builder(columns, self._capacity, allocate)
+            for columns in zip(*(run.columns for run in runs), strict=True)
         ]
 
     def append(self, part: Run) -> None:
+        if self._values is None and not weights.are_all_one(part.values):
+            part = self._without_others(part)
         end = self._length + len(part)
         self._codes[self._length : end] = part.codes
-        self._values[self._length : end] = part.values
+        if self._values is not None:
+            self._values[self._length : end] = part.values
         for builder, column in zip(self._columns, part.columns, strict=True):
             builder.append(column)
         self._length = end
 
-    def build(self) -> Run:
+    def build(self) -> list[Run]:
         columns = tuple([builder.build() for builder in self._columns])
-        return Run(self._codes[: self._length], columns, self._values[: self._length])
+        values = weights.all_one(self._length) if self._values is None else self._values[: self._length]
+        run = Run(self._codes[: self._length], columns, values)
+        return [run, _behind_each_other(self._apart)] if self._apart else [run]
+
+    def _without_others(self, part: Run) -> Run:
+        """The rows of a slice whose weight is 1; all of it once there were too many others."""
+        once = part.values[:, 0] == 1
+        others = len(part) - np.count_nonzero(once)
+        if others == 0:
+            return part
+        if others + sum(map(len, self._apart)) > weights.FEW:
+            self._values = self._allocated_values()
+            self._values[: self._length] = 1
+            return part
+        self._apart.append(kept_rows(part, ~once))
+        return kept_rows(part, once)
+
+    def _allocated_values(self) -> Int64s:
+        values: Int64s = self._allocate((self._capacity, self._width), np.int64)
+        return values
+
+
+def _behind_each_other(parts: Sequence[Run]) -> Run:
+    """One run of runs whose codes follow each other."""
+    codes, values = np.concatenate([part.codes for part in parts]), np.concatenate([part.values for part in parts])
+    return Run(codes, concat_columns([part.columns for part in parts]), values)
 
 
 def _column_builder(
@@ -271,4 +316,4 @@ class _ChunkBuilder:
         self._chunks.append(array)
 
     def build(self) -> pa.Array:
-        return pa.concat_arrays(self._chunks) if self._chunks else pa.array([], self._type)
+        return pa.concat_arrays(self._chunks) if self._chunks else pa.nulls(0, self._type)

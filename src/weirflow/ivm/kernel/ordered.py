@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import RunMerge
@@ -19,9 +18,12 @@ from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_co
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.rows import equal_rows_at, expand_ranges
+from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pyarrow as pa
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
@@ -63,7 +65,7 @@ class OrderedArrangement(SpineState):
         if len(batch) == 0:
             return
         prefix = prefixes(batch.columns, self.order, len(batch))
-        columns = (*batch.columns, pa.array(prefix))
+        columns = (*batch.columns, from_numpy(prefix))
         self._spine.insert(columns, batch.weights.reshape(-1, 1))
 
     def first(self, keys: Sequence[pa.Array], count: int) -> ProbeResult:
@@ -153,10 +155,15 @@ class OrderedArrangement(SpineState):
 class _OrderedRuns:
     """How runs with prefixes are sorted, merged and cut."""
 
+    weighs = False  # only merges would save memory, and such states are small beside those of joins
+
     def __init__(self, order: tuple[SortColumn, ...]) -> None:
         self._order = order
 
-    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+    def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Sequence[Run]:
+        return [self._sorted(codes, columns, values)]
+
+    def _sorted(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
         order, tied = row_order(codes, raw_values(columns[-1]), columns[:-1], self._order)
         starts = _group_starts(columns[:-1], order, tied)
         if len(starts) < len(order):
@@ -174,7 +181,7 @@ class _OrderedRuns:
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
-        return self.sort(codes, concat_columns([part.columns for part in parts]), values)
+        return self._sorted(codes, concat_columns([part.columns for part in parts]), values)
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
         code = pivot.codes[at]

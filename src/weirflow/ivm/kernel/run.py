@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import StorageError
+from weirflow.ivm.kernel import weights
 from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
 from weirflow.ivm.zset.buffers import raw_values
+from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import group_sorted
 from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
-    from weirflow.ivm.zset.hashing import Equality
 
 _FORMAT = {b"weirflow.run": b"1"}
 _CODE, _VALUES = "_code", "_values"
@@ -33,6 +34,8 @@ class Run:
 
     The values are a row's weight, or the accumulators of a key; a row whose values are all zero is not kept. Which
     bits a code has is the arrangement's business; equal rows have equal codes. Nothing here changes after creation.
+
+    Where every weight is 1, ``values`` is one number that is seen at each row (its stride is 0) and takes no memory.
     """
 
     __slots__ = ("__weakref__", "_sample", "codes", "columns", "values")
@@ -49,12 +52,13 @@ class Run:
     @property
     def nbytes(self) -> int:
         """Bytes of all columns, codes and values, mapped or in memory."""
-        return int(self.codes.nbytes + self.values.nbytes + sum(column.nbytes for column in self.columns))
+        values = 0 if weights.are_all_one(self.values) else self.values.nbytes
+        return int(self.codes.nbytes + values + sum(column.nbytes for column in self.columns))
 
     @property
     def batch(self) -> Batch:
         """All rows, with the first value as the weight."""
-        return Batch(self.columns, self.values[:, 0])
+        return Batch(self.columns, np.ascontiguousarray(self.values[:, 0]))
 
     @property
     def sample(self) -> UInt64s:
@@ -131,11 +135,37 @@ def _unreadable(origin: str, error: Exception) -> StorageError:
 def kept_rows(run: Run, kept: Bools) -> Run:
     """The run with just the rows that are ``kept``."""
     at = np.flatnonzero(kept)
-    return run if len(at) == len(run) else Run(run.codes[at], take_columns(run.columns, at), run.values[at])
+    if len(at) == len(run):
+        return run
+    values = weights.all_one(len(at)) if weights.are_all_one(run.values) else run.values[at]
+    return Run(run.codes[at], take_columns(run.columns, at), values)
 
 
 def sorted_run(codes: UInt64s, columns: Sequence[pa.Array], values: Int64s, equality: Equality) -> Run:
     """A run of any rows: sorted, equal rows (by ``equality``) added up, rows of zeros dropped."""
+    order, codes, values = _sorted(codes, columns, values, equality)
+    return Run(codes, take_columns(columns, order), values)
+
+
+def sorted_runs(codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> list[Run]:
+    """As ``sorted_run``, of identical rows and their weights: the few of many that are not 1 are a run of their own."""
+    order, codes, values = _sorted(codes, columns, values, Equality.IDENTITY)
+    parts = weights.divided(values)
+    if parts is None:
+        return [Run(codes, take_columns(columns, order), values)]
+    once, others = parts
+    if len(others) == 0:
+        return [Run(codes, take_columns(columns, order), weights.all_one(len(codes)))]
+    return [
+        Run(codes[once], take_columns(columns, order[once]), weights.all_one(len(once))),
+        Run(codes[others], take_columns(columns, order[others]), values[others]),
+    ]
+
+
+def _sorted(
+    codes: UInt64s, columns: Sequence[pa.Array], values: Int64s, equality: Equality
+) -> tuple[Int64s, UInt64s, Int64s]:
+    """Which rows a run has, in its order, with their codes and values."""
     order, codes, repeated = sorted_codes(codes)
     regrouped, starts = group_sorted(codes, repeated, columns, equality, order)
     if regrouped is not None:
@@ -148,4 +178,4 @@ def sorted_run(codes: UInt64s, columns: Sequence[pa.Array], values: Int64s, equa
     if not nonzero.all():
         kept = np.flatnonzero(nonzero)
         order, codes, values = order[kept], codes[kept], values[kept]
-    return Run(codes, take_columns(columns, order), values)
+    return order, codes, values

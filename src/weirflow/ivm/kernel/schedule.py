@@ -54,7 +54,7 @@ class Schedule(SpineState):
             first, last = run.codes.searchsorted(np.array([low, high]))
             if first < last:
                 columns = tuple(column.slice(first, last - first) for column in run.columns)
-                found.append(Batch(columns, run.values[first:last, 0]))
+                found.append(Batch(columns, np.ascontiguousarray(run.values[first:last, 0])))
         if not found:
             return np.empty(0, np.int64), Batch.empty(self.types[1:])
         rows = Batch.concat(found)

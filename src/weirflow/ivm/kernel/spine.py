@@ -106,10 +106,10 @@ class Spine:
         """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
         before = self.content
         if len(values) > HEAD_ROWS // 2:
-            run = self._order.sort(self._coded(columns, len(values), codes), columns, values)
-            if len(run):
-                run = run if self._spill is None else copied(run, self._allocate)
-                self.content = before._replace(runs=(*before.runs, run), settled=False)
+            runs = self._order.sort(self._coded(columns, len(values), codes), columns, values)
+            if len(runs[0]):
+                run = runs[0] if self._spill is None else copied(runs[0], self._allocate)
+                self.content = self._with_apart(before._replace(runs=(*before.runs, run), settled=False), runs[1:])
             return
         large = before.large or magnitude(values) > _LARGE
         inserted = (*before.inserted, _WaitingRows(tuple(columns), values, codes))
@@ -178,8 +178,18 @@ class Spine:
     def _replace(self, merge: RunMerge) -> None:
         used = {id(run) for run in merge.runs}
         left = tuple([run for run in self.content.runs if id(run) not in used])
-        merged = merge.result()
-        self.content = self.content._replace(runs=(*left, merged) if len(merged) else left)
+        run, *apart = merge.result()
+        self.content = self._with_apart(self.content._replace(runs=(*left, run) if len(run) else left), apart)
+
+    def _with_apart(self, content: Content, apart: Sequence[Run]) -> Content:
+        """With a few rows that were taken out of a run: they go where newer rows are, and are no run to be searched."""
+        if not apart:
+            return content
+        waiting = [_WaitingRows(run.columns, run.values, run.codes) for run in apart]
+        rows = content.inserted_rows + sum(map(len, apart))
+        large = content.large or any(magnitude(run.values) > _LARGE for run in apart)
+        inserted = (*content.inserted, *waiting)
+        return self._tidied(content._replace(inserted=inserted, inserted_rows=rows, large=large))
 
     def _plan(self) -> None:
         """Start the merges that the sizes of the runs ask for."""

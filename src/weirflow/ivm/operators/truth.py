@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
+from weirflow.ivm.zset.buffers import bits, validity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +14,5 @@ if TYPE_CHECKING:
 
 def true_rows(condition: pa.Array) -> npt.NDArray[np.bool_]:
     """Where a boolean column is true."""
-    filled = pc.fill_null(condition, False) if condition.null_count else condition  # noqa: FBT003 - pc's own signature
-    mask: npt.NDArray[np.bool_] = filled.to_numpy(zero_copy_only=False)
-    return mask
+    true, known = bits(condition), validity(condition)
+    return true if known is None else true & known

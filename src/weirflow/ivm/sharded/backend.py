@@ -39,14 +39,14 @@ from weirflow.ivm.sharded.published import PublishedChanges
 from weirflow.ivm.sharded.worker.distribution import CountLate, CountRows, ReadRows, TickInput, is_frame
 from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
-from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.types import ClockKind, SourceSpread
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from prometheus_client import CollectorRegistry
 
-    from weirflow.ivm.compiler.program import Mode, RecomputeEngine, View
+    from weirflow.ivm.compiler.view import Mode, RecomputeEngine, View
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.ledger import ChangeNotice
     from weirflow.ivm.zset.batch import Batch

@@ -19,7 +19,7 @@ from weirflow.types import SourceSpread
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.compiler.view import View
     from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.sharded.coordinator import Coordinator

@@ -13,7 +13,7 @@ from weirflow.ivm.compiler.settled import under
 from weirflow.ivm.sharded.worker.stage import run_stage
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.compiler.view import RecomputeEngine
     from weirflow.ivm.sharded.worker.distribution import ReadRows
     from weirflow.ivm.sharded.worker.reports import Parcel, ShardReport, StageTask
     from weirflow.sql.settings import SqlSettings

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
+from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,12 +31,12 @@ _LARGE_POOL = pa.system_memory_pool()
 
 def take_array(array: pa.Array, indices: Int64s) -> pa.Array:
     """The array's values at ``indices``, which must lie inside it (this is not checked)."""
-    return _TAKE.call([array, pa.array(indices)], _UNCHECKED)
+    return _TAKE.call([array, from_numpy(indices)], _UNCHECKED)
 
 
 def take_columns(columns: Iterable[pa.Array], indices: Int64s) -> tuple[pa.Array, ...]:
     """``take_array`` for each column; the indices are converted once."""
-    positions = pa.array(indices)
+    positions = from_numpy(indices)
     pool = _LARGE_POOL if len(indices) >= _LARGE else None
     return tuple([_TAKE.call([column, positions], _UNCHECKED, pool) for column in columns])
 
@@ -129,7 +130,7 @@ class Batch:
     @classmethod
     def empty(cls, types: Iterable[pa.DataType]) -> Batch:
         """No rows of these column types."""
-        return cls(tuple([pa.array([], type_) for type_ in types]), np.empty(0, np.int64))
+        return cls(tuple([pa.nulls(0, type_) for type_ in types]), np.empty(0, np.int64))
 
     @classmethod
     def of_arrow(cls, data: pa.RecordBatch | pa.Table, weight: int = 1) -> Batch:

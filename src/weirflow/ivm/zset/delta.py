@@ -19,6 +19,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.ingest import WEIGHT, made_table, read_table, read_weights, without
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.rows.arrays import from_numpy
 from weirflow.rows.tabular import GivenColumns, columns_of, rereadable
 from weirflow.rows.types import spark_schema
 
@@ -145,7 +146,7 @@ class DeltaBatch:
     @classmethod
     def of_batch(cls, schema: pa.Schema, batch: Batch) -> DeltaBatch:
         """The rows of a kernel batch, with the names that ``schema`` gives its columns."""
-        arrays = [*batch.columns, pa.array(np.ascontiguousarray(batch.weights))]
+        arrays = [*batch.columns, from_numpy(batch.weights)]
         return cls(pa.RecordBatch.from_arrays(arrays, schema=schema.append(_WEIGHT_FIELD)))
 
     @classmethod

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from weirflow.arguments import Name, NotEmpty, checked
 from weirflow.errors import ColumnNotFound, ConfigError, did_you_mean
-from weirflow.sql.types import parse_ddl, type_name
+from weirflow.sql.types import type_name
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 
 @checked

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from weirflow.sql.expr import Call, Expr
 from weirflow.sql.traverse import parts, rewrite
@@ -13,13 +11,10 @@ from weirflow.sql.tree import Tree, inner
 from weirflow.sql.types import BIGINT, DATE, TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from weirflow.errors import SqlPosition
 
-CLOCK: Final = "the clock"
-"""The relation of a flow that holds the clock's reading: one row at most. No source or view can have the name."""
-NUMBER, READING = "number", "reading"
-CLOCK_SCHEMA: Final = pa.schema([pa.field(NUMBER, pa.int8()), pa.field(READING, TIMESTAMP)])
-"""The columns of the relation; the first is its key, and always 0."""
 _FUNCTION = "clock"
 _KINDS: dict[str, pa.DataType] = {
     "now": TIMESTAMP,

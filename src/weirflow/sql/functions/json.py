@@ -8,7 +8,8 @@ from weirflow.errors import SqlPosition, SqlSyntaxError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
 from weirflow.sql.refusal import NotIncremental, Reason
-from weirflow.sql.types import INT, STRING, array_of, nullable, parse_ddl, parse_type_name, type_name
+from weirflow.sql.types import INT, STRING, array_of, nullable, type_name
+from weirflow.sql.typing.type_syntax import parse_ddl, parse_type_name
 from weirflow.sql.zoned import UTC_ZONE
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from weirflow.errors import SqlPosition, SqlSyntaxError, did_you_mean
 from weirflow.sql.statements.composed import position_at
-from weirflow.sql.types import parse_type_name
+from weirflow.sql.typing.type_syntax import parse_type_name
 
 if TYPE_CHECKING:
     from weirflow.sql.statements.cursor import Cursor

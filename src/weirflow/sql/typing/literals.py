@@ -28,25 +28,16 @@ from weirflow.sql.types import (
     YEAR_MONTH_INTERVAL,
     decimal,
 )
+from weirflow.sql.typing.durations import MICROS
 
 _SUFFIXED = {"Y": TINYINT, "S": SMALLINT, "L": BIGINT}
 _MONTHS = {"YEAR": 12, "MONTH": 1}
-_MICROS = {
-    "WEEK": 7 * 86_400_000_000,
-    "DAY": 86_400_000_000,
-    "HOUR": 3_600_000_000,
-    "MINUTE": 60_000_000,
-    "SECOND": 1_000_000,
-    "MILLISECOND": 1_000,
-    "MICROSECOND": 1,
-}
 _AMOUNT = re.compile(r"([+-]?)\s*(\d+)(?:\.(\d{1,9}))?")
 _DATE_TEXT = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIMESTAMP_TEXT = re.compile(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
     r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?(Z|UTC|GMT|[+-]\d{2}:\d{2})?)?)?)?"
 )
-_DURATION_PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s+([a-z]+)", re.IGNORECASE)
 
 
 def number(text: str, suffix: str = "", position: SqlPosition | None = None) -> Literal:
@@ -160,11 +151,11 @@ def _single_unit(text: str, unit: str, position: SqlPosition | None) -> Literal:
     sign = -1 if found[1] == "-" else 1
     if unit in _MONTHS:
         return Literal(pa.MonthDayNano([sign * int(found[2]) * _MONTHS[unit], 0, 0]), YEAR_MONTH_INTERVAL)
-    if unit not in _MICROS:
+    if unit not in MICROS:
         raise NotIncremental(
             f"Intervals of {unit} are not supported.", reason=Reason.TYPE_NOT_SUPPORTED, position=position
         )
-    micros = int(found[2]) * _MICROS[unit] + int((found[3] or "0").ljust(6, "0")[:6])
+    micros = int(found[2]) * MICROS[unit] + int((found[3] or "0").ljust(6, "0")[:6])
     return Literal(timedelta(microseconds=sign * micros), DAY_TIME_INTERVAL)
 
 
@@ -185,24 +176,9 @@ def _day_time_span(text: str, first: str, last: str, position: SqlPosition | Non
     found = re.fullmatch(rf"([+-]?){pattern}", text.strip())
     if found is None:
         raise _bad_interval(text, position)
-    micros = sum(int(Decimal(part) * _MICROS[unit]) for unit, part in zip(units, found.groups()[1:], strict=True))
+    micros = sum(int(Decimal(part) * MICROS[unit]) for unit, part in zip(units, found.groups()[1:], strict=True))
     return Literal(timedelta(microseconds=-micros if found[1] == "-" else micros), DAY_TIME_INTERVAL)
 
 
 def _bad_interval(text: str, position: SqlPosition | None) -> SqlSyntaxError:
     return SqlSyntaxError(f"{text!r} is not an interval of these units.", position=position)
-
-
-def duration_micros(text: str, position: SqlPosition | None = None) -> int:
-    """The length in microseconds of text such as ``5 minutes`` or ``1 hour 30 minutes``, as ``window()`` takes it."""
-    rest = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
-    total, end = 0, 0
-    while (found := _DURATION_PART.match(rest, end)) is not None:
-        unit = found[2].upper().rstrip("S")
-        if unit not in _MICROS:
-            break
-        total += int(Decimal(found[1]) * _MICROS[unit])
-        end = found.end()
-    if end == 0 or rest[end:].strip():
-        raise SqlSyntaxError(f"{text!r} is not a length of time.", hint="write it like '5 minutes'", position=position)
-    return total

@@ -10,7 +10,8 @@ from support.maintained import Maintained, batch_rows
 from weirflow.errors import DataError
 from weirflow.ivm.circuit import recursion
 from weirflow.ivm.circuit.recursion import Recursion, RecursionLimits
-from weirflow.ivm.compiler.program import Program, View
+from weirflow.ivm.compiler.program import Program
+from weirflow.ivm.compiler.view import View
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql.refusal import NotIncremental, Reason
 

@@ -22,7 +22,7 @@ from weirflow.errors import (
     TableNotFound,
 )
 from weirflow.failpoints import watch_failpoints
-from weirflow.ivm.compiler.program import Mode, View
+from weirflow.ivm.compiler.view import Mode, View
 from weirflow.ivm.durability.checkup import IDENTITY, check_flow
 from weirflow.ivm.durability.log import Log
 from weirflow.ivm.durability.records import DefineView, decode_entry, encode_entry

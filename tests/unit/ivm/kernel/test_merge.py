@@ -32,7 +32,7 @@ def test_every_type_in_slices(type_, row_hash, fuel):
     job = RunMerge(runs, ORDER)
     while not job.finished:
         assert job.step(fuel) > 0
-    merged = job.result()
+    (merged,) = job.result()
     assert count_rows([merged.batch]) == count_rows([run.batch for run in runs])
     assert len(merged) == len(count_rows([merged.batch]))
     assert merged.columns[0].type == type_
@@ -54,8 +54,9 @@ def test_rows_that_all_cancel_leave_an_empty_run():
     array = pa.array(["a", "b"])
     job = RunMerge([make_run(array, [1, 1]), make_run(array, [-1, -1])], ORDER)
     job.step(100)
-    assert len(job.result()) == 0
-    assert job.result().columns[0].type == pa.string()
+    (merged,) = job.result()
+    assert len(merged) == 0
+    assert merged.columns[0].type == pa.string()
 
 
 def test_strings_beyond_32_bit_offsets_are_not_merged(monkeypatch):

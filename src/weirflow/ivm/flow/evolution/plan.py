@@ -15,7 +15,7 @@ from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import RecomputeEngine, View
+    from weirflow.ivm.compiler.view import RecomputeEngine, View
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.source import Source
     from weirflow.ivm.kernel.run import Run

@@ -11,7 +11,7 @@ from weirflow.ivm.flow.evolution.plan import EvolutionPlan, restore
 from weirflow.ivm.flow.folder.entries import manifest_of
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.compiler.view import View
     from weirflow.ivm.flow.state import FlowState
     from weirflow.ivm.zset.batch import Batch
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from weirflow.checkpoint.sealed import FORMAT
-from weirflow.ivm.compiler.program import Mode, View
+from weirflow.ivm.compiler.view import Mode, View
 from weirflow.ivm.durability.manifest import PLANNED, Manifest, SourceState, ViewState
 from weirflow.ivm.durability.records import (
     DefinePlannedView,

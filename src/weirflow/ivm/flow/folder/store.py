@@ -45,7 +45,7 @@ from weirflow.ivm.flow.state import FlowState
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weirflow.ivm.compiler.program import RecomputeEngine
+    from weirflow.ivm.compiler.view import RecomputeEngine
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.outputs.history import History
     from weirflow.ivm.zset.batch import Batch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
@@ -17,6 +16,8 @@ from weirflow.errors import FlowError, WatchOverflow
 from weirflow.ivm.kernel.deadline import check
 
 if TYPE_CHECKING:
+    import asyncio
+
     from weirflow.ivm.zset.delta import DeltaBatch
 
 _log = logging.getLogger(__name__)
@@ -90,6 +91,8 @@ class Watch(AbstractContextManager["Watch"]):
         return self
 
     async def __anext__(self) -> Item:
+        import asyncio  # noqa: PLC0415 - is slow to import, and there already for who has a loop
+
         while True:
             with self._lock:
                 item = self._take()

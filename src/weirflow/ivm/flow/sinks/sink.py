@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from weirflow.errors import FlowError, SinkFailed, WeirflowError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.flow.outputs.reentry import reentered
-from weirflow.sql.typing.literals import duration_micros
+from weirflow.sql.typing.durations import duration_micros
 from weirflow.types import one_of
 
 if TYPE_CHECKING:

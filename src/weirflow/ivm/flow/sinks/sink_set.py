@@ -19,7 +19,7 @@ from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 
 if TYPE_CHECKING:
-    from weirflow.ivm.compiler.program import View
+    from weirflow.ivm.compiler.view import View
     from weirflow.ivm.flow.host import FlowHost
     from weirflow.ivm.flow.outputs.publisher import Publisher
 

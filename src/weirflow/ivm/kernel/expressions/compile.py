@@ -30,6 +30,7 @@ from weirflow.ivm.kernel.expressions.registry import (
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import Rows, broadcast, evaluate_where, valid_mask
 from weirflow.ivm.kernel.expressions.signature import CallSignature
+from weirflow.rows.arrays import scalar
 from weirflow.sql.clock.reading import is_clock
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.foreign import PYTHON, foreign_parts, is_foreign
@@ -175,7 +176,7 @@ class _Compiler:
         if isinstance(expr, Column):
             return _CompiledNode(_column(expr.index), None)
         if isinstance(expr, Literal):
-            return _constant(pa.scalar(expr.value, expr.type))
+            return _constant(scalar(expr.value, expr.type))
         assert isinstance(expr, Call)
         if is_foreign(expr):
             return self._foreign(expr, slot)

@@ -20,6 +20,7 @@ from typing_extensions import override
 from weirflow.ivm.kernel import sums
 from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double
 from weirflow.ivm.zset.buffers import raw_values
+from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
     from weirflow.ivm.operators.aggregate.linear import Escaped
@@ -86,7 +87,7 @@ class DoubleSum(DoubleFunction):
 
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        return pa.array(values, pa.float64(), mask=totals[:, 0] == 0)
+        return from_numpy(values, totals[:, 0] == 0)
 
 
 class DoubleAverage(DoubleSum):

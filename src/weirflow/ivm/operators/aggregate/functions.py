@@ -23,6 +23,7 @@ from weirflow.ivm.operators.aggregate.tolerant import (
 )
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import take_columns
+from weirflow.ivm.zset.buffers import bits
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import group_rows
 
@@ -68,7 +69,7 @@ class LinearCall:
         counted = None if self._filter is None else true_rows(evaluated[self._filter])
         for argument in arguments:
             if argument.null_count:
-                valid = argument.is_valid().to_numpy(zero_copy_only=False)
+                valid = bits(argument.is_valid())
                 counted = valid if counted is None else counted & valid
         if self._seen is not None:
             values = (*(evaluated[index] for index in range(self._key_count)), *arguments)

@@ -15,6 +15,7 @@ from weirflow.errors import DataError, SqlPosition
 from weirflow.ivm.kernel import sums
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.buffers import raw_values
+from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -75,7 +76,7 @@ class Count(LinearFunction):
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
         del values
-        return pa.array(totals[:, 0], pa.int64())
+        return from_numpy(totals[:, 0])
 
 
 class IntegerSum(LinearFunction):
@@ -103,7 +104,7 @@ class IntegerSum(LinearFunction):
                 condition="ARITHMETIC_OVERFLOW",
                 position=self.position,
             )
-        return pa.array(sums_, pa.int64(), mask=empty)
+        return from_numpy(sums_, empty)
 
 
 class DecimalSum(LinearFunction):
@@ -144,7 +145,7 @@ class IntegerAverage(IntegerSum):
         del values
         empty = totals[:, 0] == 0
         exact = np.array([float(total) for total in sums.wide_totals(totals[:, 1:])])
-        return pa.array(exact / np.where(empty, 1, totals[:, 0]), pa.float64(), mask=empty)
+        return from_numpy(exact / np.where(empty, 1, totals[:, 0]), empty)
 
 
 class DecimalAverage(DecimalSum):

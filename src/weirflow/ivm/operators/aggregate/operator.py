@@ -21,7 +21,7 @@ from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
+from weirflow.ivm.zset.batch import Batch, sum_groups, take_array, take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
@@ -90,7 +90,7 @@ class TotalsSlot:
 
 def _at(column: pa.Array, groups: np.ndarray) -> pa.Array:
     """The values of some groups, in ascending order."""
-    return column if len(groups) == len(column) else column.take(pa.array(groups))
+    return column if len(groups) == len(column) else take_array(column, groups)
 
 
 class Aggregate(Operator):

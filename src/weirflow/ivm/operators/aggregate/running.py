@@ -15,6 +15,7 @@ import pyarrow.types as pt
 from weirflow.ivm.kernel.sort_keys import value_words
 from weirflow.ivm.kernel.sums import join_halves, split_integers
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values
+from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
@@ -105,5 +106,5 @@ class RunningExtreme:
         dtype = raw_dtype(self._type)
         assert dtype is not None
         raw = (bits.view(np.float64) if dtype.kind == "f" else bits).astype(dtype)
-        mask = pa.array(~absent).buffers()[1] if absent.any() else None
+        mask = from_numpy(~absent).buffers()[1] if absent.any() else None
         return pa.Array.from_buffers(self._type, len(raw), [mask, pa.py_buffer(raw)])

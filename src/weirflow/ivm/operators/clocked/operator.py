@@ -24,7 +24,8 @@ from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.clock.conditions import clock_conditions
-from weirflow.sql.clock.reading import CLOCK_SCHEMA, READING, with_reading
+from weirflow.sql.clock.reading import with_reading
+from weirflow.sql.clock.relation import CLOCK_SCHEMA, READING
 from weirflow.sql.expr import Column, Expr
 
 if TYPE_CHECKING:

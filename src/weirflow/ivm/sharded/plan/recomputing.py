@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.ivm.compiler.missing_engine import no_engine
-from weirflow.ivm.compiler.program import Mode, Program, read_whole
+from weirflow.ivm.compiler.program import Program, read_whole
 from weirflow.ivm.compiler.settled import under
+from weirflow.ivm.compiler.view import Mode
 from weirflow.ivm.flow.folder.entries import entry_source, entry_view, source_entry
 from weirflow.ivm.flow.schema import read_schema
 from weirflow.ivm.flow.source import Source

@@ -17,7 +17,7 @@ from weirflow.ivm.sharded.plan.routes import FIRST, Everywhere, Exchange
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate, group_rows
-from weirflow.sql.clock.reading import CLOCK
+from weirflow.sql.clock.relation import CLOCK
 
 if TYPE_CHECKING:
     from weirflow.ivm.durability.manifest import Pack

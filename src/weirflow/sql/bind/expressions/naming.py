@@ -13,7 +13,8 @@ from sqlglot import exp
 from weirflow.errors import SqlTypeError
 from weirflow.sql.bind.ordinal import ordinal
 from weirflow.sql.functions.dates import WITH_UNIT
-from weirflow.sql.types import arrow_type, type_name
+from weirflow.sql.types import type_name
+from weirflow.sql.typing.type_syntax import arrow_type
 from weirflow.stack import grows
 
 if TYPE_CHECKING:

@@ -29,7 +29,6 @@ from weirflow.sql.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    arrow_type,
     is_datetime,
     is_integral,
     type_name,
@@ -37,6 +36,7 @@ from weirflow.sql.types import (
 from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import explicit_cast
 from weirflow.sql.typing.moments import moment
+from weirflow.sql.typing.type_syntax import arrow_type
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition

@@ -22,8 +22,8 @@ from weirflow.sql.plan import Field, Filter, Generate, Plan, Project, SessionWin
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns
 from weirflow.sql.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP, type_name
-from weirflow.sql.typing import literals
 from weirflow.sql.typing.coercion import ANY_TIMESTAMP, implicit
+from weirflow.sql.typing.durations import duration_micros
 from weirflow.sql.zoned import require_below_a_day
 
 if TYPE_CHECKING:
@@ -148,4 +148,4 @@ def _length(binder: ExpressionBinder, node: exp.Expr) -> int:
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             position=position,
         )
-    return literals.duration_micros(value.value, position)
+    return duration_micros(value.value, position)
