@@ -16,24 +16,29 @@ from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.aggregate.dispatch import make_call
+from weirflow.ivm.operators.aggregate.doubles import Escapes
 from weirflow.ivm.operators.aggregate.escapes import EscapeTable
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
+from weirflow.ivm.zset.batch import Batch, magnitude, sum_groups, take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.doubles import Escapes
     from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
 
 _BLOCK = 1 << 14
 """More rows than that are added up a block at a time."""
+
+TOTALS = -1
+"""Takes the place of a slot's number in parts that hold totals; others hold an amount that has escaped from a slot."""
+_MOST_ROWS = 1 << 29
+"""A sum of so many rows has room in its integers, whatever the rows are."""
 
 
 class Groups:
@@ -91,6 +96,15 @@ class TotalsSlot:
 def _at(column: pa.Array, groups: np.ndarray) -> pa.Array:
     """The values of some groups, in ascending order."""
     return column if len(groups) == len(column) else column.take(pa.array(groups))
+
+
+def _require_room(weights: np.ndarray) -> None:
+    """``DataError`` if a row counts so often that what it adds may not fit 64 bits."""
+    if magnitude(weights[:, None]) > _MOST_ROWS:
+        raise DataError(
+            "A row counts more often than a sum has room for.",
+            hint="look for a join condition that is missing, or rows that were inserted again and again",
+        )
 
 
 class Aggregate(Operator):
@@ -167,6 +181,30 @@ class Aggregate(Operator):
         if not len(delta):
             return self.nothing
         groups, evaluated, partial = self._grouped(delta)
+        return self._advanced(groups, partial, evaluated, delta.weights)
+
+    def step_parts(self, parts: Batch) -> Batch:
+        """As ``step``, of a delta of which a ``PartialAggregate`` of the same keys and calls has made these parts."""
+        if not len(parts):
+            return self.nothing
+        groups, evaluated, partial = self._of_parts(parts)
+        return self._advanced(groups, partial, evaluated, parts.weights)
+
+    def _of_parts(self, parts: Batch) -> tuple[Groups, Sequence[pa.Array], np.ndarray]:
+        """As ``_grouped``, of parts."""
+        groups = Groups(parts.columns[: self._key_count], len(parts))
+        call, slot, *columns = (column.to_numpy() for column in parts.columns[self._key_count :])
+        integers = np.column_stack(columns) * parts.weights[:, None]
+        for number in np.unique(call[call != TOTALS]).tolist():
+            rows = np.flatnonzero(call == number)
+            self._escape(groups, number, Escapes(rows, slot[rows], integers[rows, 0]))
+        integers[call != TOTALS] = 0
+        return groups, (), groups.sums(integers)
+
+    def _advanced(
+        self, groups: Groups, partial: np.ndarray, evaluated: Sequence[pa.Array], weights: np.ndarray
+    ) -> Batch:
+        """The change of the groups' rows, of which the delta adds ``partial`` to the linear totals."""
         old = self._totals.lookup(groups.keys, groups.codes)
         new = old.copy()
         new[:, : self._linear_width] += partial
@@ -177,7 +215,7 @@ class Aggregate(Operator):
             )
         touched = []
         for call, columns in zip(self._touched, self._touched_at, strict=True):
-            done = call.step(evaluated, delta.weights, groups, old[:, columns], self._stage)
+            done = call.step(evaluated, weights, groups, old[:, columns], self._stage)
             new[:, columns] = done.totals
             touched.append((done.before, done.after))
         self._stage(lambda: self._totals.add(groups.keys, new - old, groups.codes))
@@ -192,7 +230,10 @@ class Aggregate(Operator):
 
     def _partial_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> np.ndarray:
         """What the delta adds to the linear totals of the groups it touches."""
-        if len(weights) > _BLOCK:
+        careful = self._linear_width > 1 and len(weights) * magnitude(weights[:, None]) > _MOST_ROWS
+        if careful:
+            _require_room(weights)
+        if len(weights) > _BLOCK and not careful:
             return self._partial_totals_in_blocks(evaluated, weights, groups)
         rows = np.empty((len(weights), self._linear_width), np.int64)
         rows[:, 0] = weights
