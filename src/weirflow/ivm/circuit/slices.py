@@ -46,7 +46,9 @@ class SlicedJoins:
         for number in read:
             readers.setdefault(number, []).append(-1)
         self.joins = frozenset(
-            number for number, node in enumerate(nodes) if isinstance(node.operator, Join) and self._ends(number, readers)
+            number
+            for number, node in enumerate(nodes)
+            if isinstance(node.operator, Join) and self._ends(number, readers)
         )
 
     def _ends(self, number: int, readers: dict[int, list[int]]) -> bool:
@@ -123,7 +125,9 @@ class SlicedRun:
         yield from (delta for delta in present if len(delta))
 
     def _added_up(self, operator: Aggregate, source: int, *, lenient: bool) -> Batch:
-        partial = operator if isinstance(operator, PartialAggregate) else PartialAggregate(operator.keys, operator.calls)
+        partial = (
+            operator if isinstance(operator, PartialAggregate) else PartialAggregate(operator.keys, operator.calls)
+        )
         try:
             parts = partial.of_slices(self._slices[source]())
         except DataError as error:

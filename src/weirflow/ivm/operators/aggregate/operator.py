@@ -39,6 +39,7 @@ TOTALS = -1
 """Takes the place of a slot's number in parts that hold totals; others hold an amount that has escaped from a slot."""
 _MOST_ROWS = 1 << 29
 """A sum of so many rows has room in its integers, whatever the rows are."""
+_LIMIT = 1 << 62
 
 
 class Groups:
@@ -98,12 +99,12 @@ def _at(column: pa.Array, groups: np.ndarray) -> pa.Array:
     return column if len(groups) == len(column) else column.take(pa.array(groups))
 
 
-def _require_room(weights: np.ndarray) -> None:
-    """``DataError`` if a row counts so often that what it adds may not fit 64 bits."""
-    if magnitude(weights[:, None]) > _MOST_ROWS:
+def _require_room(greatest: int) -> None:
+    """``DataError`` if what rows add to a group may not fit the lower half of 64 bits."""
+    if greatest >= _LIMIT:
         raise DataError(
-            "A row counts more often than a sum has room for.",
-            hint="look for a join condition that is missing, or rows that were inserted again and again",
+            "A sum does not fit its 64-bit accumulator any more.",
+            hint="make groups smaller, or sum smaller values; or look for a join condition that is missing",
         )
 
 
@@ -199,7 +200,9 @@ class Aggregate(Operator):
             rows = np.flatnonzero(call == number)
             self._escape(groups, number, Escapes(rows, slot[rows], integers[rows, 0]))
         integers[call != TOTALS] = 0
-        return groups, (), groups.sums(integers)
+        totals = groups.sums(integers)
+        _require_room(magnitude(totals))
+        return groups, (), totals
 
     def _advanced(
         self, groups: Groups, partial: np.ndarray, evaluated: Sequence[pa.Array], weights: np.ndarray
@@ -230,16 +233,37 @@ class Aggregate(Operator):
 
     def _partial_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> np.ndarray:
         """What the delta adds to the linear totals of the groups it touches."""
-        careful = self._linear_width > 1 and len(weights) * magnitude(weights[:, None]) > _MOST_ROWS
-        if careful:
-            _require_room(weights)
-        if len(weights) > _BLOCK and not careful:
+        if self._linear_width > 1 and len(weights) * magnitude(weights[:, None]) > _MOST_ROWS:
+            return self._partial_totals_of_heavy_rows(evaluated, weights, groups)
+        if len(weights) > _BLOCK:
             return self._partial_totals_in_blocks(evaluated, weights, groups)
         rows = np.empty((len(weights), self._linear_width), np.int64)
         rows[:, 0] = weights
         for slot in self._slots.values():
             self._encode(slot, evaluated, weights, rows[:, slot.columns], groups, None)
         return groups.sums(rows)
+
+    def _partial_totals_of_heavy_rows(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups
+    ) -> np.ndarray:
+        """The same for rows that count so often that integers might wrap; ``DataError`` if they would."""
+        rows = np.empty((len(weights), self._linear_width), np.int64)
+        rows[:, 0] = weights
+        greatest, once = magnitude(weights[:, None]), np.ones(len(weights), np.int64)
+        for slot in self._slots.values():
+            own = rows[:, slot.columns]
+            if slot.call.distinct:
+                self._encode(slot, evaluated, weights, own, groups, None)
+                continue
+            escaped = slot.call.encode(evaluated, once, own, self._stage)
+            _require_room(magnitude(own) * greatest)
+            own *= weights[:, None]
+            if escaped is not None:
+                _require_room(magnitude(escaped.amounts[:, None]) * greatest)
+                self._escape(groups, slot.number, escaped._replace(amounts=escaped.amounts * weights[escaped.rows]))
+        totals = groups.sums(rows)
+        _require_room(magnitude(totals))
+        return totals
 
     def _partial_totals_in_blocks(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.ivm.operators.aggregate.doubles import Escapes
 from weirflow.ivm.operators.aggregate.functions import is_linear
 from weirflow.ivm.operators.aggregate.operator import TOTALS, Aggregate, Groups
 from weirflow.ivm.zset.batch import Batch, take_columns
@@ -20,6 +19,7 @@ from weirflow.sql.expr import AggregateCall, Column, Expr
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
+    from weirflow.ivm.operators.aggregate.doubles import Escapes
 
 _MARKS = 2
 _MANY = 1 << 20
