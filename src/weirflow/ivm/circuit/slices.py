@@ -7,6 +7,7 @@ slices. A join of few pairs runs as everywhere else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError, ResultTooLarge
@@ -14,15 +15,18 @@ from weirflow.ivm.circuit.step import stepped
 from weirflow.ivm.kernel.search import TooManyPairs
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.aggregate.partial import PartialAggregate, has_parts
+from weirflow.ivm.operators.aggregate.sections import sections
 from weirflow.ivm.operators.join import pairs
 from weirflow.ivm.operators.join.operator import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
 from weirflow.ivm.operators.union import Union
+from weirflow.ivm.zset.batch import Batch
+from weirflow.sql.expr import Column
 
 if TYPE_CHECKING:
     from weirflow.ivm.circuit.circuit import CircuitNode
     from weirflow.ivm.operators.operator import Operator
-    from weirflow.ivm.zset.batch import Batch
+    from weirflow.sql.expr import Expr
 
 SLICE_PAIRS = 1 << 19
 """Of a slice that is added up before the next is made: small, so that it stays near the processor."""
@@ -74,6 +78,24 @@ def takes_slices(operator: Aggregate) -> bool:
     return type(operator) in {Aggregate, PartialAggregate} and has_parts(operator.calls)
 
 
+@dataclass(frozen=True)
+class _Joined:
+    """Columns of the output of a join that was put off."""
+
+    join: Join
+    inputs: Sequence[Batch]
+    columns: Sequence[int]
+
+    def chosen(self, expressions: Sequence[Expr]) -> _Joined | None:
+        """Those that a projection lets through; None if it computes something."""
+        named = [self.columns[one.index] for one in expressions if isinstance(one, Column)]
+        return replace(self, columns=named) if len(named) == len(expressions) else None
+
+    def slices(self, columns: Sequence[int]) -> Iterator[Batch]:
+        """Just these columns of the output."""
+        return self.join.narrow_slices(self.inputs, columns, SLICE_PAIRS)
+
+
 class SlicedRun:
     """One run of a circuit, in which what a node makes may be put off until an aggregate takes it in slices."""
 
@@ -82,6 +104,7 @@ class SlicedRun:
         self._joins = joins
         self._slices: dict[int, Callable[[], Iterator[Batch]]] = {}
         self._whole: dict[int, Callable[[], Batch]] = {}
+        self._joined: dict[int, _Joined] = {}
 
     def waits(self, node: CircuitNode) -> bool:
         """Whether an input of the node was put off."""
@@ -100,6 +123,7 @@ class SlicedRun:
             return stepped(operator, inputs, lenient=lenient)
         except TooManyPairs:
             self._slices[number] = lambda: operator.slices(inputs, SLICE_PAIRS)
+            self._joined[number] = _Joined(operator, inputs, range(len(operator.types)))
             self._whole[number] = lambda: stepped(operator, inputs, lenient=lenient)
             return operator.nothing
         finally:
@@ -110,6 +134,10 @@ class SlicedRun:
         late = [one for one in node.inputs if one in self._slices]
         if isinstance(operator, Aggregate):
             return self._added_up(operator, late[0], lenient=lenient)
+        if isinstance(operator, Project) and late[0] in self._joined:
+            joined = self._joined[late[0]].chosen(operator.expressions)
+            if joined is not None:
+                self._joined[number] = joined
         present = [delta for delta, one in zip(inputs, node.inputs, strict=True) if one not in self._slices]
         self._slices[number] = lambda: self._mapped(operator, late, present)
         self._whole[number] = lambda: stepped(operator, self._all(node, inputs), lenient=lenient)
@@ -125,11 +153,8 @@ class SlicedRun:
         yield from (delta for delta in present if len(delta))
 
     def _added_up(self, operator: Aggregate, source: int, *, lenient: bool) -> Batch:
-        partial = (
-            operator if isinstance(operator, PartialAggregate) else PartialAggregate(operator.keys, operator.calls)
-        )
         try:
-            parts = partial.of_slices(self._slices[source]())
+            parts = self._parts(operator, source)
         except DataError as error:
             # A slice holds pairs that others take back: only all of them tell which are there.
             operator.discard()
@@ -138,7 +163,18 @@ class SlicedRun:
             except ResultTooLarge:
                 raise error from None
             return stepped(operator, [whole], lenient=lenient)
-        return parts if operator is partial else operator.step_parts(parts)
+        return parts if isinstance(operator, PartialAggregate) else operator.step_parts(parts)
+
+    def _parts(self, operator: Aggregate, source: int) -> Batch:
+        """What the rows that were put off add to the groups."""
+        joined = self._joined.get(source)
+        found = [] if joined is None else sections(joined.join, operator, joined.columns)
+        if joined is not None and found:
+            return Batch.concat([one.parts(joined.slices(one.columns), operator) for one in found])
+        partial = (
+            operator if isinstance(operator, PartialAggregate) else PartialAggregate(operator.keys, operator.calls)
+        )
+        return partial.of_slices(self._slices[source]())
 
     def _all(self, node: CircuitNode, inputs: Sequence[Batch]) -> list[Batch]:
         return [

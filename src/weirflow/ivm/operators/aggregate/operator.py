@@ -140,6 +140,17 @@ class Aggregate(Operator):
         self._escapes = EscapeTable(self.types[: self._key_count])
 
     @property
+    def linear_width(self) -> int:
+        """How many integers the totals of linear calls have, with the number of rows before them."""
+        return self._linear_width
+
+    def slot(self, call: int) -> TotalsSlot:
+        """Where the totals of a call are, which is linear."""
+        found = self._calls[call]
+        assert isinstance(found, LinearCall)
+        return self._slots[found.summand]
+
+    @property
     def recomputes(self) -> bool:
         """Whether a call reads all rows of the groups that a delta touches."""
         return any(isinstance(call, RecomputeCall) for call in self._touched)

@@ -15,6 +15,7 @@ from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.compile import Evaluator, compile_expression
 from weirflow.ivm.kernel.frontier import Frontier, least
 from weirflow.ivm.kernel.search import TooManyPairs
+from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.join import pairs
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
@@ -23,7 +24,6 @@ from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import ProbeResult
-    from weirflow.ivm.operators.arrange import Arrange
     from weirflow.ivm.zset.batch import Int64s
     from weirflow.sql.expr import Expr
 
@@ -94,6 +94,28 @@ class Join(Operator):
                 joined = term.joined(part.rows, part.matches)
                 if len(joined):
                     yield joined
+
+    def narrow_slices(self, deltas: Sequence[Batch], columns: Sequence[int], most: int) -> Iterator[Batch]:
+        """``slices`` of some output columns, in ascending order, for a join without a residual condition.
+
+        Of both sides, what changes and what it meets, rows become equal where they differ in other columns only.
+        """
+        split = len(self.left_columns)
+        keys = self.left.key_count
+        wanted = [self.left_columns[one] for one in columns if one < split]
+        others = [self.right_columns[one - split] for one in columns if one >= split]
+        left, right = _Narrowed(self.left, wanted), _Narrowed(self.right, others)
+        changes = [left.rows(deltas[0]), right.rows(deltas[1])]
+        for side, change in ((right, changes[0]), (left, changes[1])):
+            if len(change):
+                side.hold(consolidate(Batch(change.columns[:keys], np.ones(len(change), np.int64))))
+        narrow = Join(left.arrange, right.arrange, left.places, right.places, None)
+        yield from narrow.slices(changes, most)
+
+    @property
+    def has_residual(self) -> bool:
+        """Whether there is a condition beside the keys."""
+        return self._residual is not None
 
     def _whole(self, left: Batch, right: Arrangement) -> Batch:
         parts = [self.nothing]
@@ -187,6 +209,26 @@ class Join(Operator):
             left, right, weights = left.take(keep), right.take(keep), weights[keep]
         columns = left.select(self.left_columns).columns + right.select(self.right_columns).columns
         return Batch(columns, weights)
+
+
+class _Narrowed:
+    """One side of a join with its keys and the wanted columns alone."""
+
+    def __init__(self, whole: Arrange, wanted: Sequence[int]) -> None:
+        self._whole = whole
+        keys = whole.key_count
+        self._layout = [*range(keys), *(one for one in wanted if one >= keys)]
+        self.places = [self._layout.index(one) for one in wanted]
+        self.arrange = Arrange([whole.types[one] for one in self._layout], keys)
+
+    def rows(self, batch: Batch) -> Batch:
+        """Rows of the side, narrowed; equal ones are one."""
+        return consolidate(batch.select(self._layout))
+
+    def hold(self, keys: Batch) -> None:
+        """Arrange what the side holds of these keys, each of which is there once."""
+        found = self._whole.arrangement.probe(keys.columns, count=len(keys)).batch
+        self.arrange.arrangement.insert(self.rows(found))
 
 
 def _products(left: Int64s, right: Int64s) -> Int64s:
