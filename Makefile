@@ -4,7 +4,7 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-functions bench-tpch bench-state bench-partitioned bench-streaming bench-process bench-peers docs docs-functions docs-sql docs-streaming lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-functions bench-rebuilds bench-tpch bench-state bench-partitioned bench-streaming bench-process bench-peers docs docs-functions docs-sql docs-streaming lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench-flow: setup ## measure what durability costs a flow and how fast it comes 
 
 bench-functions: setup ## measure ticks of views with functions that Spark or Python evaluates
 	@$(BIN)/python benchmarks/functions.py
+
+bench-rebuilds: setup ## measure ticks as large as what is there side by side with building views from nothing
+	@$(BIN)/python benchmarks/rebuilds.py
 
 bench-tpch: setup ## measure refreshes of the 22 TPC-H queries side by side with Spark
 	@$(BIN)/python benchmarks/tpch.py

@@ -7,12 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.circuit.fingerprint import fingerprint
-from weirflow.ivm.kernel.deadline import Deadline, check
+from weirflow.ivm.circuit.slices import SlicedJoins
+from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
@@ -21,7 +20,6 @@ from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier
@@ -83,6 +81,8 @@ class Circuit:
     """Whether a step was begun that was neither committed nor discarded."""
     _untidy: dict[Operator, None] = field(default_factory=dict, init=False, repr=False)
     """Operators whose state has changed and may have something to merge."""
+    _sliced: SlicedJoins | None = field(default=None, init=False, repr=False)
+    """Found when it is needed; forgotten when nodes or views change."""
 
     def add_source(self, name: str, types: Sequence[pa.DataType], *, everywhere: bool = False) -> int:
         """A new input of the circuit."""
@@ -98,11 +98,13 @@ class Circuit:
         kind = (type(operator).__name__, operator.types, spec)
         mark = fingerprint(kind, [self.nodes[number].fingerprint for number in inputs])
         self.nodes.append(CircuitNode(operator, tuple(inputs), label, mark))
+        self._sliced = None
         return len(self.nodes) - 1
 
     def add_view(self, name: str, node: int) -> None:
         """Name a node's output."""
         self.views[name] = node
+        self._sliced = None
 
     def start(self) -> dict[str, Batch]:
         """The views over empty sources. Constants flow through the circuit like a first delta."""
@@ -142,6 +144,7 @@ class Circuit:
         ``starting`` adds what nodes begin with; ``lenient`` leaves out what cannot be computed of that.
         """
         outputs = dict(given)
+        sliced = self._sliced_joins().run()
         over_nothing: set[int] = set()  # nodes with rows that are there because the sources are empty
         for number in range(first, len(self.nodes)):
             if number in given:
@@ -151,9 +154,9 @@ class Circuit:
             output = self._begun(number, lenient=lenient) if starting else node.operator.nothing
             if lenient and len(output) and node.inputs and self._is_over_sources(number):
                 over_nothing.add(number)
-            if any(len(delta) for delta in inputs):
+            if any(len(delta) for delta in inputs) or sliced.waits(node):
                 from_nothing = not over_nothing.isdisjoint(node.inputs)
-                made = stepped(node.operator, inputs, lenient=from_nothing)
+                made = sliced.step(number, inputs, lenient=from_nothing)
                 output = Batch.concat([output, made])
                 if from_nothing:
                     over_nothing.add(number)
@@ -186,6 +189,7 @@ class Circuit:
 
         def restore() -> None:
             self.nodes[:] = nodes
+            self._sliced = None
             self.sources, self.views = dict(sources), dict(views)
             for operator, arrangement in arranged:
                 operator.arrangement = arrangement
@@ -194,6 +198,7 @@ class Circuit:
 
     def retain(self, live: Iterable[int]) -> dict[int, int]:
         """Remove all nodes but these, which read no others; returns the new number of each."""
+        self._sliced = None
         place = {number: at for at, number in enumerate(sorted(live))}
         self.nodes[:] = [
             replace(self.nodes[number], inputs=tuple(place[one] for one in self.nodes[number].inputs))
@@ -218,6 +223,7 @@ class Circuit:
 
     def cut(self, first: int) -> None:
         """Remove the nodes from ``first`` on, and the names of those among them."""
+        self._sliced = None
         del self.nodes[first:]
         self.sources = {name: number for name, number in self.sources.items() if number < first}
         self.views = {name: number for name, number in self.views.items() if number < first}
@@ -235,21 +241,27 @@ class Circuit:
             compiled.offer(self._steps, sum(map(len, deltas.values())))
         given = {self.sources[name]: delta for name, delta in deltas.items()}
         outputs: dict[int, Batch] = {}
+        sliced = self._sliced_joins().run()
         for number, node in enumerate(self.nodes):
             if number in given:
                 inputs = [given[number]]
             else:
                 inputs = [outputs[one] for one in node.inputs if one in outputs]
-                if not inputs:
+                if not inputs and not sliced.waits(node):
                     continue
                 inputs = [outputs.get(one) or self.nodes[one].operator.nothing for one in node.inputs]
-            output = stepped(node.operator, inputs)
+            output = sliced.step(number, inputs)
             if len(output):
                 outputs[number] = output
         changed = {
             name: self._consolidated(number, outputs) for name, number in self.views.items() if number in outputs
         }
         return {name: delta for name, delta in changed.items() if len(delta)}
+
+    def _sliced_joins(self) -> SlicedJoins:
+        if self._sliced is None:
+            self._sliced = SlicedJoins(self.nodes, self.views.values())
+        return self._sliced
 
     def _consolidated(self, number: int, outputs: Mapping[int, Batch]) -> Batch:
         return outputs[number] if self.nodes[number].operator.consolidated else consolidate(outputs[number])
@@ -308,42 +320,6 @@ def advance(nodes: Sequence[CircuitNode], sources: Mapping[int, Frontier]) -> No
     for number, node in enumerate(nodes):
         if any(at.get(one) for one in node.inputs):
             at[number] = node.operator.advance([at.get(one, {}) for one in node.inputs])
-
-
-def stepped(operator: Operator, inputs: Sequence[Batch], *, lenient: bool = False) -> Batch:
-    """The operator's output; rows that come and go within the tick are not there, so they cannot fail it.
-
-    Rows for which nothing can be computed are left out if it is ``lenient``, as at the start; their retractions always
-    are, since they were never passed on. ``TickTimeout`` if the deadline has passed.
-    """
-    check()
-    try:
-        return operator.step(inputs)
-    except DataError:
-        there = [consolidate(delta) for delta in inputs]
-        left = [_without_failing(operator, delta, lenient | (delta.weights < 0)) for delta in there]
-        if all(len(after) == len(before) for after, before in zip(left, inputs, strict=True)):
-            raise
-        operator.discard()
-        return operator.step(left)
-
-
-def _without_failing(operator: Operator, rows: Batch, asked: npt.NDArray[np.bool_]) -> Batch:
-    """The rows but those, among the ones asked for, for which the operator's expressions raise."""
-    failing: list[int] = []
-    ahead = [np.flatnonzero(asked)]
-    while ahead:
-        some = ahead.pop()
-        if not len(some):
-            continue
-        try:
-            operator.evaluate(rows.take(some))
-        except DataError:
-            if len(some) == 1:
-                failing.append(int(some[0]))
-            else:
-                ahead += np.array_split(some, 2)
-    return rows.take(np.setdiff1d(np.arange(len(rows)), failing)) if failing else rows
 
 
 def _label(source: str) -> str:

@@ -61,7 +61,9 @@ class RunMerge:
         self._order = order
         self._at = [0] * len(self.runs)
         self._remaining = sum(len(run) for run in self.runs)
-        self._output = _RunBuilder(self.runs, allocate, weighs=order.weighs) if keep else None
+        self._keep, self._allocate = keep, allocate
+        self._output: _RunBuilder | None = None
+        self._whole: Run | None = None
 
     @property
     def finished(self) -> bool:
@@ -70,9 +72,16 @@ class RunMerge:
 
     def step(self, fuel: int) -> int:
         """Merge about ``fuel`` more rows, at least one, for the result; returns how many input rows were used up."""
-        assert self._output is not None
+        assert self._keep
         before = self._remaining
-        self._output.append(self.advance(fuel))
+        part = self.advance(fuel)
+        small = len(part) < weights.MANY or not self._order.weighs
+        if self.finished and self._output is None and self._allocate is in_memory and small:
+            self._whole = part  # all at once: it is the result
+        else:
+            if self._output is None:
+                self._output = _RunBuilder(self.runs, self._allocate, weighs=self._order.weighs)
+            self._output.append(part)
         return before - self._remaining
 
     def advance(self, fuel: int) -> Run:
@@ -85,6 +94,8 @@ class RunMerge:
 
     def result(self) -> list[Run]:
         """The merged run, and perhaps another of a few rows that are not in it; only once ``finished``."""
+        if self._whole is not None:
+            return [self._whole]
         assert self._output is not None
         return self._output.build()
 

@@ -38,13 +38,14 @@ class Run:
     Where every weight is 1, ``values`` is one number that is seen at each row (its stride is 0) and takes no memory.
     """
 
-    __slots__ = ("__weakref__", "_sample", "codes", "columns", "values")
+    __slots__ = ("__weakref__", "_cancels", "_sample", "codes", "columns", "values")
 
     def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
         self.codes = codes
         self.columns = columns
         self.values = values
         self._sample: UInt64s | None = None
+        self._cancels: bool | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -59,6 +60,13 @@ class Run:
     def batch(self) -> Batch:
         """All rows, with the first value as the weight."""
         return Batch(self.columns, np.ascontiguousarray(self.values[:, 0]))
+
+    @property
+    def cancels(self) -> bool:
+        """Whether rows may take back those of other runs; accumulators always may."""
+        if self._cancels is None:
+            self._cancels = self.values.shape[1] > 1 or bool(len(self) and self.values.min() < 0)
+        return self._cancels
 
     @property
     def sample(self) -> UInt64s:

@@ -30,12 +30,14 @@ class TooManyPairs(Exception):
     """A search finds more pairs than was asked for.
 
     Attributes:
-        pairs: how many.
+        counts: how many for each probe row.
+        pairs: how many for all.
     """
 
-    def __init__(self, pairs: int) -> None:
-        super().__init__(pairs)
-        self.pairs = pairs
+    def __init__(self, counts: Int64s) -> None:
+        self.counts = counts
+        self.pairs = int(counts.sum())
+        super().__init__(self.pairs)
 
 
 class Needles:
@@ -98,8 +100,11 @@ class Needles:
         ``TooManyPairs`` if these are more than ``most``, before they are made.
         """
         found = [(run, *self.ranges(run)) for run in runs]
-        if most is not None and (pairs := sum(int(length.sum()) for *_, length in found)) > most:
-            raise TooManyPairs(pairs)
+        if most is not None and sum(int(length.sum()) for *_, length in found) > most:
+            counts = np.zeros(len(self._unsorted), np.int64)
+            for _, probe, _, length in found:
+                counts[probe] += length  # a run has one range for a probe row
+            raise TooManyPairs(counts)
         hits: Hits = []
         for run, probe, position, length in found:
             if len(probe) == 0:

@@ -27,10 +27,11 @@ from weirflow.ivm.zset.buffers import (
     value_offsets,
 )
 from weirflow.ivm.zset.hashing import Equality, has_floats
+from weirflow.ivm.zset.rows import equal_rows_at
 from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
-    from weirflow.ivm.zset.batch import Int64s, UInt64s
+    from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
 _SIGN = np.uint64(1 << 63)
 _LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -220,13 +221,23 @@ def row_order(
     rows = result[repeated]
     result[repeated] = rows = rows[_by_code_and_prefix(codes[rows], prefix[rows])]
     same = (codes[rows[1:]] == codes[rows[:-1]]) & (prefix[rows[1:]] == prefix[rows[:-1]])
-    tied = _stretches(same)
+    tied = _undecided(columns, rows, same)
     if len(tied) == 0:
-        return result, tied
+        return result, repeated[1:][same]
     rows = rows[tied]
     words = [codes[rows], prefix[rows], *sort_words(take_columns(columns, rows), order)]
     result[repeated[tied]] = rows[np.lexsort(words[::-1])]
     return result, repeated[1:][same]
+
+
+def _undecided(columns: Sequence[pa.Array], rows: Int64s, same: Bools) -> Int64s:
+    """Where rows tie that differ. A row and those that take it back tie, too, but have no order among them."""
+    after = np.flatnonzero(same) + 1
+    differs = after[~equal_rows_at(columns, rows[after], columns, rows[after - 1], Equality.IDENTITY)]
+    if len(differs) == 0:
+        return differs
+    stretch = np.concatenate(([0], np.cumsum(~same)))
+    return np.flatnonzero(np.isin(stretch, stretch[differs]))
 
 
 def _by_code_and_prefix(codes: UInt64s, prefix: UInt64s) -> Int64s:

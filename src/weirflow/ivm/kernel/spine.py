@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HEAD_ROWS = 2048
 """Inserted rows are merged at once into the newest run up to this size: it is as fast as adding another run."""
+REBUILT_HEADS = 8
+"""Fewer rows than that many heads are merged in passing, however little there is beside them."""
 _LARGE = 1 << 40
 """Once there was a greater value than this, sums may leave int64: they are added up at once, to find out."""
 LEAST_TO_RELEASE = 4096
@@ -106,16 +108,33 @@ class Spine:
         """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
         before = self.content
         if len(values) > HEAD_ROWS // 2:
-            runs = self._order.sort(self._coded(columns, len(values), codes), columns, values)
-            if len(runs[0]):
-                run = runs[0] if self._spill is None else copied(runs[0], self._allocate)
-                self.content = self._with_apart(before._replace(runs=(*before.runs, run), settled=False), runs[1:])
+            self.content = self._with_many(Run(self._coded(columns, len(values), codes), tuple(columns), values))
             return
         large = before.large or magnitude(values) > _LARGE
         inserted = (*before.inserted, _WaitingRows(tuple(columns), values, codes))
         rows = before.inserted_rows + len(values)
         after = Content(before.runs, before.head, inserted, rows, large, before.settled)
         self.content = self._tidied(after) if large or rows > HEAD_ROWS // 2 else after
+
+    def _with_many(self, rows: Run) -> Content:
+        """What is held with more rows, in any order.
+
+        Where these are many against what is there and may take it back, all is sorted at once: sorting them first, only
+        to merge the two, would cost as much again.
+        """
+        runs, content = self.runs, self.content
+        many = len(rows) > REBUILT_HEADS * HEAD_ROWS and 2 * len(rows) >= sum(map(len, runs)) > 0
+        if not many or not any(run.cancels for run in (rows, *runs)) or not can_merge([*runs, rows]):
+            merged, *apart = self._order.sort(rows.codes, rows.columns, rows.values)
+            others = content
+        else:
+            merged, apart = self._order.merge_unsorted([*runs, rows]), []
+            others = content._replace(runs=(), head=None)
+        if not len(merged):
+            return self._with_apart(others, apart)
+        if self._spill is not None:
+            merged = copied(merged, self._allocate)
+        return self._with_apart(others._replace(runs=(*others.runs, merged), settled=False), apart)
 
     def rewind(self, content: Content) -> None:
         """Hold what was held before."""
@@ -193,6 +212,8 @@ class Spine:
 
     def _plan(self) -> None:
         """Start the merges that the sizes of the runs ask for."""
+        here = set(map(id, self.content.runs))
+        self._merges = [merge for merge in self._merges if here.issuperset(map(id, merge.runs))]
         busy = {id(run) for merge in self._merges for run in merge.runs}
         idle = [run for run in self.content.runs if id(run) not in busy]
         by_level: dict[int, list[Run]] = {}
@@ -203,10 +224,12 @@ class Spine:
                 idle = [run for run in idle if run not in runs]
         if idle and not self._merges:
             newest = () if self.content.head is None else (self.content.head,)
-            largest = max(len(run) for run in idle)
-            newer = sum(len(run) for run in (*idle, *newest)) - largest
-            # What is newer than the base may cancel rows of it: merge before it is much more than half as large.
-            if 2 * newer >= largest and can_merge([*idle, *newest]):
+            base = max(idle, key=len)
+            newer = [run for run in (*idle, *newest) if run is not base]
+            # What is newer than the base may cancel rows of it: merge before it is much more than half as large. Where
+            # nothing is taken back, as in a bulk load, there is no hurry: levels keep the number of runs low.
+            large = 2 * sum(map(len, newer)) >= len(base)
+            if large and any(run.cancels for run in (base, *newer)) and can_merge([*idle, *newest]):
                 # First the head becomes one of the runs: what is merged must be among them.
                 self.content = self.content._replace(runs=(*self.content.runs, *newest), head=None)
                 self._start([*idle, *newest])

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
 
 
+_GROWTH = 4
+_LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
 class TopK(Operator):
     """The rows ``offset`` to ``offset + limit`` in the given order; ties are broken by all columns."""
 
@@ -70,15 +74,43 @@ class TopK(Operator):
         changed = consolidate(delta)
         if not len(changed):
             return self.nothing
-        retracted = int(np.maximum(-changed.weights, 0).sum())
-        old = self._rows.first((), self._offset + self._limit + retracted).batch
         self._stage(lambda: self._rows.insert(changed))
-        merged = consolidate(Batch.concat([old, changed]))
+        old, near = self._concerned(changed)
+        merged = consolidate(Batch.concat([old, near]))
         merged = merged.filter(merged.weights > 0)
         new = sorted_batch(merged, self._order)
         bar = self._last_prefix(new)
         self._stage(lambda: setattr(self, "_bar", bar))
         return consolidate(Batch.concat([self._cut(old).negate(), self._cut(new)]))
+
+    def _concerned(self, changed: Batch) -> tuple[Batch, Batch]:
+        """The first old rows, in order, and those changes that together with them tell the first new rows.
+
+        A change concerns old rows only if it does not lie behind them all: most of a large delta does.
+        """
+        end = self._offset + self._limit
+        of = prefixes(changed.columns, self._order, len(changed))
+        gone = np.maximum(-changed.weights, 0)
+        count = max(end, 1)
+        while True:
+            old = self._rows.first((), count).batch
+            near = np.ones(len(changed), np.bool_)
+            if int(old.weights.sum()) < count:  # these are all
+                break
+            near = of <= prefixes(old.slice(len(old) - 1, 1).columns, self._order, 1)[0]
+            retracted = int(gone[near].sum())
+            if count >= end + retracted:
+                break
+            count = max(end + retracted, _GROWTH * count)
+        return old, changed.filter(near & (of <= self._enough(of, changed.weights, end)))
+
+    @staticmethod
+    def _enough(of: np.ndarray, weights: np.ndarray, count: int) -> np.uint64:
+        """A prefix that is not before that of the ``count``-th inserted row: what lies behind it is not needed."""
+        inserted = of[weights > 0]
+        if len(inserted) <= count:
+            return _LAST
+        return np.uint64(np.partition(inserted, count)[count])
 
     def _last_prefix(self, rows: Batch) -> np.uint64 | None:
         """The prefix of the last of ordered rows that the limit lets through; None if there are fewer."""

@@ -142,7 +142,7 @@ def test_a_bulk_insertion_and_many_probes():
 def test_one_key_with_many_rows_is_merged_in_slices():
     types = [pa.int64(), pa.int64()]
     arrangement = Arrangement(types, 1)
-    for start in (0, 20_000):
+    for start in (0, 20_000, 40_000):
         values = pa.array(np.arange(start, start + 20_000))
         arrangement.insert(Batch((pa.array(np.zeros(20_000, np.int64)), values), np.ones(20_000, np.int64)))
     steps = 0

@@ -34,7 +34,7 @@ def test_files_have_no_names_and_small_arrays_no_files(tmp_path, monkeypatch):
 def test_bulk_loads_and_merges_take_no_memory_of_arrow(tmp_path):
     arrangement = Arrangement([pa.string(), pa.int64()], 1, spill=tmp_path)
     count, before = 200_000, pa.total_allocated_bytes()
-    for start in (0, count):
+    for start in (0, count, 2 * count):
         numbers = np.arange(start, start + count)
         strings = pa.array([f"customer {number}" for number in numbers.tolist()])
         arrangement.insert(Batch((strings, pa.array(numbers)), np.ones(count, np.int64)))
@@ -42,7 +42,7 @@ def test_bulk_loads_and_merges_take_no_memory_of_arrow(tmp_path):
         pass
     del strings
     assert pa.total_allocated_bytes() - before < 1_000_000
-    assert [len(run) for run in arrangement.runs] == [2 * count]
+    assert [len(run) for run in arrangement.runs] == [3 * count]
     found = arrangement.probe([pa.array(["customer 7", f"customer {count + 1}"])])
     assert count_rows([found.batch]) == {(b"customer 7", 7): 1, (f"customer {count + 1}".encode(), count + 1): 1}
 

@@ -86,13 +86,13 @@ def test_a_huge_group_is_not_read(monkeypatch):
 
 def test_a_huge_group_is_merged_in_slices():
     arrangement = OrderedArrangement(TYPES, 1, DESCENDING)
-    for start in (0, 1):
-        numbers = pa.array(np.arange(start, 40_000, 2))
+    for start in (0, 1, 2):
+        numbers = pa.array(np.arange(start, 60_000, 3))
         arrangement.insert(Batch((pa.array(["hot"] * 20_000), numbers), np.ones(20_000, np.int64)))
     while used := arrangement.maintain(1_000):
         assert used < 2_000
-    assert [len(run) for run in arrangement.runs] == [40_000]
-    assert [row[2] for row in first(arrangement, ["hot"], 3)] == [39_999, 39_998, 39_997]
+    assert [len(run) for run in arrangement.runs] == [60_000]
+    assert [row[2] for row in first(arrangement, ["hot"], 3)] == [59_999, 59_998, 59_997]
 
 
 def test_one_order_without_key_columns():

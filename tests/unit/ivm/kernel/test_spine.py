@@ -34,24 +34,35 @@ def test_the_number_of_runs_grows_with_the_logarithm_of_the_rows():
     assert most <= 16
 
 
-def test_a_bulk_load_is_one_run_until_half_as_much_is_added():
+def test_a_bulk_load_is_one_run_until_half_as_much_may_cancel_rows_of_it():
     spine = Spine(CodeOrder(Equality.IDENTITY))
     add(spine, np.arange(100_000))
     assert spine.maintain(10**9) == 0
     add(spine, np.arange(100_000, 140_000))
     assert spine.maintain(10**9) == 0
-    add(spine, np.arange(140_000, 151_000))
+    add(spine, np.arange(11_000), -1)
     assert spine.maintain(10**9) == 151_000
-    assert [len(run) for run in spine.runs] == [151_000]
+    assert [len(run) for run in spine.runs] == [129_000]
+
+
+def test_what_cancels_nothing_is_merged_when_there_are_three_of_a_size():
+    spine = Spine(CodeOrder(Equality.IDENTITY))
+    for start in (0, 100_000):
+        add(spine, np.arange(start, start + 100_000))
+        assert spine.maintain(10**9) == 0
+    add(spine, np.arange(200_000, 300_000))
+    assert spine.maintain(10**9) == 300_000
+    assert [len(run) for run in spine.runs] == [300_000]
 
 
 def test_reading_goes_on_while_a_merge_is_under_way():
     spine = Spine(CodeOrder(Equality.IDENTITY))
     add(spine, np.arange(50_000))
     add(spine, np.arange(50_000, 90_000))
+    add(spine, np.arange(2_000), -1)
     while spine.maintain(5_000):
-        assert spine.row_count == 90_000
-    assert len(spine.runs) == 1
+        assert spine.row_count >= 88_000
+    assert [len(run) for run in spine.runs] == [88_000]
 
 
 def test_small_insertions_share_one_run():

@@ -16,24 +16,30 @@ from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.aggregate.dispatch import make_call
+from weirflow.ivm.operators.aggregate.doubles import Escapes
 from weirflow.ivm.operators.aggregate.escapes import EscapeTable
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.zset.batch import Batch, sum_groups, take_array, take_columns
+from weirflow.ivm.zset.batch import Batch, magnitude, sum_groups, take_array, take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.doubles import Escapes
     from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
 
 _BLOCK = 1 << 14
 """More rows than that are added up a block at a time."""
+
+TOTALS = -1
+"""Takes the place of a slot's number in parts that hold totals; others hold an amount that has escaped from a slot."""
+_MOST_ROWS = 1 << 29
+"""A sum of so many rows has room in its integers, whatever the rows are."""
+_LIMIT = 1 << 62
 
 
 class Groups:
@@ -93,6 +99,15 @@ def _at(column: pa.Array, groups: np.ndarray) -> pa.Array:
     return column if len(groups) == len(column) else take_array(column, groups)
 
 
+def _require_room(greatest: int) -> None:
+    """``DataError`` if what rows add to a group may not fit the lower half of 64 bits."""
+    if greatest >= _LIMIT:
+        raise DataError(
+            "A sum does not fit its 64-bit accumulator any more.",
+            hint="make groups smaller, or sum smaller values; or look for a join condition that is missing",
+        )
+
+
 class Aggregate(Operator):
     """GROUP BY ``keys`` with aggregate ``calls``. Without keys there is one group, and it is never gone."""
 
@@ -123,6 +138,17 @@ class Aggregate(Operator):
             width += touched.width
         self._totals = AdditiveArrangement(self.types[: self._key_count], width)
         self._escapes = EscapeTable(self.types[: self._key_count])
+
+    @property
+    def linear_width(self) -> int:
+        """How many integers the totals of linear calls have, with the number of rows before them."""
+        return self._linear_width
+
+    def slot(self, call: int) -> TotalsSlot:
+        """Where the totals of a call are, which is linear."""
+        found = self._calls[call]
+        assert isinstance(found, LinearCall)
+        return self._slots[found.summand]
 
     @property
     def recomputes(self) -> bool:
@@ -167,6 +193,32 @@ class Aggregate(Operator):
         if not len(delta):
             return self.nothing
         groups, evaluated, partial = self._grouped(delta)
+        return self._advanced(groups, partial, evaluated, delta.weights)
+
+    def step_parts(self, parts: Batch) -> Batch:
+        """As ``step``, of a delta of which a ``PartialAggregate`` of the same keys and calls has made these parts."""
+        if not len(parts):
+            return self.nothing
+        groups, evaluated, partial = self._of_parts(parts)
+        return self._advanced(groups, partial, evaluated, parts.weights)
+
+    def _of_parts(self, parts: Batch) -> tuple[Groups, Sequence[pa.Array], np.ndarray]:
+        """As ``_grouped``, of parts."""
+        groups = Groups(parts.columns[: self._key_count], len(parts))
+        call, slot, *columns = (column.to_numpy() for column in parts.columns[self._key_count :])
+        integers = np.column_stack(columns) * parts.weights[:, None]
+        for number in np.unique(call[call != TOTALS]).tolist():
+            rows = np.flatnonzero(call == number)
+            self._escape(groups, number, Escapes(rows, slot[rows], integers[rows, 0]))
+        integers[call != TOTALS] = 0
+        totals = groups.sums(integers)
+        _require_room(magnitude(totals))
+        return groups, (), totals
+
+    def _advanced(
+        self, groups: Groups, partial: np.ndarray, evaluated: Sequence[pa.Array], weights: np.ndarray
+    ) -> Batch:
+        """The change of the groups' rows, of which the delta adds ``partial`` to the linear totals."""
         old = self._totals.lookup(groups.keys, groups.codes)
         new = old.copy()
         new[:, : self._linear_width] += partial
@@ -177,7 +229,7 @@ class Aggregate(Operator):
             )
         touched = []
         for call, columns in zip(self._touched, self._touched_at, strict=True):
-            done = call.step(evaluated, delta.weights, groups, old[:, columns], self._stage)
+            done = call.step(evaluated, weights, groups, old[:, columns], self._stage)
             new[:, columns] = done.totals
             touched.append((done.before, done.after))
         self._stage(lambda: self._totals.add(groups.keys, new - old, groups.codes))
@@ -192,6 +244,8 @@ class Aggregate(Operator):
 
     def _partial_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> np.ndarray:
         """What the delta adds to the linear totals of the groups it touches."""
+        if self._linear_width > 1 and len(weights) * magnitude(weights[:, None]) > _MOST_ROWS:
+            return self._partial_totals_of_heavy_rows(evaluated, weights, groups)
         if len(weights) > _BLOCK:
             return self._partial_totals_in_blocks(evaluated, weights, groups)
         rows = np.empty((len(weights), self._linear_width), np.int64)
@@ -199,6 +253,28 @@ class Aggregate(Operator):
         for slot in self._slots.values():
             self._encode(slot, evaluated, weights, rows[:, slot.columns], groups, None)
         return groups.sums(rows)
+
+    def _partial_totals_of_heavy_rows(
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups
+    ) -> np.ndarray:
+        """The same for rows that count so often that integers might wrap; ``DataError`` if they would."""
+        rows = np.empty((len(weights), self._linear_width), np.int64)
+        rows[:, 0] = weights
+        greatest, once = magnitude(weights[:, None]), np.ones(len(weights), np.int64)
+        for slot in self._slots.values():
+            own = rows[:, slot.columns]
+            if slot.call.distinct:
+                self._encode(slot, evaluated, weights, own, groups, None)
+                continue
+            escaped = slot.call.encode(evaluated, once, own, self._stage)
+            _require_room(magnitude(own) * greatest)
+            own *= weights[:, None]
+            if escaped is not None:
+                _require_room(magnitude(escaped.amounts[:, None]) * greatest)
+                self._escape(groups, slot.number, escaped._replace(amounts=escaped.amounts * weights[escaped.rows]))
+        totals = groups.sums(rows)
+        _require_room(magnitude(totals))
+        return totals
 
     def _partial_totals_in_blocks(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups

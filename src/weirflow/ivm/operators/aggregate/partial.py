@@ -5,25 +5,25 @@ The first part keeps nothing. However many rows of a delta have the same key, on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.ivm.operators.aggregate.doubles import Escapes
 from weirflow.ivm.operators.aggregate.functions import is_linear
-from weirflow.ivm.operators.aggregate.operator import Aggregate, Groups
+from weirflow.ivm.operators.aggregate.operator import TOTALS, Aggregate, Groups
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.sql.expr import AggregateCall, Column, Expr
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
+    from weirflow.ivm.operators.aggregate.doubles import Escapes
 
-_TOTALS = -1
-"""Takes the place of a slot's number in rows that hold totals; others hold an amount that has escaped from a slot."""
 _MARKS = 2
+_MANY = 1 << 20
+"""So many rows of parts are added up before there are more."""
 
 
 def has_parts(calls: Sequence[AggregateCall]) -> bool:
@@ -59,8 +59,33 @@ class PartialAggregate(Aggregate):
             return self.nothing
         self._escaped = []
         groups, _, totals = self._grouped(delta)
+        return self._parts(groups, totals)
+
+    def of_slices(self, slices: Iterable[Batch]) -> Batch:
+        """What ``step`` gives for a delta that comes in slices; of these and their parts only some are held at a time.
+
+        Each slice is added up while the next one is not there yet.
+        """
+        parts, count = [self.nothing], 0
+        for delta in slices:
+            parts.append(self.step([delta]))
+            count += len(parts[-1])
+            if count > _MANY and count > 2 * len(parts[0]):
+                parts = [self._summed(Batch.concat(parts))]
+                count = len(parts[0])
+        return self._summed(Batch.concat(parts)) if len(parts) > 1 else parts[0]
+
+    def _summed(self, parts: Batch) -> Batch:
+        """The same parts, those of equal keys as one."""
+        if not len(parts):
+            return parts
+        self._escaped = []
+        groups, _, totals = self._of_parts(parts)
+        return self._parts(groups, totals)
+
+    def _parts(self, groups: Groups, totals: np.ndarray) -> Batch:
         changed = np.flatnonzero(totals.any(axis=1))
-        parts = [self._rows(groups, changed, np.full(len(changed), _TOTALS), np.zeros(len(changed)), totals[changed])]
+        parts = [self._rows(groups, changed, np.full(len(changed), TOTALS), np.zeros(len(changed)), totals[changed])]
         for number, (rows, slots, amounts) in self._escaped:
             integers = np.zeros((len(rows), self._linear_width), np.int64)
             integers[:, 0] = amounts
@@ -84,11 +109,4 @@ class FinalAggregate(Aggregate):
         super().__init__([Column(place, "", key.type) for place, key in enumerate(keys)], calls)
 
     def _grouped(self, delta: Batch) -> tuple[Groups, Sequence[pa.Array], np.ndarray]:
-        groups = Groups(delta.columns[: self._key_count], len(delta))
-        call, slot, *columns = (column.to_numpy() for column in delta.columns[self._key_count :])
-        integers = np.column_stack(columns) * delta.weights[:, None]
-        for number in np.unique(call[call != _TOTALS]).tolist():
-            rows = np.flatnonzero(call == number)
-            self._escape(groups, number, Escapes(rows, slot[rows], integers[rows, 0]))
-        integers[call != _TOTALS] = 0
-        return groups, (), groups.sums(integers)
+        return self._of_parts(delta)

@@ -29,27 +29,40 @@ class Slice(NamedTuple):
     matches: ProbeResult
 
 
-def met(rows: Batch, side: Arrangement, expected: Callable[[int], None] | None = None) -> Iterator[Slice]:
-    """The rows in their order, with the stored rows that have their key.
+def met(
+    rows: Batch, side: Arrangement, expected: Callable[[int], None] | None = None, most: int | None = None
+) -> Iterator[Slice]:
+    """The rows in their order, with the stored rows that have their key, at most about ``most`` pairs at a time.
 
     Between slices ``TickTimeout`` is raised if the deadline has passed. If there is more than one slice, ``expected``
     is called before the first with the number of all pairs; it may raise.
     """
-    keys = side.key_count
+    keys, most = side.key_count, MOST_PAIRS if most is None else most
     ahead = [(0, rows)]
     while ahead:
         check()
         start, part = ahead.pop()
-        most = MOST_PAIRS if len(part) > 1 else None
         try:
-            matches = side.probe(part.columns[:keys], count=len(part), most=most)
+            matches = side.probe(part.columns[:keys], count=len(part), most=most if len(part) > 1 else None)
         except TooManyPairs as found:
             if expected is not None and part is rows:
                 expected(found.pairs)
-            half = len(part) // 2
-            ahead += [(start + half, part.slice(half, len(part) - half)), (start, part.slice(0, half))]
+            cuts = _cuts(found.counts, max(most // 2, 1))
+            ahead += [(start + at, part.slice(at, length)) for at, length in reversed(cuts)]
             continue
         yield Slice(start, part, matches)
+
+
+def _cuts(counts: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Where parts of rows begin and how long they are, so that each has up to ``most`` pairs, or is one row."""
+    ends = np.cumsum(counts)
+    cuts, at = [], 0
+    while at < len(counts):
+        done = int(ends[at - 1]) if at else 0
+        end = max(int(np.searchsorted(ends, done + most, side="right")), at + 1)
+        cuts.append((at, end - at))
+        at = end
+    return cuts
 
 
 def replaced(

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError
-from weirflow.ivm.circuit.circuit import Input, ancestors, stepped
+from weirflow.ivm.circuit.circuit import Input, ancestors
+from weirflow.ivm.circuit.slices import SlicedJoins
 from weirflow.ivm.flow.source import LATE, Source, SourceInput
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.sharded.definition import Blueprint, decode_definition
@@ -73,6 +74,9 @@ class Shard:
             for name, number in spread.relations.items()
             if name in self._blueprint.definition.views and spread.available(number) == stage
         }
+        # What others read is not put off: nodes of later stages, and all that is kept.
+        read = {number for number in self._nodes if self._last_read[number] > stage}
+        self._sliced = SlicedJoins(spread.nodes, read | set(spread.relations.values()))
         self._inputs = {name: self._input(name) for name in self._blueprint.definition.inputs} if stage == 0 else {}
 
     @property
@@ -199,6 +203,7 @@ class Shard:
         return _all_rows(self._blueprint.program.store(name)).select(arranged.positions)
 
     def _run(self, first: int, done: StageResult, *, starting: bool, shards: int) -> None:
+        sliced = self._sliced.run()
         for number in self._nodes:
             if number < first:
                 continue
@@ -214,10 +219,11 @@ class Shard:
             output = node.operator.start() if starting else node.operator.nothing
             if not self._has_start(number):
                 output = node.operator.nothing
-            if inputs:
+            if inputs or sliced.waits(node):
                 deltas = [done.rows.get(one, self._operators[one].nothing) for one in node.inputs]
                 # As in Circuit.fill: what cannot be computed while all sources are empty is not there.
-                made = stepped(node.operator, deltas, lenient=starting and first == 0 and self._reads_sources(number))
+                lenient = starting and first == 0 and self._reads_sources(number)
+                made = sliced.step(number, deltas, lenient=lenient)
                 output = Batch.concat([output, made]) if len(output) else made
             if len(output):
                 done.rows[number] = output
