@@ -54,7 +54,7 @@ class OrderedArrangement(SpineState):
         self.types = tuple(types)
         self.key_count = key_count
         self.order = tuple(order)
-        self._run_order = _OrderedRuns(self.order)
+        self._run_order = OrderedRuns(self.order)
         self._codes = KeyCodes(key_count, row_hash)
         super().__init__(self._run_order, runs, spill, self._codes)
 
@@ -150,7 +150,7 @@ class OrderedArrangement(SpineState):
         return ProbeResult(probe[kept], Batch(take_columns(columns[:-1], rows[kept]), weights[kept])), enough
 
 
-class _OrderedRuns:
+class OrderedRuns:
     """How runs with prefixes are sorted, merged and cut."""
 
     def __init__(self, order: tuple[SortColumn, ...]) -> None:

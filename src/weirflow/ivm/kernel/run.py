@@ -24,6 +24,8 @@ _CODE, _VALUES = "_code", "_values"
 _SAMPLED_ROWS = 1 << 19
 BLOCK = 64
 """Rows for each code of a run's sample."""
+SUMMED = 32
+"""Rows for each of a run's sums."""
 FEW_NEEDLES = 4096
 """More needles than that come so close to each other that a plain search finds most of its way in the cache."""
 
@@ -35,13 +37,14 @@ class Run:
     bits a code has is the arrangement's business; equal rows have equal codes. Nothing here changes after creation.
     """
 
-    __slots__ = ("__weakref__", "_sample", "codes", "columns", "values")
+    __slots__ = ("__weakref__", "_sample", "_sums", "codes", "columns", "values")
 
     def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
         self.codes = codes
         self.columns = columns
         self.values = values
         self._sample: UInt64s | None = None
+        self._sums: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -62,6 +65,15 @@ class Run:
         if self._sample is None:
             self._sample = self.codes[: len(self) // BLOCK * BLOCK : BLOCK].copy()
         return self._sample
+
+    @property
+    def sums(self) -> Int64s:
+        """The sum of the first values of all rows before each block of ``SUMMED`` rows, and before the end."""
+        if self._sums is None:
+            sums = np.zeros(-(-len(self) // SUMMED) + 1, np.int64)
+            np.cumsum(np.add.reduceat(self.values[:, 0], np.arange(0, len(self), SUMMED)), out=sums[1:])
+            self._sums = sums
+        return self._sums
 
     def search(self, low: UInt64s) -> Int64s:
         """The first position whose code is not below each of ``low``, which is in ascending order."""

@@ -27,9 +27,12 @@ from weirflow.ivm.zset.buffers import (
     value_offsets,
 )
 from weirflow.ivm.zset.hashing import Equality, has_floats
+from weirflow.ivm.zset.rows import equal_rows_at
 from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _SIGN = np.uint64(1 << 63)
@@ -151,6 +154,17 @@ def value_words(values: Any) -> UInt64s:
     return _float_word(values, Equality.GROUPING) if values.dtype.kind == "f" else _signed(values)
 
 
+def double_words(values: Any) -> UInt64s:
+    """Words that compare as float64 values do and tell them apart: -0.0 comes before 0.0. None of them is 0."""
+    return _float_word(values, Equality.IDENTITY)
+
+
+def doubles_of(words: UInt64s) -> npt.NDArray[np.float64]:
+    """The values whose ``double_words`` these are."""
+    doubles: npt.NDArray[np.float64] = np.where(words & _SIGN, words & ~_SIGN, ~words).view(np.float64)
+    return doubles
+
+
 def _signed(values: Any) -> UInt64s:
     word: UInt64s = values.astype(np.int64).view(np.uint64) ^ _SIGN
     return word
@@ -223,6 +237,9 @@ def row_order(
     tied = _stretches(same)
     if len(tied) == 0:
         return result, tied
+    again = np.flatnonzero(same)
+    if equal_rows_at(columns, rows[again + 1], columns, rows[again], Equality.IDENTITY).all():
+        return result, repeated[again + 1]
     rows = rows[tied]
     words = [codes[rows], prefix[rows], *sort_words(take_columns(columns, rows), order)]
     result[repeated[tied]] = rows[np.lexsort(words[::-1])]

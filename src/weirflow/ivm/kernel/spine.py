@@ -106,16 +106,22 @@ class Spine:
         """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
         before = self.content
         if len(values) > HEAD_ROWS // 2:
-            run = self._order.sort(self._coded(columns, len(values), codes), columns, values)
-            if len(run):
-                run = run if self._spill is None else copied(run, self._allocate)
-                self.content = before._replace(runs=(*before.runs, run), settled=False)
+            self.insert_run(self._order.sort(self._coded(columns, len(values), codes), columns, values))
             return
         large = before.large or magnitude(values) > _LARGE
         inserted = (*before.inserted, _WaitingRows(tuple(columns), values, codes))
         rows = before.inserted_rows + len(values)
         after = Content(before.runs, before.head, inserted, rows, large, before.settled)
         self.content = self._tidied(after) if large or rows > HEAD_ROWS // 2 else after
+
+    def insert_run(self, run: Run) -> None:
+        """Add rows that are sorted already."""
+        if len(run) <= HEAD_ROWS // 2:
+            if len(run):
+                self.insert(run.columns, run.values, run.codes)
+            return
+        run = run if self._spill is None else copied(run, self._allocate)
+        self.content = self.content._replace(runs=(*self.content.runs, run), settled=False)
 
     def rewind(self, content: Content) -> None:
         """Hold what was held before."""

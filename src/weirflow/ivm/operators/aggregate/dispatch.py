@@ -10,7 +10,8 @@ from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, Extreme
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, is_linear, linear_function
 from weirflow.ivm.operators.aggregate.listed import ListCall
 from weirflow.ivm.operators.aggregate.mode import ModeCall
-from weirflow.ivm.operators.aggregate.percentiles import PercentileCall
+from weirflow.ivm.operators.aggregate.percentiles import DistinctPercentile
+from weirflow.ivm.operators.aggregate.ranked import PercentileCall
 from weirflow.ivm.operators.aggregate.recompute import FOLDS, FoldCall
 from weirflow.ivm.operators.aggregate.sketches.bitmaps import BITMAPS_OF_PARTS, BitmapCall
 from weirflow.ivm.operators.aggregate.sketches.count_min import CountMinSketch
@@ -46,11 +47,15 @@ def make_call(
     )
 
 
+def _percentile(call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> TouchedCall:
+    return (DistinctPercentile if call.distinct else PercentileCall)(call, key_types, expressions)
+
+
 _OWN: dict[str, Callable[[AggregateCall, Sequence[pa.DataType], list[Expr]], TouchedCall]] = {
     "mode": ModeCall,
     "listagg": ListCall,
-    "percentile": PercentileCall,
-    "percentile_disc": PercentileCall,
+    "percentile": _percentile,
+    "percentile_disc": _percentile,
     "approx_count_distinct": DistinctEstimate,
     "count_min_sketch": CountMinSketch,
     **dict.fromkeys(("bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg"), BitmapCall),
