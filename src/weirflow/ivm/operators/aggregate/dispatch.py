@@ -72,9 +72,10 @@ def _guarded(call: AggregateCall) -> AggregateCall:
     if call.filter is None:
         return call
     condition = call.filter
+    shares = call.arguments[1:2] if _OWN.get(call.function) is _percentile else ()
 
     def guarded(expr: Expr) -> Expr:
-        if not isinstance(expr, Call):
+        if not isinstance(expr, Call) or expr in shares:
             return expr
         return Call("case", (condition, expr, Literal(None, expr.type)), expr.type, expr.position)
 
