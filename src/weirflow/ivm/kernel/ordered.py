@@ -151,12 +151,13 @@ class OrderedArrangement(SpineState):
 
 
 class OrderedRuns:
-    """How runs with prefixes are sorted, merged and cut."""
+    """How runs are sorted, merged and cut whose last column is a prefix of ``order``."""
 
     def __init__(self, order: tuple[SortColumn, ...]) -> None:
         self._order = order
 
     def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+        """A run of rows in any order."""
         order, tied = row_order(codes, raw_values(columns[-1]), columns[:-1], self._order)
         starts = _group_starts(columns[:-1], order, tied)
         if len(starts) < len(order):
@@ -169,14 +170,17 @@ class OrderedRuns:
         return Run(codes[order], take_columns(columns, order), values)
 
     def merge(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows."""
         return parts[0] if len(parts) == 1 else self.merge_unsorted(parts)
 
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows, of which only the first part is sorted."""
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
         return self.sort(codes, concat_columns([part.columns for part in parts]), values)
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
+        """Behind the last row with the pivot's code and prefix, or one before it."""
         code = pivot.codes[at]
         low, high = int(run.codes.searchsorted(code)), int(run.codes.searchsorted(code, "right"))
         prefix = raw_values(pivot.columns[-1])[at]

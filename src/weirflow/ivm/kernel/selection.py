@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm import compiled
+from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.run import SUMMED, Run
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.rows import expand_ranges
@@ -116,6 +117,7 @@ class RankedValues:
         """
         found = np.empty(len(ranks), np.uint64)
         for begin in range(0, len(ranks), _AT_ONCE):
+            check()
             part = slice(begin, begin + _AT_ONCE)
             found[part] = _Selection([one.take(which[part]) for one in self._ranges], ranks[part]).words()
         return found
@@ -174,9 +176,7 @@ class _Selection:
 
     def _keep(self, left: Int64s) -> None:
         """Look only for these ranks from now on."""
-        self._low, self._high, self._begins = (
-            one.take(left, axis=1) for one in (self._low, self._high, self._begins)
-        )
+        self._low, self._high, self._begins = (one.take(left, axis=1) for one in (self._low, self._high, self._begins))
         self._ranks, self._below, self._up_to = (one[left] for one in (self._ranks, self._below, self._up_to))
         self._best = self._best[left]
 

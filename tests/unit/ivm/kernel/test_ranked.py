@@ -52,7 +52,9 @@ def written(keys, values):
 
 
 def expected(held, keys):
-    return {key: sorted(word for (own, word), times in held.items() if own == key for _ in range(times)) for key in keys}
+    return {
+        key: sorted(word for (own, word), times in held.items() if own == key for _ in range(times)) for key in keys
+    }
 
 
 @every_hash
@@ -68,7 +70,9 @@ def test_every_rank_of_every_key_after_every_change(row_hash, few, seed, monkeyp
     held = Counter()
     for tick in range(30):
         keys = chosen.sample(KEYS, chosen.randint(1, len(KEYS)))
-        rows = [((chosen.choice(keys), chosen.randint(1, 12)), chosen.randint(1, 3)) for _ in range(chosen.randint(1, 9))]
+        rows = [
+            ((chosen.choice(keys), chosen.randint(1, 12)), chosen.randint(1, 3)) for _ in range(chosen.randint(1, 9))
+        ]
         gone = [row for row in held if row[0] in keys and chosen.random() < 0.4]
         rows += [(row, -chosen.randint(1, held[row])) for row in gone]
         before = held.copy()

@@ -64,7 +64,12 @@ def by_reading(monkeypatch):
 
 def rows_of(chosen, groups, count):
     return [
-        (chosen.choice(groups), chosen.choice(VALUES), chosen.choice([None, 0, 1, 1, 2, 5]), chosen.choice([True, None]))
+        (
+            chosen.choice(groups),
+            chosen.choice(VALUES),
+            chosen.choice([None, 0, 1, 1, 2, 5]),
+            chosen.choice([True, None]),
+        )
         for _ in range(count)
     ]
 
@@ -142,6 +147,10 @@ def test_many_ranks_in_large_groups(by_reading):
         others = pa.array(np.ones(count, np.int64)), pa.array(np.ones(count, np.bool_))
         held.append(Batch((*rows, *others), np.ones(count, np.int64)))
         gone = [part.take(np.arange(len(part) // 4, len(part) // 2)).negate() for part in held[:1]]
-        held = [held[0].take(np.arange(len(held[0]) // 4)), *held[1:], held[0].take(np.arange(len(held[0]) // 2, len(held[0])))]
+        held = [
+            held[0].take(np.arange(len(held[0]) // 4)),
+            *held[1:],
+            held[0].take(np.arange(len(held[0]) // 2, len(held[0]))),
+        ]
         delta = Batch.concat([Batch((*rows, *others), np.ones(count, np.int64)), *gone])
         assert applied(fast, delta) == applied(slow, delta)

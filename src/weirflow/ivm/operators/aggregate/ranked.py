@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -120,7 +120,7 @@ class _Ranked:
         self.counts = values.counts[self._groups]
         """How many values there are."""
 
-    def __call__(self, *ranks: np.ndarray) -> np.ndarray:
+    def __call__(self, *ranks: np.ndarray) -> Any:
         """The values at each of these ranks, from the smallest or the largest value on."""
         wanted = np.stack([self.counts - 1 - rank if self._descending else rank for rank in ranks])
         which = np.broadcast_to(self._groups, wanted.shape)
@@ -135,7 +135,8 @@ def _between(values: _Ranked, shares: np.ndarray) -> np.ndarray:
     lower, higher = values(low.astype(np.int64), high.astype(np.int64))
     with np.errstate(invalid="ignore", over="ignore"):
         between = (low + 1 - places) * lower + (places - low) * higher
-    return np.where((low == places) | (lower == higher), lower, between)
+    found: np.ndarray = np.where((low == places) | (lower == higher), lower, between)
+    return found
 
 
 def _one_of(values: _Ranked, shares: np.ndarray) -> np.ndarray:
