@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.operators.aggregate.collected import CollectCall
 from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, ExtremeCall
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, is_linear, linear_function
 from weirflow.ivm.operators.aggregate.listed import ListCall
@@ -51,7 +52,14 @@ def _percentile(call: AggregateCall, key_types: Sequence[pa.DataType], expressio
     return (DistinctPercentile if call.distinct else PercentileCall)(call, key_types, expressions)
 
 
+def _collected(call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> TouchedCall:
+    kind = CollectCall if CollectCall.takes(call.arguments[0].type) else FoldCall
+    return kind(call, key_types, expressions)
+
+
 _OWN: dict[str, Callable[[AggregateCall, Sequence[pa.DataType], list[Expr]], TouchedCall]] = {
+    "collect_list": _collected,
+    "collect_set": _collected,
     "mode": ModeCall,
     "listagg": ListCall,
     "percentile": _percentile,
