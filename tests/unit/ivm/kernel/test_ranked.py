@@ -183,3 +183,29 @@ def test_words_compare_as_doubles_and_become_them_again(values):
     assert list(map(repr, doubles_of(words).tolist())) == list(map(repr, values))
     in_order = sorted(values, key=lambda one: (math.isnan(one), 0 if math.isnan(one) else one, math.copysign(1, one)))
     assert list(map(repr, doubles_of(np.sort(words)).tolist())) == list(map(repr, in_order))
+
+
+@every_hash
+def test_keys_below_a_bound_are_let_go(row_hash):
+    values = RankedArrangement([pa.int64()], row_hash=row_hash)
+    keys = pa.array(range(60))
+    for start in (1, 101):
+        words = np.arange(start, start + 100, dtype=np.uint64).repeat(60)
+        rows = values.sorted([pa.array(list(range(60)) * 100)], words, np.ones(len(words), np.int64))
+        values.insert(rows, values.ranking([keys]).including(rows))
+    values.release(0, pa.scalar(58))
+    counts = values.ranking([keys]).values.counts
+    assert counts.tolist() == [0] * 58 + [200, 200]
+    left = values.ranking([pa.array([59, 58])]).values
+    assert left.at(np.array([0, 1]), np.array([150, 7])).tolist() == [151, 8]
+
+
+@pytest.mark.parametrize("count", [3, 5_000])
+def test_a_change_is_kept_or_taken_back_as_a_whole(count):
+    values = RankedArrangement([])
+    empty = values.mark()
+    rows = values.sorted([], np.arange(1, count + 1, dtype=np.uint64), np.ones(count, np.int64))
+    values.insert(rows, values.ranking([]).including(rows))
+    assert values.row_count == values.ranking([]).values.counts[0] == count
+    values.rewind(empty)
+    assert values.ranking([]).values.counts.tolist() == [0]
