@@ -7,6 +7,7 @@ or loads them from numba's cache.
 from weirflow.ivm.compiled.hashes import hash_bytes, hash_integers
 from weirflow.ivm.compiled.keys import equal_bytes, equal_integers, find_ranges
 from weirflow.ivm.compiled.orders import bulk_order, in_order
+from weirflow.ivm.compiled.ranks import find_words, sums_before
 from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles, extremes, sum_groups
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "equal_integers",
     "extremes",
     "find_ranges",
+    "find_words",
     "hash_bytes",
     "hash_integers",
     "in_order",
     "sum_groups",
+    "sums_before",
 ]

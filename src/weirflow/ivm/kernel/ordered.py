@@ -56,7 +56,7 @@ class OrderedArrangement(SpineState):
         self.types = tuple(types)
         self.key_count = key_count
         self.order = tuple(order)
-        self._run_order = _OrderedRuns(self.order)
+        self._run_order = OrderedRuns(self.order)
         self._codes = KeyCodes(key_count, row_hash)
         super().__init__(self._run_order, runs, spill, self._codes)
 
@@ -152,8 +152,8 @@ class OrderedArrangement(SpineState):
         return ProbeResult(probe[kept], Batch(take_columns(columns[:-1], rows[kept]), weights[kept])), enough
 
 
-class _OrderedRuns:
-    """How runs with prefixes are sorted, merged and cut."""
+class OrderedRuns:
+    """How runs are sorted, merged and cut whose last column is a prefix of ``order``."""
 
     weighs = False  # only merges would save memory, and such states are small beside those of joins
 
@@ -161,9 +161,11 @@ class _OrderedRuns:
         self._order = order
 
     def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Sequence[Run]:
-        return [self._sorted(codes, columns, values)]
+        """A run of rows in any order."""
+        return [self.sorted(codes, columns, values)]
 
-    def _sorted(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+    def sorted(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
+        """The one run that ``sort`` gives."""
         order, tied = row_order(codes, raw_values(columns[-1]), columns[:-1], self._order)
         starts = _group_starts(columns[:-1], order, tied)
         if len(starts) < len(order):
@@ -176,14 +178,17 @@ class _OrderedRuns:
         return Run(codes[order], take_columns(columns, order), values)
 
     def merge(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows."""
         return parts[0] if len(parts) == 1 else self.merge_unsorted(parts)
 
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
+        """One run of all rows, of which only the first part is sorted."""
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
-        return self._sorted(codes, concat_columns([part.columns for part in parts]), values)
+        return self.sorted(codes, concat_columns([part.columns for part in parts]), values)
 
     def end_of(self, run: Run, pivot: Run, at: int) -> int:
+        """Behind the last row with the pivot's code and prefix, or one before it."""
         code = pivot.codes[at]
         low, high = int(run.codes.searchsorted(code)), int(run.codes.searchsorted(code, "right"))
         prefix = raw_values(pivot.columns[-1])[at]

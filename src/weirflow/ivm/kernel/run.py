@@ -25,6 +25,8 @@ _CODE, _VALUES = "_code", "_values"
 _SAMPLED_ROWS = 1 << 19
 BLOCK = 64
 """Rows for each code of a run's sample."""
+SUMMED = 32
+"""Rows for each of a run's sums."""
 FEW_NEEDLES = 4096
 """More needles than that come so close to each other that a plain search finds most of its way in the cache."""
 
@@ -38,7 +40,7 @@ class Run:
     Where every weight is 1, ``values`` is one number that is seen at each row (its stride is 0) and takes no memory.
     """
 
-    __slots__ = ("__weakref__", "_cancels", "_sample", "codes", "columns", "values")
+    __slots__ = ("__weakref__", "_cancels", "_sample", "_sums", "codes", "columns", "values")
 
     def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
         self.codes = codes
@@ -46,6 +48,7 @@ class Run:
         self.values = values
         self._sample: UInt64s | None = None
         self._cancels: bool | None = None
+        self._sums: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -74,6 +77,15 @@ class Run:
         if self._sample is None:
             self._sample = self.codes[: len(self) // BLOCK * BLOCK : BLOCK].copy()
         return self._sample
+
+    @property
+    def sums(self) -> Int64s:
+        """The sum of the first values of all rows before each block of ``SUMMED`` rows, and before the end."""
+        if self._sums is None:
+            sums = np.zeros(-(-len(self) // SUMMED) + 1, np.int64)
+            np.cumsum(np.add.reduceat(self.values[:, 0], np.arange(0, len(self), SUMMED)), out=sums[1:])
+            self._sums = sums
+        return self._sums
 
     def search(self, low: UInt64s) -> Int64s:
         """The first position whose code is not below each of ``low``, which is in ascending order."""

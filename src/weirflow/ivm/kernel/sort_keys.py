@@ -31,6 +31,8 @@ from weirflow.ivm.zset.rows import equal_rows_at
 from weirflow.ivm.zset.sorting import sort_order
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
 _SIGN = np.uint64(1 << 63)
@@ -150,6 +152,17 @@ def _fixed_words(array: pa.Array, equality: Equality) -> list[UInt64s]:
 def value_words(values: Any) -> UInt64s:
     """Words that compare as these int64 or float64 values do in SQL: -0.0 equals 0.0, NaN is the greatest."""
     return _float_word(values, Equality.GROUPING) if values.dtype.kind == "f" else _signed(values)
+
+
+def double_words(values: Any) -> UInt64s:
+    """Words that compare as float64 values do and tell them apart: -0.0 comes before 0.0. None of them is 0."""
+    return _float_word(values, Equality.IDENTITY)
+
+
+def doubles_of(words: UInt64s) -> npt.NDArray[np.float64]:
+    """The values whose ``double_words`` these are."""
+    doubles: npt.NDArray[np.float64] = np.where(words & _SIGN, words & ~_SIGN, ~words).view(np.float64)
+    return doubles
 
 
 def _signed(values: Any) -> UInt64s:

@@ -136,6 +136,15 @@ class Spine:
             merged = copied(merged, self._allocate)
         return self._with_apart(others._replace(runs=(*others.runs, merged), settled=False), apart)
 
+    def insert_run(self, run: Run) -> None:
+        """Add rows that are sorted already."""
+        if len(run) <= HEAD_ROWS // 2:
+            if len(run):
+                self.insert(run.columns, run.values, run.codes)
+            return
+        run = run if self._spill is None else copied(run, self._allocate)
+        self.content = self.content._replace(runs=(*self.content.runs, run), settled=False)
+
     def rewind(self, content: Content) -> None:
         """Hold what was held before."""
         self.content = content

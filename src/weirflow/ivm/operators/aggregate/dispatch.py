@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.operators.aggregate.collected import CollectCall
 from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, ExtremeCall
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, is_linear, linear_function
 from weirflow.ivm.operators.aggregate.listed import ListCall
 from weirflow.ivm.operators.aggregate.mode import ModeCall
-from weirflow.ivm.operators.aggregate.percentiles import PercentileCall
+from weirflow.ivm.operators.aggregate.percentiles import DistinctPercentile
+from weirflow.ivm.operators.aggregate.ranked import PercentileCall
 from weirflow.ivm.operators.aggregate.recompute import FOLDS, FoldCall
 from weirflow.ivm.operators.aggregate.sketches.bitmaps import BITMAPS_OF_PARTS, BitmapCall
 from weirflow.ivm.operators.aggregate.sketches.count_min import CountMinSketch
@@ -46,11 +48,22 @@ def make_call(
     )
 
 
+def _percentile(call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> TouchedCall:
+    return (DistinctPercentile if call.distinct else PercentileCall)(call, key_types, expressions)
+
+
+def _collected(call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> TouchedCall:
+    kind = CollectCall if CollectCall.takes(call.arguments[0].type) else FoldCall
+    return kind(call, key_types, expressions)
+
+
 _OWN: dict[str, Callable[[AggregateCall, Sequence[pa.DataType], list[Expr]], TouchedCall]] = {
+    "collect_list": _collected,
+    "collect_set": _collected,
     "mode": ModeCall,
     "listagg": ListCall,
-    "percentile": PercentileCall,
-    "percentile_disc": PercentileCall,
+    "percentile": _percentile,
+    "percentile_disc": _percentile,
     "approx_count_distinct": DistinctEstimate,
     "count_min_sketch": CountMinSketch,
     **dict.fromkeys(("bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg"), BitmapCall),
@@ -67,9 +80,10 @@ def _guarded(call: AggregateCall) -> AggregateCall:
     if call.filter is None:
         return call
     condition = call.filter
+    shares = call.arguments[1:2] if _OWN.get(call.function) is _percentile else ()
 
     def guarded(expr: Expr) -> Expr:
-        if not isinstance(expr, Call):
+        if not isinstance(expr, Call) or expr in shares:
             return expr
         return Call("case", (condition, expr, Literal(None, expr.type)), expr.type, expr.position)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Batch
     from weirflow.sql.expr import AggregateCall, Expr, WindowCall
 
-_FREQUENCY, _DESCENDING = 2, 3
+FREQUENCY, _DESCENDING = 2, 3
 """Arguments behind the value and the share."""
 
 
@@ -29,11 +29,14 @@ class Percentile:
     """``percentile(value, share, frequency, descending)``, or ``percentile_disc``.
 
     The share is one or several; a row counts as often as its frequency says, once without one.
+
+    Attributes:
+        descending: whether the largest value comes first.
     """
 
     def __init__(self, call: AggregateCall | WindowCall) -> None:
         descending = call.arguments[_DESCENDING] if len(call.arguments) > _DESCENDING else None
-        self._descending = isinstance(descending, Literal) and bool(descending.value)
+        self.descending = isinstance(descending, Literal) and bool(descending.value)
         self._at = _one_of if call.function == "percentile_disc" else _between
         self._position = call.position
 
@@ -41,17 +44,17 @@ class Percentile:
         """Which rows count, from the smallest or the largest value on, their values, and how often each counts."""
         there = arguments[0].is_valid().to_numpy(zero_copy_only=False) & (weights > 0)
         counts = weights
-        if len(arguments) > _FREQUENCY:
-            there &= arguments[_FREQUENCY].is_valid().to_numpy(zero_copy_only=False)
-            frequencies = arguments[_FREQUENCY].fill_null(0).to_numpy(zero_copy_only=False)
-            self._check(frequencies[there])
+        if len(arguments) > FREQUENCY:
+            there &= arguments[FREQUENCY].is_valid().to_numpy(zero_copy_only=False)
+            frequencies = arguments[FREQUENCY].fill_null(0).to_numpy(zero_copy_only=False)
+            self.check(frequencies[there])
             counts = weights * frequencies
             there &= counts > 0
         places = np.flatnonzero(there)
         values = arguments[0].take(pa.array(places)).to_numpy()
         # NaN is the largest, and of zeros the negative one comes first.
         order = np.lexsort((~np.signbit(values), values))
-        order = order[::-1] if self._descending else order
+        order = order[::-1] if self.descending else order
         return places[order], values[order], counts[places[order]].astype(np.int64)
 
     def of(self, values: np.ndarray, counts: np.ndarray, share: Any) -> Any:
@@ -63,7 +66,8 @@ class Percentile:
             [self._at(one, values, ends) for one in share] if isinstance(share, list) else self._at(share, values, ends)
         )
 
-    def _check(self, frequencies: np.ndarray) -> None:
+    def check(self, frequencies: np.ndarray) -> None:
+        """``DataError`` if one of the frequencies is negative."""
         negative = frequencies[frequencies < 0]
         if len(negative):
             raise DataError(
@@ -73,8 +77,8 @@ class Percentile:
             )
 
 
-class PercentileCall(RecomputeCall):
-    """A percentile of the rows of a group."""
+class DistinctPercentile(RecomputeCall):
+    """A percentile of the different rows of a group, which is read again."""
 
     def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> None:
         super().__init__(call, key_types, expressions)
