@@ -32,17 +32,22 @@ def is_supported(call: WindowCall) -> bool:
         return False
     if call.function in ("percentile", "percentile_disc"):
         return not pa.types.is_list(call.type)
-    return call.function in FUNCTIONS or is_linear(_as_aggregate(call))
+    return call.function in FUNCTIONS or is_linear(as_aggregate(call))
 
 
 def _row_number(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
     del arguments, call
-    return pa.array(np.arange(rows.count) - rows.begin + 1)
+    return pa.array(np.arange(rows.count) - rows.begin + 1 + _rows_before(rows))
 
 
 def _rank(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
     del arguments, call
-    return pa.array(rows.peer_begin - rows.begin + 1)
+    return pa.array(rows.peer_begin - rows.begin + 1 + _rows_before(rows))
+
+
+def _rows_before(rows: OrderedPartitions) -> np.ndarray | int:
+    """For each row, how many rows of its partition are not there, before those that are."""
+    return 0 if rows.before is None else rows.before.count[rows.partition]
 
 
 def _dense_rank(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
@@ -113,7 +118,7 @@ def _range_minimum(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.
 
 def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
     """COUNT, SUM, AVG and other additive functions: the difference of two running totals."""
-    function = linear_function(_as_aggregate(call))
+    function = linear_function(as_aggregate(call))
     counted = np.ones(rows.count, np.bool_)
     for each in arguments:
         counted = present_rows(each, counted)
@@ -123,6 +128,8 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     np.cumsum(running, axis=0, out=running)
     low, high = rows.frame(call)
     totals = running[high] - running[low]
+    if rows.before is not None and call in rows.before.totals:
+        totals += rows.before.totals[call][rows.partition]
     if held:
         return function.decode(totals, function.read(totals, {}))
     assert isinstance(function, DoubleFunction)
@@ -137,7 +144,8 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     return function.decode(totals, function.read(totals, escaped))
 
 
-def _as_aggregate(call: WindowCall) -> AggregateCall:
+def as_aggregate(call: WindowCall) -> AggregateCall:
+    """The aggregate that a call computes over its frame."""
     return AggregateCall(call.function, call.arguments, call.type, position=call.position)
 
 
