@@ -67,9 +67,15 @@ class Window(Operator):
         return (self._rows,)
 
     @property
-    def is_local(self) -> bool:
-        """Whether less than whole partitions is computed for a change."""
-        return self._limit is not None or self._reach is not None
+    def course(self) -> str:
+        """What is computed for a change, for people."""
+        if self._limit is not None:
+            return f"the first {self._limit.most} of each partition"
+        if self._reach is None:
+            return "partitions that change, whole; only rows that differ come out"
+        if self._reach.onwards:
+            return "the stretch that changes, which may be all that follows in its partition"
+        return "the stretch that changes"
 
     @override
     def evaluate(self, rows: Batch) -> None:
@@ -105,6 +111,7 @@ class Window(Operator):
         few = _MANY * len(delta) <= self._rows.row_count
         try:
             if self._limit is not None:
+                self.evaluate(delta)  # rows that rank behind the first must not fail later
                 return self._first(spans, touched, change, self._limit)
             if self._reach is not None and few:
                 return self._stretches(spans, touched, change)

@@ -11,7 +11,6 @@ from weirflow.sql.expr import Frame, FrameUnit, Literal, SortKey, WindowCall
 
 _BY_PLACE = frozenset({"row_number", "rank"})
 _BY_OFFSET = frozenset({"lag", "lead"})
-_RANKS = frozenset({"row_number", "rank", "dense_rank"})
 _LAST, _FIRST = frozenset({"last_value"}), frozenset({"first_value", "any_value"})
 
 
@@ -94,19 +93,6 @@ def _in_frame(call: WindowCall, frame: Frame) -> Reach | None:
 def order_of(calls: Sequence[WindowCall]) -> tuple[SortKey, ...]:
     """The order in which the rows are kept: that of the first call that has one."""
     return next((call.order_by for call in calls if call.order_by), ())
-
-
-def looks_back(call: WindowCall) -> bool:
-    """Whether the call's value is that of the rows before, the row itself and those with equal sort keys."""
-    if call.function in _RANKS:
-        return True
-    if call.function == "lag":
-        offset = call.arguments[1]
-        return isinstance(offset, Literal) and offset.value >= 0
-    frame = call.frame
-    if frame is None or frame.end is None or frame.end > 0:
-        return False
-    return frame.unit is FrameUnit.ROWS or (frame.end == 0 and not frame.start)
 
 
 def reads_peers(call: WindowCall) -> bool:
