@@ -192,12 +192,10 @@ class Lowering(JoinLowering):
 
     @_lower.register
     def _(self, plan: logical.FirstRanked) -> int:
-        """It keeps what a window of the same calls does, and is known by the same: the filter above tells them apart."""
+        """Its state is that of a window of the same calls, and is known by the same: the filter above is another."""
         _require_supported(plan.calls)
         operator = Window([field.type for field in plan.input.fields], plan.calls, Limit(plan.rank, plan.most))
-        return self._circuit.add(
-            operator, [self.node(plan.input)], f"window, {operator.course}", list(plan.calls)
-        )
+        return self._circuit.add(operator, [self.node(plan.input)], f"window, {operator.course}", list(plan.calls))
 
     @_lower.register
     def _(self, plan: logical.SessionWindow) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -95,7 +95,9 @@ class KnownRuns:
         return facts
 
 
-def key_spans(runs: Sequence[Run], known: KnownRuns, needles: Needles, keys: Sequence[pa.Array], count: int) -> list[Span]:
+def key_spans(
+    runs: Sequence[Run], known: KnownRuns, needles: Needles, keys: Sequence[pa.Array], count: int
+) -> list[Span]:
     """Of each run that has any, all rows of ``count`` keys."""
     spans = []
     for run in runs:
@@ -142,16 +144,17 @@ def between(
     words: Words = key_words if of_peers else sort_words
     made = []
     for span, low, low_end, high, high_end in found:
+        begin_at, end_at = low, high_end
         if exactly:
-            low = _search_exactly(span.run, low, low_end, first, order, words, behind=False)
-            high_end = _search_exactly(span.run, high, high_end, last, order, words, behind=True)
-        high_end = np.where(to_end, span.end, high_end)
-        made.append(Span(span.run, span.start, span.end, low, high_end, span.is_exact))
+            begin_at = _search_exactly(_Rows(span.run, order, words), low, low_end, first, behind=False)
+            end_at = _search_exactly(_Rows(span.run, order, words), high, high_end, last, behind=True)
+        end_at = np.where(to_end, span.end, end_at)
+        made.append(Span(span.run, span.start, span.end, begin_at, end_at, span.is_exact))
     return made
 
 
 def _search(values: UInt64s, low: Int64s, high: Int64s, wanted: UInt64s, *, behind: bool) -> Int64s:
-    """In each sorted range of ``values`` the first place whose value is not below the wanted one, or is ``behind`` it."""
+    """In each sorted range of ``values`` the first place whose value is not below the wanted one, or ``behind`` it."""
     low, high = low.copy(), high.copy()
     active = np.flatnonzero(low < high)
     while len(active):
@@ -164,23 +167,22 @@ def _search(values: UInt64s, low: Int64s, high: Int64s, wanted: UInt64s, *, behi
     return low
 
 
-def _search_exactly(
-    run: Run,
-    low: Int64s,
-    high: Int64s,
-    wanted: Sequence[pa.Array],
-    order: Sequence[SortColumn],
-    words: Words,
-    *,
-    behind: bool,
-) -> Int64s:
-    """As ``_search``, of rows in the order that ``words`` give them."""
+class _Rows(NamedTuple):
+    """The rows of a run in an order."""
+
+    run: Run
+    order: Sequence[SortColumn]
+    words: Words
+
+
+def _search_exactly(rows: _Rows, low: Int64s, high: Int64s, wanted: Sequence[pa.Array], *, behind: bool) -> Int64s:
+    """As ``_search``, of whole rows."""
     low, high = low.copy(), high.copy()
     active = np.flatnonzero(low < high)
     while len(active):
         middle = (low[active] + high[active]) >> 1
-        pairs = concat_columns([take_columns(run.columns[:-1], middle), take_columns(wanted, active)])
-        below = _is_below(words(pairs, order), len(active), or_equal=behind)
+        pairs = concat_columns([take_columns(rows.run.columns[:-1], middle), take_columns(wanted, active)])
+        below = _is_below(rows.words(pairs, rows.order), len(active), or_equal=behind)
         low[active[below]] = middle[below] + 1
         high[active[~below]] = middle[~below]
         active = active[low[active] < high[active]]

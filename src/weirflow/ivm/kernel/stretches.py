@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from weirflow.ivm.kernel.places import Span
 from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
 from weirflow.ivm.zset.batch import add_segments, concat_columns, take_columns
 from weirflow.ivm.zset.buffers import raw_values
@@ -17,6 +16,7 @@ from weirflow.ivm.zset.rows import equal_rows_at, expand_ranges
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from weirflow.ivm.kernel.places import Span
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
 BEFORE, INSIDE, BEHIND = -1, 0, 1
@@ -71,80 +71,67 @@ class _Part(NamedTuple):
     """What comes behind it was not read."""
 
 
-def read_around(
-    spans: Sequence[Span],
-    keys: Sequence[pa.Array],
-    change: Change,
-    order: Sequence[SortColumn],
-    behind: int,
-    ahead: int,
-) -> Stretches:
-    """The spans, ``behind`` rows before and ``ahead`` rows after each, equal ones counted apart, and the change."""
-    count = _count_of(keys, change)
-    reach = np.full(count, behind), np.full(count, ahead)
-    slack = _READ_AHEAD
-    while True:
-        read = tuple(np.where(one > 0, one + slack, 0) for one in reach)
-        found, unread = _read(spans, keys, change, order, *read)
-        lacking = [
-            unread_side & (_copies(found, zone, count) < wanted)
-            for zone, unread_side, wanted in zip((BEFORE, BEHIND), unread, reach, strict=True)
-        ]
-        if not (lacking[0].any() or lacking[1].any()):
-            return found
-        slack = _GROWTH * (slack + max(behind, ahead))
+class StretchReader:
+    """Reads stretches, merged with a change.
 
+    Args:
+        spans: where the stretches are in each run.
+        keys: the key of each stretch.
+        change: rows that come and go, all of them inside of their stretch, or anywhere for ``first``.
+        order: in which rows are kept.
+    """
 
-def read_first(
-    spans: Sequence[Span],
-    keys: Sequence[pa.Array],
-    change: Change,
-    order: Sequence[SortColumn],
-    wanted: Int64s,
-    enough: Callable[[Stretches], Bools],
-) -> Stretches:
-    """The first rows of each key, so many that there are ``enough``, and the change; ``wanted`` is where to begin."""
-    ahead = wanted + _READ_AHEAD
-    while True:
-        found, _ = _read(spans, keys, change, order, np.zeros_like(ahead), ahead)
-        short = found.cut & ~enough(found)
-        if not short.any():
-            return found
-        ahead = np.where(short, ahead * _GROWTH, ahead)
+    def __init__(
+        self, spans: Sequence[Span], keys: Sequence[pa.Array], change: Change, order: Sequence[SortColumn]
+    ) -> None:
+        self._spans = spans
+        self._keys = keys
+        self._change = change
+        self._order = order
+        self._count = len(keys[0]) if keys else int(change.number.max()) + 1
 
+    def around(self, rows: int) -> Stretches:
+        """The stretches with so many rows before and behind, equal ones counted apart."""
+        slack = _READ_AHEAD
+        while True:
+            read = np.full(self._count, rows + slack if rows else 0)
+            found, more_before = self._read(read, read)
+            short = (more_before & (self._copies(found, BEFORE) < rows)) | (
+                found.cut & (self._copies(found, BEHIND) < rows)
+            )
+            if not short.any():
+                return found
+            slack = _GROWTH * (slack + rows)
 
-def _count_of(keys: Sequence[pa.Array], change: Change) -> int:
-    return len(keys[0]) if keys else int(change.number.max()) + 1
+    def first(self, wanted: Int64s, enough: Callable[[Stretches], Bools]) -> Stretches:
+        """The first rows of each key, so many that there are ``enough``; ``wanted`` is where to begin."""
+        ahead = wanted + _READ_AHEAD
+        while True:
+            found, _ = self._read(np.zeros_like(ahead), ahead)
+            short = found.cut & ~enough(found)
+            if not short.any():
+                return found
+            ahead = np.where(short, ahead * _GROWTH, ahead)
 
+    def _copies(self, found: Stretches, zone: int) -> Int64s:
+        """How many old rows of a zone were found for each stretch."""
+        here = np.flatnonzero(found.zone == zone)
+        copies = np.zeros(self._count, np.int64)
+        np.add.at(copies, found.number[here], found.old[here])
+        return copies
 
-def _copies(found: Stretches, zone: int, count: int) -> Int64s:
-    """How many old rows of a zone were found for each stretch."""
-    here = np.flatnonzero(found.zone == zone)
-    copies = np.zeros(count, np.int64)
-    np.add.at(copies, found.number[here], found.old[here])
-    return copies
-
-
-def _read(
-    spans: Sequence[Span],
-    keys: Sequence[pa.Array],
-    change: Change,
-    order: Sequence[SortColumn],
-    behind: Int64s,
-    ahead: Int64s,
-) -> tuple[Stretches, tuple[Bools, Bools]]:
-    """Up to so many rows of each run around each span; and for which stretches there are more before, and behind."""
-    count = len(behind)
-    more_before, more_behind = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-    parts = [_of_change(change)]
-    for span in spans:
-        begin = np.maximum(span.start, span.low - behind)
-        end = np.minimum(span.end, span.high + ahead)
-        cut_before, cut_behind = (behind > 0) & (begin > span.start), (ahead > 0) & (end < span.end)
-        more_before |= cut_before
-        more_behind |= cut_behind
-        parts.append(_of_run(span, keys, begin, end, cut_before, cut_behind))
-    return _merged(parts, order, more_behind), (more_before, more_behind)
+    def _read(self, behind: Int64s, ahead: Int64s) -> tuple[Stretches, Bools]:
+        """Up to so many rows of each run around each span; and for which stretches there are more before."""
+        more_before, more_behind = np.zeros(self._count, np.bool_), np.zeros(self._count, np.bool_)
+        parts = [_of_change(self._change)]
+        for span in self._spans:
+            begin = np.maximum(span.start, span.low - behind)
+            end = np.minimum(span.end, span.high + ahead)
+            cut = (behind > 0) & (begin > span.start), (ahead > 0) & (end < span.end)
+            more_before |= cut[0]
+            more_behind |= cut[1]
+            parts.append(_of_run(span, self._keys, (begin, end), cut))
+        return _merged(parts, self._order, more_behind), more_before
 
 
 def _of_change(change: Change) -> _Part:
@@ -154,22 +141,22 @@ def _of_change(change: Change) -> _Part:
     return _Part(change.number, change.columns, change.prefix, zeros, change.weights, zeros, no, no)
 
 
-def _of_run(
-    span: Span, keys: Sequence[pa.Array], begin: Int64s, end: Int64s, cut_before: Bools, cut_behind: Bools
-) -> _Part:
-    run = span.run
+def _of_run(span: Span, keys: Sequence[pa.Array], bounds: tuple[Int64s, Int64s], cut: tuple[Bools, Bools]) -> _Part:
+    run, (begin, end) = span.run, bounds
     size = end - begin
     at = expand_ranges(begin, size)
     number = np.repeat(np.arange(len(begin)), size)
     columns = take_columns(run.columns, at)
     weights = run.values[at, 0]
     if not span.is_exact:
-        weights = np.where(equal_rows_at(columns[: len(keys)], np.arange(len(at)), keys, number, Equality.GROUPING), weights, 0)
+        weights = np.where(
+            equal_rows_at(columns[: len(keys)], np.arange(len(at)), keys, number, Equality.GROUPING), weights, 0
+        )
     zone = np.where(at < np.repeat(span.low, size), BEFORE, np.where(at < np.repeat(span.high, size), INSIDE, BEHIND))
     first_known, last_known = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
     last = np.cumsum(size)
-    first_known[(last - size)[cut_before]] = True
-    last_known[last[cut_behind] - 1] = True
+    first_known[(last - size)[cut[0]]] = True
+    last_known[last[cut[1]] - 1] = True
     return _Part(number, columns[:-1], raw_values(columns[-1]), weights, weights, zone, first_known, last_known)
 
 
@@ -222,7 +209,7 @@ def _known(number: Int64s, first_known: Bools, last_known: Bools) -> Bools:
     size = np.bincount(number)
     end = np.cumsum(size)
     begin = (end - size)[number]
-    lasts = np.cumsum(last_known) - last_known
+    lasts: Int64s = np.cumsum(last_known) - last_known
     firsts = np.cumsum(first_known)
     before_stretch = np.concatenate(([0], firsts))
     known: Bools = (lasts == lasts[begin]) & (firsts == before_stretch[end[number]])

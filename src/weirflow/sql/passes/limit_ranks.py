@@ -14,6 +14,7 @@ from weirflow.stack import grows
 _RANKS = frozenset({"row_number", "rank", "dense_rank"})
 _MOST = 1000
 """Who asks for more first rows than that asks for most of a partition."""
+_BOUNDING = frozenset({"less", "less_equal", "equal", "equal_null_safe", "in"})
 _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
 
@@ -62,25 +63,15 @@ def _looks_back(call: WindowCall) -> bool:
 
 def _most(part: Expr, column: int) -> int | None:
     """The greatest value of an integer column for which a condition can be true; None if it does not say."""
-    if not isinstance(part, Call):
+    if not isinstance(part, Call) or len(part.arguments) < 2:  # noqa: PLR2004 - both sides of a comparison
         return None
-    function, arguments = part.function, part.arguments
-    if function == "in":
-        values = [one.value for one in arguments[1:] if isinstance(one, Literal) and isinstance(one.value, int)]
-        return max(values) if _is_column(arguments[0], column) and len(values) == len(arguments) - 1 else None
-    if len(arguments) != 2:  # noqa: PLR2004 - both sides of a comparison
+    function, (left, *others) = part.function, part.arguments
+    if isinstance(left, Literal) and len(others) == 1:
+        left, others, function = others[0], [left], _MIRRORED.get(function, function)
+    values = [one.value for one in others if isinstance(one, Literal) and isinstance(one.value, int)]
+    if not _is_column(left, column) or len(values) != len(others):
         return None
-    left, right = arguments
-    if isinstance(left, Literal):
-        left, right, function = right, left, _MIRRORED.get(function, function)
-    if not _is_column(left, column) or not isinstance(right, Literal) or not isinstance(right.value, int):
-        return None
-    match function:
-        case "less":
-            return right.value - 1
-        case "less_equal" | "equal" | "equal_null_safe":
-            return right.value
-    return None
+    return max(values) - (function == "less") if function in _BOUNDING else None
 
 
 def _is_column(expr: Expr, column: int) -> bool:

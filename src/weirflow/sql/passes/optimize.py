@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weirflow.sql.plan import Plan
 
 PASSES = (decorrelate, push_filters, prune_columns, place_clock, limit_ranks)
-"""Each takes a plan and returns one with the same output; the first and ``place_clock`` must run, others make it cheaper."""
+"""Each takes a plan and returns one with the same output; ``decorrelate`` and ``place_clock`` must run."""
 
 
 def logical_plan(sql: str, catalog: Catalog, *, settings: SqlSettings = USUAL) -> Plan:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weirflow.ivm.kernel.expressions.compile import compile_expressions
+from weirflow.ivm.kernel.stretches import BEFORE, Stretches
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
 from weirflow.ivm.operators.aggregate.linear import present_rows
 from weirflow.ivm.operators.window.functions import FUNCTIONS, as_aggregate
 from weirflow.ivm.operators.window.ordered import RowsBefore
-from weirflow.ivm.kernel.expressions.compile import compile_expressions
-from weirflow.ivm.kernel.stretches import BEFORE, Stretches
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.rows import expand_ranges
 from weirflow.sql.traverse import columns as read_columns

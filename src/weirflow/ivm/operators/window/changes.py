@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from weirflow.ivm.kernel.bounds import require_copies, row_bytes
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.operators.window.functions import evaluate
@@ -32,8 +31,7 @@ class Evaluated:
         inputs: for each, its arguments, then its sort keys.
         partition: the partition of each row, ascending.
         rows: the input's columns.
-        keys: the sort keys in whose order they are.
-        order: what these are.
+        kept: the order of the rows, and their sort keys.
     """
 
     def __init__(
@@ -42,14 +40,13 @@ class Evaluated:
         inputs: Sequence[Compiled],
         partition: Int64s,
         rows: Sequence[pa.Array],
-        keys: Sequence[pa.Array],
-        order: tuple[SortKey, ...],
+        *,
+        kept: tuple[tuple[SortKey, ...], Sequence[pa.Array]],
     ) -> None:
         self._calls = calls
         self._partition = partition
         self.rows = rows
-        self._keys = keys
-        self._order = order
+        self._order, self._keys = kept
         self._inputs = [one(rows, len(partition)) for one in inputs]
 
     def __len__(self) -> int:
@@ -121,17 +118,8 @@ class Limit:
         return passed
 
 
-def difference(
-    rows: Evaluated,
-    old: Int64s,
-    new: Int64s,
-    before: RowsBefore | None,
-    limit: Limit | None,
-    types: Sequence[pa.DataType],
-) -> Batch:
+def difference(rows: Evaluated, old: Int64s, new: Int64s, before: RowsBefore | None, limit: Limit | None) -> Batch:
     """What rows that were there ``old`` times and are ``new`` times take away and add, with the calls' columns."""
-    for times in (old, new):
-        require_copies(times, row_bytes(types), "A window")
     were, are = rows.windowed(old, before), rows.windowed(new, before)
     # Copy by copy, as far as there are as many; a row's copies have values of their own.
     both = np.minimum(old, new)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.errors import DataError
+from weirflow.ivm.kernel.bounds import require_copies, row_bytes
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.kernel.places import Span, between
 from weirflow.ivm.kernel.sort_keys import SortColumn, prefixes
-from weirflow.ivm.kernel.stretches import Change, Stretches, read_around, read_first
+from weirflow.ivm.kernel.stretches import Change, Stretches, StretchReader
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.window.before import EscapedTotals, RunningTotals, rows_before
@@ -27,6 +27,8 @@ from weirflow.ivm.zset.rows import consolidate, group_rows
 from weirflow.sql.expr import Column, Expr, WindowCall
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.zset.batch import Bools, Int64s
@@ -42,9 +44,7 @@ class Window(Operator):
     equal sort keys.
     """
 
-    def __init__(
-        self, types: Sequence[pa.DataType], calls: Sequence[WindowCall], limit: Limit | None = None
-    ) -> None:
+    def __init__(self, types: Sequence[pa.DataType], calls: Sequence[WindowCall], limit: Limit | None = None) -> None:
         super().__init__([*types, *(call.type for call in calls)])
         self._calls = tuple(calls)
         self._limit = limit
@@ -124,7 +124,7 @@ class Window(Operator):
 
     def _whole(self, spans: Sequence[Span], keys: Sequence[pa.Array], change: Change) -> Batch:
         whole = [span.whole() for span in spans]
-        return self._difference(read_around(whole, keys, change, self._rows.order, 0, 0), None)
+        return self._difference(StretchReader(whole, keys, change, self._rows.order).around(0), None)
 
     def _first(self, spans: Sequence[Span], keys: Sequence[pa.Array], change: Change, limit: Limit) -> Batch:
         """The first rows of each partition, as far as the limit lets pass any, whatever is retracted."""
@@ -153,8 +153,8 @@ class Window(Operator):
             np.maximum.at(far, found.number[there], place)
             return far > most
 
-        heads = [span.at_start() for span in spans]
-        return self._difference(read_first(heads, keys, change, self._rows.order, most, enough), None)
+        reader = StretchReader([span.at_start() for span in spans], keys, change, self._rows.order)
+        return self._difference(reader.first(most, enough), None)
 
     def _stretches(self, spans: Sequence[Span], keys: Sequence[pa.Array], change: Change) -> Batch:
         """Where the change is, and as far from there as it reaches."""
@@ -174,7 +174,7 @@ class Window(Operator):
         if rows and reach.peers:
             # What is near may be computed from all that sorts as it does.
             own = change._replace(number=np.cumsum(begins) - 1)
-            found = read_around(spans, own_keys, own, self._rows.order, rows, rows)
+            found = StretchReader(spans, own_keys, own, self._rows.order).around(rows)
             ends = np.flatnonzero(np.diff(found.number, append=-1))
             edges = take_columns(found.columns, np.append(0, ends[:-1] + 1)), take_columns(found.columns, ends)
             spans, rows = between(whole, *edges, goes_on, self._rows.order, of_peers=True), 0
@@ -184,7 +184,7 @@ class Window(Operator):
         firsts = np.flatnonzero(joined)
         spans = [span.joined(firsts, np.append(firsts[1:], len(joined)) - 1) for span in spans]
         change = change._replace(number=(np.cumsum(joined) - 1)[np.cumsum(begins) - 1])
-        found = read_around(spans, take_columns(own_keys, firsts), change, self._rows.order, rows, rows)
+        found = StretchReader(spans, take_columns(own_keys, firsts), change, self._rows.order).around(rows)
         before = None
         if reach.onwards:
             before = rows_before(self._rows, spans, found, self._first_column, self._running)
@@ -220,15 +220,11 @@ class Window(Operator):
         return between_
 
     def _difference(self, found: Stretches, before: RowsBefore | None) -> Batch:
-        rows = Evaluated(
-            self._calls,
-            self._inputs,
-            found.number,
-            found.columns[self._first_column :],
-            self._sorted_by(found.columns),
-            self._order,
-        )
-        return difference(rows, found.old, found.new, before, self._limit, self.types)
+        for times in (found.old, found.new):
+            require_copies(times, row_bytes(self.types), "A window")
+        kept = self._order, self._sorted_by(found.columns)
+        rows = Evaluated(self._calls, self._inputs, found.number, found.columns[self._first_column :], kept=kept)
+        return difference(rows, found.old, found.new, before, self._limit)
 
     # How rows are kept
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weirflow.ivm.operators.window.functions import as_aggregate
 from weirflow.ivm.operators.aggregate.functions import is_linear
+from weirflow.ivm.operators.window.functions import as_aggregate
 from weirflow.sql.expr import Frame, FrameUnit, Literal, SortKey, WindowCall
 
 _BY_PLACE = frozenset({"row_number", "rank"})
