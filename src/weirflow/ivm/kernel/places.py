@@ -122,14 +122,20 @@ def between(
     order: Sequence[SortColumn],
     *,
     of_peers: bool,
+    spread: int = 0,
 ) -> list[Span]:
     """The spans from a row for each stretch to another, or to the end of the key.
 
-    Both rows are inside, and with ``of_peers`` all that sort as they do; without, ties are broken by all columns. More
-    of the rows around them may be inside, the same in every run.
+    Both rows are inside, and with ``of_peers`` all that sort as they do; without, ties are broken by all columns. With
+    a ``spread``, those whose first sort column, an integer or a time, differs by no more than that are inside. More of
+    the rows around them may be inside, the same in every run.
     """
     count = len(to_end)
     begin, end = prefixes(first, order, count), prefixes(last, order, count)
+    if spread:
+        # The prefix of such a column counts as it does.
+        far = np.uint64(min(spread, 2**64 - 1))
+        begin, end = begin - np.minimum(begin, far), end + np.minimum(~end, far)
     found, most = [], 0
     for span in spans:
         prefix = raw_values(span.run.columns[-1])
@@ -140,7 +146,7 @@ def between(
         most = max(most, int((low_end - low).max(initial=0)), int((high_end - high).max(initial=0)))
         found.append((span, low, low_end, high, high_end))
     # All runs alike: a row of which one run has a weight inside has all its weights inside.
-    exactly = most > _FEW_TIES
+    exactly = most > _FEW_TIES and not spread
     words: Words = key_words if of_peers else sort_words
     made = []
     for span, low, low_end, high, high_end in found:

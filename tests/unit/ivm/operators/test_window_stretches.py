@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.rows import coarse_hash, colliding_hash, count_rows
 
+from weirflow.errors import DataError
 from weirflow.ivm.kernel import places, spine
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.ordered import OrderedArrangement
@@ -45,6 +46,7 @@ FRAMED = [
     *("MIN(o)", "MAX(f)", "first_value(s)", "last_value(o)", "last_value(f) IGNORE NULLS", "nth_value(o, 2)"),
     "collect_list(o)",
 ]
+NEAR = ["1 PRECEDING AND 2 FOLLOWING", "3 PRECEDING AND CURRENT ROW", "2 PRECEDING AND 1 PRECEDING"]
 FRAMES = [
     "",
     *("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"),
@@ -83,6 +85,16 @@ def selects(draw):
     plain = st.sampled_from(CALLS).map(lambda call: f"{call} OVER ({over})")
     framed = st.tuples(st.sampled_from(FRAMED), st.sampled_from(FRAMES)).map(lambda c: f"{c[0]} OVER ({over} {c[1]})")
     return ", ".join(draw(st.lists(plain | framed, min_size=1, max_size=3)))
+
+
+@st.composite
+def near_values(draw):
+    over = f"{draw(st.sampled_from(PARTITIONS))} ORDER BY o {draw(st.sampled_from(['', 'DESC', 'NULLS LAST']))}"
+    near = st.tuples(st.sampled_from(FRAMED), st.sampled_from(NEAR)).map(
+        lambda c: f"{c[0]} OVER ({over} RANGE BETWEEN {c[1]})"
+    )
+    others = st.sampled_from(["row_number()", "rank()", "lag(o)", "SUM(f)"]).map(lambda call: f"{call} OVER ({over})")
+    return ", ".join([draw(near), *draw(st.lists(near | others, max_size=2))])
 
 
 def batch(rows) -> Batch:
@@ -169,8 +181,8 @@ def few_ties(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("few_ties")
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(selects(), TICKS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(selects() | near_values(), TICKS)
 def test_a_window_equals_one_that_is_computed_anew(select, ticks):
     calls = calls_of(select)
     check(Window(TYPES, calls), calls, ticks)
@@ -187,7 +199,7 @@ RANKED = [
 
 
 @pytest.mark.usefixtures("few_ties")
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.sampled_from(RANKED), st.sampled_from(PARTITIONS), st.sampled_from(ORDERS), st.integers(0, 4), TICKS)
 def test_the_first_of_each_partition_equal_those_that_are_computed_anew(names, partition, order, most, ticks):
     calls = calls_of(", ".join(f"{name} OVER ({partition} ORDER BY {order})" for name in names))
@@ -197,7 +209,7 @@ def test_the_first_of_each_partition_equal_those_that_are_computed_anew(names, p
 
 @pytest.mark.usefixtures("few_ties")
 @pytest.mark.parametrize("row_hash", [coarse_hash, colliding_hash], ids=["coarse", "colliding"])
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.sampled_from(["row_number()", "rank()", "lag(o)", "SUM(o)", "SUM(f)"]), st.booleans(), TICKS)
 def test_partitions_whose_hashes_collide_are_kept_apart(row_hash, name, limited, ticks):
     calls = calls_of(f"{name} OVER (PARTITION BY p ORDER BY o)")
@@ -207,3 +219,47 @@ def test_partitions_whose_hashes_collide_are_kept_apart(row_hash, name, limited,
     window._rows = OrderedArrangement(rows.types, rows.key_count, rows.order, row_hash=row_hash)
     at = len(TYPES)
     check(window, calls, ticks, lambda row: limit is None or row[at] <= 2)
+
+
+GREATEST, LEAST = 2**63 - 1, -(2**63)
+EDGES = st.tuples(
+    st.just(1),
+    st.sampled_from([None, LEAST, LEAST + 2, 5, 6, GREATEST - 3, GREATEST - 1, GREATEST]),
+    st.none(),
+    st.sampled_from(["a", "b"]),
+    st.none(),
+)
+
+
+@pytest.mark.usefixtures("few_ties")
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    st.sampled_from([*NEAR, "2 PRECEDING AND 2 FOLLOWING", "1 FOLLOWING AND 2 FOLLOWING"]),
+    st.sampled_from(["", "DESC", "NULLS LAST", "DESC NULLS FIRST"]),
+    st.lists(
+        st.tuples(
+            st.lists(st.tuples(EDGES, st.just(1)), max_size=3),
+            st.lists(st.tuples(st.integers(0, 9), st.just(1)), max_size=1),
+        ),
+        max_size=8,
+    ),
+)
+def test_a_bound_that_leaves_its_type_is_found_in_a_stretch_too(frame, direction, ticks):
+    calls = calls_of(f"COUNT(*) OVER (PARTITION BY p ORDER BY o {direction} RANGE BETWEEN {frame})")
+    window, table, emitted = Window(TYPES, calls), Table(), Counter()
+    for come, go in ticks:
+        before = table.count.copy()
+        delta = table.change(come, go)
+        if not len(delta):
+            continue
+        try:
+            expected = recomputed(calls, table.rows())
+        except DataError:
+            with pytest.raises(DataError):
+                window.step([delta])
+            window.discard()
+            table.count = before
+            continue
+        emitted.update(count_rows([window.step([delta])]))
+        window.commit()
+        assert {row: n for row, n in emitted.items() if n} == expected

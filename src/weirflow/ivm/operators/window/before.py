@@ -12,7 +12,7 @@ from weirflow.ivm.kernel.stretches import BEFORE, Stretches
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
 from weirflow.ivm.operators.aggregate.linear import present_rows
 from weirflow.ivm.operators.window.functions import FUNCTIONS, as_aggregate
-from weirflow.ivm.operators.window.ordered import RowsBefore
+from weirflow.ivm.operators.window.ordered import RowsBefore, WholeNeeded
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.rows import expand_ranges
 from weirflow.sql.traverse import columns as read_columns
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from weirflow.sql.expr import WindowCall
 
 _ROWS_AT_ONCE = 1 << 16
-
-
-class EscapedTotals(Exception):
-    """Totals of doubles that plain integers do not hold."""
 
 
 class RunningTotals:
@@ -62,7 +58,7 @@ class RunningTotals:
         """What the rows of the span's run from each ``begin`` to its ``end`` add together.
 
         Raises:
-            EscapedTotals: integers do not hold it.
+            WholeNeeded: integers do not hold it.
         """
         totals = np.zeros((len(begin), self.width), np.int64)
         owner = np.repeat(np.arange(len(begin)), end - begin)
@@ -73,7 +69,7 @@ class RunningTotals:
             rows = [take_columns([one], here)[0] if index in self._reads else one for index, one in enumerate(columns)]
             added = self.of_rows(rows, span.run.values[here, 0])
             if added is None:
-                raise EscapedTotals
+                raise WholeNeeded
             owners = owner[some : some + _ROWS_AT_ONCE]
             starts = np.flatnonzero(np.diff(owners, prepend=-1))
             np.add.at(totals, owners[starts], np.add.reduceat(added, starts, axis=0))
@@ -90,7 +86,7 @@ def rows_before(
     """What comes before the first row of each stretch that was found.
 
     Raises:
-        EscapedTotals: there are doubles that are too large, too small or no numbers.
+        WholeNeeded: there are doubles that are too large, too small or no numbers.
     """
     stretches = len(found.cut)
     context = found.zone == BEFORE
@@ -102,7 +98,7 @@ def rows_before(
         if rows:
             added = one.of_rows(rows, -found.old[context])
             if added is None:
-                raise EscapedTotals
+                raise WholeNeeded
             np.add.at(totals[one.call], found.number[context], added)
         for span in spans:
             totals[one.call] += one.of_ranges(span, first_column, span.start, span.low)

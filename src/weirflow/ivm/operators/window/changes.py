@@ -32,6 +32,7 @@ class Evaluated:
         partition: the partition of each row, ascending.
         rows: the input's columns.
         kept: the order of the rows, and their sort keys.
+        before, is_whole: see ``OrderedPartitions``.
     """
 
     def __init__(
@@ -42,22 +43,30 @@ class Evaluated:
         rows: Sequence[pa.Array],
         *,
         kept: tuple[tuple[SortKey, ...], Sequence[pa.Array]],
+        before: RowsBefore | None,
+        is_whole: bool,
     ) -> None:
         self._calls = calls
         self._partition = partition
         self.rows = rows
         self._order, self._keys = kept
+        self._before = before
+        self._is_whole = is_whole
         self._inputs = [one(rows, len(partition)) for one in inputs]
 
     def __len__(self) -> int:
         return len(self._partition)
 
-    def windowed(self, times: Int64s, before: RowsBefore | None) -> list[pa.Array]:
+    def windowed(self, times: Int64s) -> list[pa.Array]:
         """The calls' columns for each row so many ``times``, in order."""
         copies = None if (times == 1).all() else np.repeat(np.arange(len(times)), times)
         partition = self._partition if copies is None else self._partition[copies]
         main = OrderedPartitions(
-            partition, _copied(self._keys, copies), descending=_descends(self._order), before=before
+            partition,
+            _copied(self._keys, copies),
+            descending=_descends(self._order),
+            before=self._before,
+            is_whole=self._is_whole,
         )
         columns = []
         for call, inputs in zip(self._calls, self._inputs, strict=True):
@@ -118,9 +127,9 @@ class Limit:
         return passed
 
 
-def difference(rows: Evaluated, old: Int64s, new: Int64s, before: RowsBefore | None, limit: Limit | None) -> Batch:
+def difference(rows: Evaluated, old: Int64s, new: Int64s, limit: Limit | None) -> Batch:
     """What rows that were there ``old`` times and are ``new`` times take away and add, with the calls' columns."""
-    were, are = rows.windowed(old, before), rows.windowed(new, before)
+    were, are = rows.windowed(old), rows.windowed(new)
     # Copy by copy, as far as there are as many; a row's copies have values of their own.
     both = np.minimum(old, new)
     was_at, is_at = expand_ranges(np.cumsum(old) - old, both), expand_ranges(np.cumsum(new) - new, both)

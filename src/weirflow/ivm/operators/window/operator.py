@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +18,9 @@ from weirflow.ivm.kernel.sort_keys import SortColumn, prefixes
 from weirflow.ivm.kernel.stretches import Change, Stretches, StretchReader
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.operators.window.before import EscapedTotals, RunningTotals, rows_before
+from weirflow.ivm.operators.window.before import RunningTotals, rows_before
 from weirflow.ivm.operators.window.changes import Evaluated, Limit, difference
-from weirflow.ivm.operators.window.ordered import OrderedPartitions, RowsBefore, sorted_rows
+from weirflow.ivm.operators.window.ordered import OrderedPartitions, RowsBefore, WholeNeeded, sorted_rows
 from weirflow.ivm.operators.window.reach import common_reach, order_of, reads_peers
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.hashing import has_floats
@@ -35,6 +36,17 @@ if TYPE_CHECKING:
 
 _MANY = 4
 """A delta of more than this part of all rows reaches most of every partition."""
+
+
+class Extent(Enum):
+    """How much of a partition is computed when a row of it changes."""
+
+    FIRST = auto()
+    """Its first rows."""
+    STRETCH = auto()
+    """The rows from the change as far as it reaches."""
+    WHOLE = auto()
+    """All of it."""
 
 
 class Window(Operator):
@@ -65,6 +77,13 @@ class Window(Operator):
     def states(self) -> Sequence[State]:
         """All rows, by partition and in order."""
         return (self._rows,)
+
+    @property
+    def extent(self) -> Extent:
+        """What of the partitions that a change touches is computed."""
+        if self._limit is not None:
+            return Extent.FIRST
+        return Extent.WHOLE if self._reach is None else Extent.STRETCH
 
     @property
     def course(self) -> str:
@@ -115,7 +134,7 @@ class Window(Operator):
                 return self._first(spans, touched, change, self._limit)
             if self._reach is not None and few:
                 return self._stretches(spans, touched, change)
-        except (DataError, EscapedTotals):
+        except (DataError, WholeNeeded):
             # Rows at the edge of a stretch are computed from a part of what they need: whole partitions tell.
             pass
         return self._whole(spans, touched, change)
@@ -160,8 +179,8 @@ class Window(Operator):
         """Where the change is, and as far from there as it reaches."""
         assert self._reach is not None
         reach = self._reach
-        if not all(span.is_exact for span in spans):
-            return self._whole(spans, keys, change)
+        if not all(span.is_exact for span in spans) or (reach.spread and self._has_null(change)):
+            raise WholeNeeded
         placed = sorted_rows(change.number, (), self._rows.order, change.columns)
         change = change.taken(placed)
         begins, goes_on = self._begins(change)
@@ -169,7 +188,7 @@ class Window(Operator):
         partition, own_keys, goes_on = change.number[first], take_columns(keys, change.number[first]), goes_on[last]
         whole = [span.taken(partition) for span in spans]
         edges = take_columns(change.columns, first), take_columns(change.columns, last)
-        spans = between(whole, *edges, goes_on, self._rows.order, of_peers=reach.peers)
+        spans = between(whole, *edges, goes_on, self._rows.order, of_peers=reach.peers, spread=reach.spread)
         rows = reach.rows
         if rows and reach.peers:
             # What is near may be computed from all that sorts as it does.
@@ -188,7 +207,7 @@ class Window(Operator):
         before = None
         if reach.onwards:
             before = rows_before(self._rows, spans, found, self._first_column, self._running)
-        return self._difference(found, before)
+        return self._difference(found, before, is_whole=False)
 
     def _begins(self, change: Change) -> tuple[Bools, Bools]:
         """Of rows in order: which begin a stretch, and behind which the change still has an effect."""
@@ -202,7 +221,7 @@ class Window(Operator):
         for one in self._running:
             added = one.of_rows(change.columns[self._first_column :], change.weights)
             if added is None:
-                raise EscapedTotals
+                raise WholeNeeded
             effects.append(added)
         running = np.cumsum(np.concatenate(effects, axis=1), axis=0)
         partition = np.cumsum(fresh) - 1
@@ -212,6 +231,10 @@ class Window(Operator):
         fresh[1:] |= ~goes_on[:-1]
         return fresh, goes_on
 
+    def _has_null(self, change: Change) -> bool:
+        """Whether a sort key is NULL: it may decide whether bounds of others are computed, however far they are."""
+        return any(key.null_count for key in self._sorted_by(change.columns))
+
     def _between(self, spans: Sequence[Span], count: int) -> Int64s:
         """How many rows there are from the end of each of ``count`` stretches to the beginning of the next."""
         between_ = np.zeros(count, np.int64)
@@ -219,12 +242,20 @@ class Window(Operator):
             between_ += self._rows.weight(span, span.high[:-1], span.low[1:])
         return between_
 
-    def _difference(self, found: Stretches, before: RowsBefore | None) -> Batch:
+    def _difference(self, found: Stretches, before: RowsBefore | None, *, is_whole: bool = True) -> Batch:
         for times in (found.old, found.new):
             require_copies(times, row_bytes(self.types), "A window")
         kept = self._order, self._sorted_by(found.columns)
-        rows = Evaluated(self._calls, self._inputs, found.number, found.columns[self._first_column :], kept=kept)
-        return difference(rows, found.old, found.new, before, self._limit)
+        rows = Evaluated(
+            self._calls,
+            self._inputs,
+            found.number,
+            found.columns[self._first_column :],
+            kept=kept,
+            before=before,
+            is_whole=is_whole,
+        )
+        return difference(rows, found.old, found.new, self._limit)
 
     # How rows are kept
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _WHOLE = Frame(FrameUnit.RANGE, None, None)
 
 
+class WholeNeeded(Exception):
+    """What is asked for cannot be told from a part of a partition."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowsBefore:
     """What there is in each partition before the rows that are there.
@@ -37,14 +41,14 @@ class RowsBefore:
 class OrderedPartitions:
     """Rows sorted by partition, then by sort keys.
 
-    A partition may be there in part: it lacks rows before the first, and ``before`` says what of them is needed.
+    A partition may be there in part: one that is not ``is_whole`` may lack rows before the first and behind the last.
 
     Attributes:
         count: how many rows there are.
         keys: their sort keys.
         descending: whether the first of these is sorted from large to small.
         begin, end: for each row, the bounds of its partition.
-        before: what is known of the rows that are not there; None if all are.
+        before: what is known of the rows before that are not there; None if that is not needed.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class OrderedPartitions:
         *,
         descending: bool,
         before: RowsBefore | None = None,
+        is_whole: bool = True,
     ) -> None:
         count = len(partition)
         self.count = count
@@ -64,6 +69,7 @@ class OrderedPartitions:
         self.keys = keys
         self.descending = descending
         self.before = before
+        self._is_whole = is_whole
 
     @cached_property
     def new_peer(self) -> np.ndarray:
@@ -107,6 +113,8 @@ class OrderedPartitions:
         high = end.at if end else self.end if frame.end is None else self.peer_end
         # Spark computes a bound only if there is a row to compare with it: one not yet in a frame, or one still in it.
         last_low, last_high = (np.where(self.fresh, self.begin, np.roll(bound, 1)) for bound in (low, high))
+        if not self._is_whole and any(bound and bound.leaves_type for bound in (start, end)):
+            raise WholeNeeded
         if end:
             end.check(last_high < self.end, call.position)
         if start:

@@ -22,12 +22,14 @@ class Reach:
         back, forth: how many rows before and behind it.
         peers: whether also all rows with equal sort keys.
         onwards: whether all that follows, as long as what was added differs from what was taken.
+        spread: by how much sort keys may differ from its own.
     """
 
     back: int = 0
     forth: int = 0
     peers: bool = False
     onwards: bool = False
+    spread: int = 0
 
     @property
     def rows(self) -> int:
@@ -43,6 +45,7 @@ class Reach:
             max(self.forth, other.forth),
             self.peers or other.peers,
             self.onwards or other.onwards,
+            max(self.spread, other.spread),
         )
 
 
@@ -54,7 +57,8 @@ def common_reach(calls: Sequence[WindowCall]) -> Reach | None:
         if one is None or call.order_by != calls[0].order_by:
             return None
         found |= one
-    return found
+    # What is near by places may be computed from what is far by values.
+    return None if found.spread and found.rows else found
 
 
 def reach_of(call: WindowCall) -> Reach | None:
@@ -77,7 +81,7 @@ def _from(place: int) -> Reach:
 def _in_frame(call: WindowCall, frame: Frame) -> Reach | None:
     start, end = frame.start, frame.end
     if frame.unit is FrameUnit.RANGE and (start or end):
-        return None  # it reaches as far as values are near
+        return _near_values(frame)
     around = Reach(peers=frame.unit is FrameUnit.RANGE)
     if start is not None and end is not None:
         return around | _from(start) | _from(end)
@@ -88,6 +92,13 @@ def _in_frame(call: WindowCall, frame: Frame) -> Reach | None:
     if start is not None and call.function in _FIRST and not call.ignore_nulls:
         return around | _from(start)
     return None
+
+
+def _near_values(frame: Frame) -> Reach | None:
+    """As far as values are near; what is there is computed from values as near to it."""
+    if frame.start is None or frame.end is None or frame.clocks is not None:
+        return None
+    return Reach(peers=True, spread=max(frame.end, 0) + max(-frame.start, 0))
 
 
 def order_of(calls: Sequence[WindowCall]) -> tuple[SortKey, ...]:
