@@ -19,7 +19,7 @@ from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.operators.floats import normalized
-from weirflow.ivm.operators.window import operator
+from weirflow.ivm.operators.window import before, operator
 from weirflow.ivm.operators.window.changes import Limit
 from weirflow.ivm.operators.window.functions import evaluate
 from weirflow.ivm.operators.window.operator import Window
@@ -174,10 +174,12 @@ def check(window: Window, calls, ticks, passes=None) -> None:
 
 @pytest.fixture(params=[0, 32], ids=["searched", "read"])
 def few_ties(request, monkeypatch):
-    """Ties are searched through, or read whole; a delta is never too large, and runs are small."""
+    """Ties are searched through, or read whole; a delta is never too large, and runs and blocks are small."""
     monkeypatch.setattr(places, "_FEW_TIES", request.param)
     monkeypatch.setattr(operator, "_MANY", 0)
     monkeypatch.setattr(spine, "HEAD_ROWS", 4)
+    monkeypatch.setattr(before, "_BLOCK", 2)
+    monkeypatch.setattr(before, "_LONG", 1)
 
 
 @pytest.mark.usefixtures("few_ties")
@@ -248,7 +250,7 @@ def test_a_bound_that_leaves_its_type_is_found_in_a_stretch_too(frame, direction
     calls = calls_of(f"COUNT(*) OVER (PARTITION BY p ORDER BY o {direction} RANGE BETWEEN {frame})")
     window, table, emitted = Window(TYPES, calls), Table(), Counter()
     for come, go in ticks:
-        before = table.count.copy()
+        kept = table.count.copy()
         delta = table.change(come, go)
         if not len(delta):
             continue
@@ -258,7 +260,7 @@ def test_a_bound_that_leaves_its_type_is_found_in_a_stretch_too(frame, direction
             with pytest.raises(DataError):
                 window.step([delta])
             window.discard()
-            table.count = before
+            table.count = kept
             continue
         emitted.update(count_rows([window.step([delta])]))
         window.commit()

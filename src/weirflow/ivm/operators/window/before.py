@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.kernel.ordered import OrderedArrangement
     from weirflow.ivm.kernel.places import Span
+    from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.zset.batch import Int64s
     from weirflow.sql.expr import WindowCall
 
 _ROWS_AT_ONCE = 1 << 16
+_BLOCK = 1024
+_LONG = 4
+"""Ranges of more blocks than that are added up from blocks."""
 
 
 class RunningTotals:
@@ -36,6 +41,7 @@ class RunningTotals:
         self._function = linear_function(as_aggregate(call))
         self.width = self._function.width
         self._arguments = compile_expressions(call.arguments)
+        self._marks: WeakKeyDictionary[Run, Int64s] = WeakKeyDictionary()
         self._reads = set().union(*(read_columns(argument) for argument in call.arguments))
 
     @staticmethod
@@ -60,19 +66,42 @@ class RunningTotals:
         Raises:
             WholeNeeded: integers do not hold it.
         """
+        long = np.flatnonzero(end - begin > _LONG * _BLOCK)
+        if not len(long):
+            return self._added(span.run, first_column, begin, end)
+        # Whole blocks are added up once for a run; of a long range only what is beside them is looked at.
+        marks = self._marks.get(span.run)
+        if marks is None:
+            marks = self._marks[span.run] = self._of_blocks(span.run, first_column)
+        inner_begin, inner_end = -(-begin // _BLOCK), end // _BLOCK
+        head_end, tail_begin = end.copy(), end.copy()
+        head_end[long], tail_begin[long] = inner_begin[long] * _BLOCK, inner_end[long] * _BLOCK
+        totals = self._added(span.run, first_column, begin, head_end)
+        totals += self._added(span.run, first_column, tail_begin, end)
+        totals[long] += marks[inner_end[long]] - marks[inner_begin[long]]
+        return totals
+
+    def _of_blocks(self, run: Run, first_column: int) -> Int64s:
+        """What the rows before each whole block of a run add, and what all of these blocks do."""
+        edges = np.arange(0, len(run) + 1, _BLOCK)
+        return np.concatenate(
+            [np.zeros((1, self.width), np.int64), self._added(run, first_column, edges[:-1], edges[1:]).cumsum(axis=0)]
+        )
+
+    def _added(self, run: Run, first_column: int, begin: Int64s, end: Int64s) -> Int64s:
         totals = np.zeros((len(begin), self.width), np.int64)
         owner = np.repeat(np.arange(len(begin)), end - begin)
         at = expand_ranges(begin, end - begin)
+        columns = run.columns[first_column:-1]
         for some in range(0, len(at), _ROWS_AT_ONCE):
             here = at[some : some + _ROWS_AT_ONCE]
-            columns = span.run.columns[first_column:-1]
             rows = [take_columns([one], here)[0] if index in self._reads else one for index, one in enumerate(columns)]
-            added = self.of_rows(rows, span.run.values[here, 0])
+            added = self.of_rows(rows, run.values[here, 0])
             if added is None:
                 raise WholeNeeded
             owners = owner[some : some + _ROWS_AT_ONCE]
             starts = np.flatnonzero(np.diff(owners, prepend=-1))
-            np.add.at(totals, owners[starts], np.add.reduceat(added, starts, axis=0))
+            totals[owners[starts]] += np.add.reduceat(added, starts, axis=0)
         return totals
 
 

@@ -90,13 +90,26 @@ def _extreme(*, largest: bool) -> WindowFunction:
         by_rank = np.lexsort(sort_words(ranked, [SortColumn(0, descending=largest, nulls_first=False)])[::-1])
         rank = np.empty(rows.count, np.int64)
         rank[by_rank] = np.arange(rows.count)
-        best = np.minimum(_range_minimum(rank, low, high), rows.count - 1)
+        runs_on = np.array_equal(low, rows.begin)
+        best = _running_minimum(rank, rows.partition, high) if runs_on else _range_minimum(rank, low, high)
+        best = np.minimum(best, rows.count - 1)
         # NULLs rank last: only a frame that holds nothing else has one as its best.
         return arguments[0].take(
             pa.array(by_rank[best], mask=(low == high) | (best >= rows.count - ranked[0].null_count))
         )
 
     return function
+
+
+def _running_minimum(values: np.ndarray, partition: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The minimum of the values of each row's partition before ``high``; meaningless where there are none.
+
+    Values are less than their number, and partitions ascend: those of a later one are made less than all before.
+    """
+    count = len(values)
+    lowest = np.minimum.accumulate(values - partition * count)
+    least: np.ndarray = np.maximum(lowest[np.maximum(high - 1, 0)] + partition * count, 0)
+    return least
 
 
 def _range_minimum(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
