@@ -52,6 +52,25 @@ def test_diff_based_and_incremental_views_give_equal_deltas_in_canonical_order(s
     forced.close()
 
 
+def test_ranks_that_are_filtered_are_the_first_of_each_partition_as_spark_reads_them_too(session):
+    flow = session.flow("ranks")
+    flow.register_source("scores", "team STRING, points BIGINT")
+    over = "OVER (PARTITION BY team ORDER BY points DESC)"
+    ranked = f"SELECT team, points, rank() {over} AS place, sum(points) {over} AS total FROM scores"
+    flow.register_view("best", f"SELECT * FROM ({ranked}) WHERE place <= 2L", mode="incremental")
+    flow.register_view("first", f"SELECT team, points FROM ({ranked}) WHERE place = 1", mode="incremental")
+    flow.tick("scores", [{"team": "a", "points": points} for points in (3, 9, 7, 7, 1)])
+    assert "the first 2 of each partition" in flow.explain("best")
+    assert "the first 1 of each partition" in flow.explain("first")
+    assert sorted(tuple(row.values()) for row in flow.snapshot("best").to_pylist()) == [
+        ("a", 7, 2, 23),
+        ("a", 7, 2, 23),
+        ("a", 9, 1, 9),
+    ]
+    assert flow.snapshot("first").to_pylist() == [{"team": "a", "points": 9}]
+    flow.close()
+
+
 def test_sql_outside_the_incremental_subset_runs_on_spark(session):
     flow = session.flow("auto")
     flow.register_source("orders", "customer STRING, amount BIGINT")

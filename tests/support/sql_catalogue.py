@@ -18,7 +18,7 @@ from weirflow.ivm.kernel.expressions.registry import FUNCTIONS
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.session_window import SessionWindow
-from weirflow.ivm.operators.window.operator import Window
+from weirflow.ivm.operators.window.operator import Extent, Window
 from weirflow.sql.clock.relation import CLOCK, CLOCK_SCHEMA
 from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.typing.type_syntax import parse_ddl
@@ -26,6 +26,7 @@ from weirflow.sql.typing.type_syntax import parse_ddl
 INCREMENTAL = "incremental"
 RECOMPUTED, ON_DELTA = "recomputed", "Spark on the delta"
 TOUCHED = "touched group"
+STRETCH = "touched stretch"
 FOLLOWED = "as time passes"
 SOURCES = {**TABLES, "e": parse_ddl("at TIMESTAMP, k BIGINT, v BIGINT"), "n": parse_ddl("k BIGINT, xs ARRAY<BIGINT>")}
 
@@ -53,23 +54,25 @@ class Construct:
     @property
     def is_kept(self) -> bool:
         """Whether it is maintained, not refused, and by ticks of rows alone."""
-        return self.outcome in (INCREMENTAL, TOUCHED)
+        return self.outcome in (INCREMENTAL, STRETCH, TOUCHED)
 
 
 def outcome(sql: str) -> str:
-    """How the compiler maintains a view: by the delta, by touched group, or the reason why not."""
+    """How the compiler maintains a view: by the delta, by touched stretch or group, or the reason why not."""
     try:
         circuit = compile_views({**SOURCES, CLOCK: CLOCK_SCHEMA}, {"view": sql}).circuit
     except NotIncremental as refusal:
         return refusal.reason
     if any(isinstance(node.operator, Clocked) for node in circuit.nodes):
         return FOLLOWED
+    operators = [node.operator for node in circuit.nodes]
+    extents = {one.extent for one in operators if isinstance(one, Window)}
     touched = any(
-        isinstance(node.operator, Window | SessionWindow)
-        or (isinstance(node.operator, Aggregate) and node.operator.recomputes)
-        for node in circuit.nodes
+        isinstance(one, SessionWindow) or (isinstance(one, Aggregate) and one.recomputes) for one in operators
     )
-    return TOUCHED if touched else INCREMENTAL
+    if touched or Extent.WHOLE in extents:
+        return TOUCHED
+    return STRETCH if Extent.STRETCH in extents else INCREMENTAL
 
 
 def _section(section: str, *rows: tuple[str, ...]) -> list[Construct]:
@@ -131,7 +134,6 @@ CONSTRUCTS = [
         (
             "LATERAL, of the first rows",
             "SELECT t.k, v, x.w FROM t, LATERAL (SELECT w FROM u WHERE u.k = t.k ORDER BY w DESC LIMIT 2) x",
-            TOUCHED,
         ),
     ),
     *_section(
@@ -223,21 +225,27 @@ CONSTRUCTS = [
     ),
     *_section(
         "Window functions",
-        ("ranking", "SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t", TOUCHED),
-        ("offset", "SELECT k, v, lag(v) OVER (PARTITION BY k ORDER BY v) AS b FROM t", TOUCHED),
+        (
+            "the first of each partition",
+            "SELECT k, v, r FROM (SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t) WHERE r <= 3",
+        ),
+        ("ranking", "SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t", STRETCH),
+        ("ranking, as a share", "SELECT k, v, percent_rank() OVER (PARTITION BY k ORDER BY v) AS r FROM t", TOUCHED),
+        ("offset", "SELECT k, v, lag(v) OVER (PARTITION BY k ORDER BY v) AS b FROM t", STRETCH),
+        ("running totals", "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY v) AS x FROM t", STRETCH),
         (
             "aggregates, ROWS frame",
             """
             SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY v, s ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM t
         """,
-            TOUCHED,
+            STRETCH,
         ),
         (
             "aggregates, RANGE frame",
             """
             SELECT k, v, COUNT(*) OVER (PARTITION BY k ORDER BY v RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS x FROM t
         """,
-            TOUCHED,
+            STRETCH,
         ),
     ),
     *_section(
@@ -281,6 +289,8 @@ def document() -> str:
         "Every line is an example that the tests compile and compare with Spark; `make docs-sql` writes this page.",
         "",
         "- **incremental**: a change costs what the change weighs;",
+        "- **touched stretch**: rows around a change, or behind it in its partition, are computed again as far as it",
+        "  reaches, and those that differ come out: a new first row changes all ranks behind it, but one lag;",
         "- **touched group**: the groups, partitions or sessions that a change touches are computed again, no others;",
         "- **as time passes**: as incremental; rows also enter and leave as [the clock](flows.md#time-passes) goes on,",
         "  which costs what these rows weigh;",

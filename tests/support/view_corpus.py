@@ -54,6 +54,25 @@ VIEWS = {
                DENSE_RANK() OVER (PARTITION BY s ORDER BY v DESC NULLS LAST) AS d
         FROM t
     """,
+    "best": """
+        SELECT k, v, s, n, total FROM (
+          SELECT k, v, s, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC NULLS LAST, s NULLS FIRST) AS n,
+                 SUM(v) OVER (PARTITION BY k ORDER BY v DESC NULLS LAST, s NULLS FIRST) AS total
+          FROM t
+        ) x WHERE n <= 2
+    """,
+    "tied": """
+        SELECT k, v, s, r FROM (SELECT k, v, s, RANK() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS r FROM t) x
+        WHERE 3 > r
+    """,
+    "stretched": """
+        SELECT k, v, s, LAG(v, 2) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS before,
+               RANK() OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS r,
+               SUM(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST) AS running,
+               SUM(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST, s NULLS FIRST
+                            ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS around
+        FROM t
+    """,
     "framed": """
         SELECT k, v,
                SUM(v) OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS running,

@@ -136,6 +136,18 @@ class Window(Tree):
 
 
 @dataclass(frozen=True, eq=False)
+class FirstRanked(Window):
+    """A window of which only those rows are asked for whose rank, a call of it, is at most ``most``.
+
+    Every call is computed from rows before, the row itself and those with equal sort keys. Other rows may be left out:
+    a filter above says again which are wanted.
+    """
+
+    rank: int
+    most: int
+
+
+@dataclass(frozen=True, eq=False)
 class Distinct(Tree):
     """Each different row once."""
 
@@ -235,6 +247,7 @@ Plan = (
     | Join
     | Aggregate
     | Window
+    | FirstRanked
     | Distinct
     | Union
     | SetOperation

@@ -24,6 +24,7 @@ from weirflow.sql.plan import (
     Aggregate,
     Distinct,
     Filter,
+    FirstRanked,
     Generate,
     Join,
     Plan,
@@ -108,6 +109,10 @@ def _node(plan: Plan) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for eac
             sets = "" if plan.grouping_sets is None else f" sets {list(map(list, plan.grouping_sets))}"
             calls = ", ".join(_aggregate(call) for call in plan.calls)
             return f"Aggregate by [{_list(plan.keys)}]{sets} compute [{calls}]"
+        case FirstRanked():
+            return f"FirstRanked {plan.most} of " + ", ".join(
+                f"{'*' if number == plan.rank else ''}{_window(call)}" for number, call in enumerate(plan.calls)
+            )
         case Window():
             return "Window " + ", ".join(_window(call) for call in plan.calls)
         case Distinct():

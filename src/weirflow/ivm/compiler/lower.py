@@ -34,13 +34,14 @@ from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.set_operation import SetOperation
 from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.operators.union import Union
+from weirflow.ivm.operators.window.changes import Limit
 from weirflow.ivm.operators.window.functions import is_supported
 from weirflow.ivm.operators.window.operator import Window
 from weirflow.ivm.zset.batch import Batch
 from weirflow.sql import plan as logical
 from weirflow.sql.clock.reading import reads_clock
 from weirflow.sql.clock.relation import CLOCK
-from weirflow.sql.expr import Column, Expr, Literal
+from weirflow.sql.expr import Column, Expr, Literal, WindowCall
 from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
 
@@ -175,24 +176,27 @@ class Lowering(JoinLowering):
     def _(self, plan: logical.Window) -> int:
         """One operator for each way of partitioning, one behind the other; columns are put back in order at the end."""
         width = len(plan.input.fields)
+        _require_supported(plan.calls)
         node = self.node(plan.input)
         placed: dict[int, int] = {}
         by_partition: dict[tuple[Expr, ...], list[int]] = {}
         for number, call in enumerate(plan.calls):
-            if not is_supported(call):
-                raise NotIncremental(
-                    f"The window function {call.function}, as it is used here, is not proven to equal Spark's.",
-                    reason=Reason.FUNCTION_NOT_PROVEN,
-                    position=call.position,
-                )
             by_partition.setdefault(call.partition_by, []).append(number)
         for numbers in by_partition.values():
             types = self._circuit.nodes[node].operator.types
             calls = [plan.calls[number] for number in numbers]
-            node = self._circuit.add(Window(types, calls), [node], "window", calls)
+            operator = Window(types, calls)
+            node = self._circuit.add(operator, [node], f"window, {operator.course}", calls)
             placed |= {number: len(types) + place for place, number in enumerate(numbers)}
         columns = [Column(placed[number], "", call.type) for number, call in enumerate(plan.calls)]
         return self._project(node, [*identity(plan.input.fields)[:width], *columns])
+
+    @_lower.register
+    def _(self, plan: logical.FirstRanked) -> int:
+        """Its state is that of a window of the same calls, and is known by the same: the filter above is another."""
+        _require_supported(plan.calls)
+        operator = Window([field.type for field in plan.input.fields], plan.calls, Limit(plan.rank, plan.most))
+        return self._circuit.add(operator, [self.node(plan.input)], f"window, {operator.course}", list(plan.calls))
 
     @_lower.register
     def _(self, plan: logical.SessionWindow) -> int:
@@ -287,3 +291,13 @@ class Lowering(JoinLowering):
         output = [Column(place, "", key.type) for place, key in enumerate(plan.keys)]
         output += [Column(len(keys) + place, "", call.type) for place, call in enumerate(plan.calls)]
         return self._project(grouped, [*output, Column(count, "", _BIGINT)])
+
+
+def _require_supported(calls: Sequence[WindowCall]) -> None:
+    for call in calls:
+        if not is_supported(call):
+            raise NotIncremental(
+                f"The window function {call.function}, as it is used here, is not proven to equal Spark's.",
+                reason=Reason.FUNCTION_NOT_PROVEN,
+                position=call.position,
+            )

@@ -9,6 +9,7 @@ import numpy as np
 
 from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import RunMerge
+from weirflow.ivm.kernel.places import KnownRuns, Span, key_spans
 from weirflow.ivm.kernel.run import Run
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.sort_keys import SortColumn, prefixes, row_order
@@ -58,6 +59,7 @@ class OrderedArrangement(SpineState):
         self.order = tuple(order)
         self._run_order = OrderedRuns(self.order)
         self._codes = KeyCodes(key_count, row_hash)
+        self._known = KnownRuns(key_count)
         super().__init__(self._run_order, runs, spill, self._codes)
 
     def insert(self, batch: Batch) -> None:
@@ -91,6 +93,15 @@ class OrderedArrangement(SpineState):
         index = np.concatenate([part.probe_index for part in found])
         by_probe = np.argsort(index, kind="stable")
         return ProbeResult(index[by_probe], Batch.concat([part.batch for part in found]).take(by_probe))
+
+    def spans(self, keys: Sequence[pa.Array], count: int) -> list[Span]:
+        """Where the rows of ``count`` keys are in each run that has any."""
+        needles = Needles(keys, self._codes(keys, count), _EXACT, Equality.GROUPING)
+        return key_spans(self._spine.runs, self._known, needles, keys, count)
+
+    def weight(self, span: Span, begin: Int64s, end: Int64s) -> Int64s:
+        """What rows of the span's run weigh together."""
+        return self._known[span.run].weight(begin, end)
 
     def probe(self, keys: Sequence[pa.Array]) -> ProbeResult:
         """All rows of each probe row's key, consolidated, by probe row and then in order."""

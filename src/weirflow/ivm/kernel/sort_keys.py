@@ -112,6 +112,11 @@ def sort_words(columns: Sequence[pa.Array], order: Iterable[SortColumn]) -> list
     return words
 
 
+def key_words(columns: Sequence[pa.Array], order: Iterable[SortColumn]) -> list[UInt64s]:
+    """As ``sort_words``, equal for all rows that sort alike."""
+    return [word for key in order for word in _column_words(columns[key.index], key, Equality.GROUPING)]
+
+
 def _column_words(array: pa.Array, key: SortColumn, equality: Equality) -> list[UInt64s]:
     if pt.is_null(array.type):
         return []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.passes.decorrelate import decorrelate
+from weirflow.sql.passes.limit_ranks import limit_ranks
 from weirflow.sql.passes.place_clock import place_clock
 from weirflow.sql.passes.prune_columns import prune_columns
 from weirflow.sql.passes.push_filters import push_filters
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from weirflow.sql.bind.context import Catalog
     from weirflow.sql.plan import Plan
 
-PASSES = (decorrelate, push_filters, prune_columns, place_clock)
-"""Each takes a plan and returns one with the same output; the first and the last must run, others make it cheaper."""
+PASSES = (decorrelate, push_filters, prune_columns, place_clock, limit_ranks)
+"""Each takes a plan and returns one with the same output; ``decorrelate`` and ``place_clock`` must run."""
 
 
 def logical_plan(sql: str, catalog: Catalog, *, settings: SqlSettings = USUAL) -> Plan:

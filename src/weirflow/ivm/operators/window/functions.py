@@ -32,17 +32,22 @@ def is_supported(call: WindowCall) -> bool:
         return False
     if call.function in ("percentile", "percentile_disc"):
         return not pa.types.is_list(call.type)
-    return call.function in FUNCTIONS or is_linear(_as_aggregate(call))
+    return call.function in FUNCTIONS or is_linear(as_aggregate(call))
 
 
 def _row_number(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
     del arguments, call
-    return pa.array(np.arange(rows.count) - rows.begin + 1)
+    return pa.array(np.arange(rows.count) - rows.begin + 1 + _rows_before(rows))
 
 
 def _rank(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
     del arguments, call
-    return pa.array(rows.peer_begin - rows.begin + 1)
+    return pa.array(rows.peer_begin - rows.begin + 1 + _rows_before(rows))
+
+
+def _rows_before(rows: OrderedPartitions) -> np.ndarray | int:
+    """For each row, how many rows of its partition are not there, before those that are."""
+    return 0 if rows.before is None else rows.before.count[rows.partition]
 
 
 def _dense_rank(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
@@ -85,13 +90,26 @@ def _extreme(*, largest: bool) -> WindowFunction:
         by_rank = np.lexsort(sort_words(ranked, [SortColumn(0, descending=largest, nulls_first=False)])[::-1])
         rank = np.empty(rows.count, np.int64)
         rank[by_rank] = np.arange(rows.count)
-        best = np.minimum(_range_minimum(rank, low, high), rows.count - 1)
+        runs_on = np.array_equal(low, rows.begin)
+        best = _running_minimum(rank, rows.partition, high) if runs_on else _range_minimum(rank, low, high)
+        best = np.minimum(best, rows.count - 1)
         # NULLs rank last: only a frame that holds nothing else has one as its best.
         return arguments[0].take(
             pa.array(by_rank[best], mask=(low == high) | (best >= rows.count - ranked[0].null_count))
         )
 
     return function
+
+
+def _running_minimum(values: np.ndarray, partition: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The minimum of the values of each row's partition before ``high``; meaningless where there are none.
+
+    Values are less than their number, and partitions ascend: those of a later one are made less than all before.
+    """
+    count = len(values)
+    lowest = np.minimum.accumulate(values - partition * count)
+    least: np.ndarray = np.maximum(lowest[np.maximum(high - 1, 0)] + partition * count, 0)
+    return least
 
 
 def _range_minimum(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -113,7 +131,7 @@ def _range_minimum(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.
 
 def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> pa.Array:
     """COUNT, SUM, AVG and other additive functions: the difference of two running totals."""
-    function = linear_function(_as_aggregate(call))
+    function = linear_function(as_aggregate(call))
     counted = np.ones(rows.count, np.bool_)
     for each in arguments:
         counted = present_rows(each, counted)
@@ -123,6 +141,8 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     np.cumsum(running, axis=0, out=running)
     low, high = rows.frame(call)
     totals = running[high] - running[low]
+    if rows.before is not None and call in rows.before.totals:
+        totals += rows.before.totals[call][rows.partition]
     if held:
         return function.decode(totals, function.read(totals, {}))
     assert isinstance(function, DoubleFunction)
@@ -137,7 +157,8 @@ def _linear(rows: OrderedPartitions, arguments: Arguments, call: WindowCall) -> 
     return function.decode(totals, function.read(totals, escaped))
 
 
-def _as_aggregate(call: WindowCall) -> AggregateCall:
+def as_aggregate(call: WindowCall) -> AggregateCall:
+    """The aggregate that a call computes over its frame."""
     return AggregateCall(call.function, call.arguments, call.type, position=call.position)
 
 

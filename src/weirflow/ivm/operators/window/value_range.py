@@ -52,6 +52,11 @@ class ValueBound:
         if zone is not None:
             self.at = np.maximum.accumulate(self.at)
 
+    @property
+    def leaves_type(self) -> bool:
+        """Whether a row's bound is no value of the sort key's type."""
+        return bool(self._outside.any())
+
     def check(self, needed: np.ndarray, position: SqlPosition | None) -> None:
         """Raise as Spark does if the bound of one of the ``needed`` rows is no value of the sort key's type."""
         wrong = np.flatnonzero(self._outside & needed)
