@@ -204,7 +204,7 @@ class TickInput:
         given = reader(source).weighted(data)
         if source.dedup:
             digest = digest_of(given)
-            if digest in coordinator.commit.digests.get(name, []):
+            if digest in coordinator.commit.digests.get(name, ()):
                 self.dropped += len(given)
                 return
             self.digests[name] = digest
