@@ -6,7 +6,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -26,6 +26,27 @@ _ALIGNMENT = 64
 _SPARSE = 0.5
 # Bytes that a checkpoint may move however little it writes.
 _LEAST_MOVED = 64 << 20
+
+
+class _Parts:
+    """A file for Arrow to write to that keeps what it is given as it is: the values of a run are not copied."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.parts: list[memoryview] = []
+
+    def write(self, data: Any) -> int:
+        """Keep a part."""
+        part = memoryview(data).cast("B")
+        self.parts.append(part)
+        return part.nbytes
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """What was written stays."""
 
 
 class PackFiles:
@@ -108,17 +129,17 @@ class PackFiles:
         places: list[tuple[int, int]] = []
         digest = hashlib.sha256()
 
-        def chunks() -> Iterator[memoryview | bytes]:
+        def chunks() -> Iterator[memoryview]:
             at = 0
             for run in runs:
-                sink = pa.BufferOutputStream()
+                sink = _Parts()
                 run.save(sink)
-                data = memoryview(sink.getvalue())
-                places.append((at, len(data)))
-                for part in (data, bytes(_padded(len(data)) - len(data))):
+                length = sum(part.nbytes for part in sink.parts)
+                places.append((at, length))
+                for part in (*sink.parts, memoryview(bytes(_padded(length) - length))):
                     digest.update(part)
                     yield part
-                at += _padded(len(data))
+                at += _padded(length)
                 failpoint(in_pack)
 
         info = self._storage.put(name, chunks())

@@ -124,10 +124,16 @@ def decode_entry(data: bytes, number: int, where: str) -> Entry:
 
 def encode_rows(rows: Batch) -> bytes:
     """Weighted rows as an Arrow stream."""
+    head, body = rows_parts(rows)
+    data: bytes = head + body.to_pybytes()
+    return data
+
+
+def rows_parts(rows: Batch) -> tuple[bytes, pa.Buffer]:
+    """The two parts of ``encode_rows``, for who can write them one behind the other without a copy."""
     schema, head = _stream_head(rows.types)
     arrays = [*rows.columns, pa.array(np.ascontiguousarray(rows.weights))]
-    data: bytes = head + pa.RecordBatch.from_arrays(arrays, schema=schema).serialize().to_pybytes()
-    return data
+    return head, pa.RecordBatch.from_arrays(arrays, schema=schema).serialize()
 
 
 @lru_cache(maxsize=1024)
@@ -137,7 +143,7 @@ def _stream_head(types: tuple[pa.DataType, ...]) -> tuple[pa.Schema, bytes]:
     return schema, schema.serialize().to_pybytes()
 
 
-def decode_rows(data: bytes) -> Batch:
+def decode_rows(data: bytes | memoryview) -> Batch:
     """The rows in an Arrow stream."""
     *columns, weights = pa.ipc.open_stream(data).read_all().columns
     return Batch(tuple(one_array(column) for column in columns), raw_values(one_array(weights)))

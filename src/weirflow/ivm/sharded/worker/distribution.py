@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.errors import ConfigError
+from weirflow.ivm import compiled
 from weirflow.ivm.flow.source import Source, SourceInput, digest_of
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.sharded.commits import Commit
@@ -31,7 +32,10 @@ Moved = list[tuple[str, int, RowsRef]]
 """Sources, shards, and where the rows are."""
 
 _INLINE = 1 << 20
-_ROWS_IN_FILE = 1 << 19
+_ROWS_AT_ONCE, _ROWS_OF_SHARD = 1 << 20, 1 << 17
+"""Rows of a frame that a task holds before it writes them, a file for each shard; more if there are many shards."""
+_BYTES_AT_ONCE = 256 << 20
+"""What such rows may take."""
 
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, int, RowsRef]])
 
@@ -62,22 +66,30 @@ class SplitRows:
         source, columns = reader(definition.inputs[self.source]), definition.columns[self.source]
         files = flow_files(self.uri)
         everywhere = definition.is_everywhere(self.source)
-        waiting: dict[int, list[Batch]] = {}
+        total = 0
+        for given in _in_blocks(map(source.weighted, batches), max(_ROWS_AT_ONCE, _ROWS_OF_SHARD * self.shards)):
+            total += len(given)
+            if not compiled.decided:
+                compiled.offer(1, total)  # for the stages, which run in these processes next
+            for shard, rows in split(given, columns, 1 if everywhere else self.shards).items():
+                ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
+                targets = range(self.shards) if everywhere else [shard]
+                yield msgspec.msgpack.encode([(self.source, target, ref) for target in targets])
 
-        def written(shard: int) -> bytes:
-            rows = Batch.concat(waiting.pop(shard))
-            ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
-            targets = range(self.shards) if everywhere else [shard]
-            return msgspec.msgpack.encode([(self.source, target, ref) for target in targets])
 
-        for batch in batches:
-            for shard, rows in split(source.weighted(batch), columns, 1 if everywhere else self.shards).items():
-                parts = waiting.setdefault(shard, [])
-                parts.append(rows)
-                if sum(map(len, parts)) >= _ROWS_IN_FILE:
-                    yield written(shard)
-        for shard in list(waiting):
-            yield written(shard)
+def _in_blocks(batches: Iterable[Batch], rows: int) -> Iterator[Batch]:
+    """The same rows, about so many at a time, or fewer if they are large."""
+    waiting: list[Batch] = []
+    count, size = 0, 0
+    for batch in batches:
+        waiting.append(batch)
+        count += len(batch)
+        size += batch.nbytes
+        if count >= rows or size >= _BYTES_AT_ONCE:
+            yield Batch.concat(waiting)
+            waiting, count, size = [], 0, 0
+    if waiting:
+        yield Batch.concat(waiting)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
 from weirflow.checkpoint.sealed import refused
 from weirflow.ivm.durability.checkup import CHANGED
 from weirflow.ivm.durability.packs import PackFiles
-from weirflow.ivm.durability.records import decode_rows, encode_rows
+from weirflow.ivm.durability.records import decode_rows, rows_parts
 from weirflow.ivm.sharded.worker.reports import RowsRef, StateRefs
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class FlowFiles:
         if ref.data is not None:
             return decode_rows(ref.data)
         assert ref.file is not None
-        data = self.storage.get(ref.file)
+        data = self.storage.map(ref.file)
         if hashlib.sha256(data).hexdigest() != ref.sha256:
             where = f"{self.storage.uri}/{ref.file}"
             raise refused(where, CHANGED, _REMEDY)
@@ -71,12 +71,14 @@ class FlowFiles:
 
     def write_rows(self, rows: Batch, epoch: int, inline: int) -> RowsRef:
         """Put rows into a reference, or a file if they are many."""
-        data = encode_rows(rows)
-        if len(data) <= inline:
-            return RowsRef(len(rows), data=data)
+        head, body = rows_parts(rows)
+        if len(head) + body.size <= inline:
+            return RowsRef(len(rows), data=head + body.to_pybytes())
         name = f"{ROWS}{epoch:020d}-{uuid.uuid4().hex}.arrow"
-        self.storage.put(name, data)
-        return RowsRef(len(rows), file=name, sha256=hashlib.sha256(data).hexdigest())
+        self.storage.put(name, [head, body])
+        digest = hashlib.sha256(head)
+        digest.update(body)
+        return RowsRef(len(rows), file=name, sha256=digest.hexdigest())
 
 
 @lru_cache(maxsize=32)
