@@ -26,7 +26,17 @@ pytestmark = [
 
 DECIDING = tuple(
     f"ivm/sharded/{name}.py"
-    for name in ("backend", "commits", "coordinator", "declared", "kept_commits", "ledger", "published", "queued_ticks", "sharing")
+    for name in (
+        "backend",
+        "commits",
+        "coordinator",
+        "declared",
+        "kept_commits",
+        "ledger",
+        "published",
+        "queued_ticks",
+        "sharing",
+    )
 )
 """Where it is decided what the flow is."""
 TELLING = (

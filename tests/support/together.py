@@ -38,7 +38,7 @@ class CountedJobs(InThisProcess):
 
 def together(flow: PartitionedFlow, calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """Have calls of ``flow.tick`` wait in this order, and then let them go; what each returns or raises."""
-    queue: Any = flow._backend._queue  # noqa: SLF001 - nobody else asks how many wait
+    queue: Any = flow._backend._queue
     outcomes: list[Any] = [None] * len(calls)
 
     def call(number: int) -> None:

@@ -92,7 +92,7 @@ class ShardedBackend(FlowHost):
         self._queue = TickQueue()
         self._sharing = JobSharing(self, self._coordinator, self._lock)
         self._changes = PublishedChanges(
-            name, self._coordinator, self._declared, self._outputs, self._sinks, self._sharing.settle
+            name, self._coordinator, self._declared, self._outputs, self._sinks, done=self._sharing.settle
         )
         self._dropped = 0
         self._remember_recent()
@@ -276,7 +276,7 @@ class ShardedBackend(FlowHost):
                 with self._ticks:
                     with self._lock:
                         self._require_open()  # who was told of a commit is done then
-                    if not one.is_done and not self._queue.is_gathering:
+                    if self._queue.is_time_for(one):
                         return self._run_in_turn(one)
                 time.sleep(_PAUSE)
             return one.outcome()

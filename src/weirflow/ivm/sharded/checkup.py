@@ -168,7 +168,9 @@ def _outdated(storage: CheckpointStorage, found: ShardsCheckup, newest: CheckedC
 
 
 def _copy_without_rows(storage: CheckpointStorage, commit: Commit) -> None:
-    CommitFiles(storage).put(msgspec.structs.replace(commit, number=commit.number + 1, kind="open", outputs={}, earlier=[]))
+    CommitFiles(storage).put(
+        msgspec.structs.replace(commit, number=commit.number + 1, kind="open", outputs={}, earlier=[])
+    )
 
 
 def _put_aside(storage: CheckpointStorage, name: str, aside: str) -> None:
@@ -216,8 +218,8 @@ def _pending(storage: CheckpointStorage) -> Iterator[CheckedFile]:
         except StorageError as error:
             yield CheckedFile(info.name, "", reason_of(error, where))
             continue
-        given = [tick.deltas, *(one.deltas for one in tick.more)]
-        refs = [ref for deltas in given for shards in deltas.values() for own in shards.values() for ref in own]
+        shards = [one for given in tick.given for one in given.deltas.values()]
+        refs = [ref for own in shards for some in own.values() for ref in some]
         troubles = (_trouble(storage, ref.file, ref.sha256) for ref in refs if ref.file is not None)
         missing = next((trouble for trouble in troubles if trouble), None)
         trouble = None if missing is None else f"rows of it: {missing}"

@@ -128,6 +128,11 @@ class PendingTick(msgspec.Struct, frozen=True):
     more: list[GivenTick] = []
 
     @property
+    def given(self) -> list[GivenTick]:
+        """What each of its ticks brings."""
+        return [GivenTick(self.token, self.deltas, self.digests), *self.more]
+
+    @property
     def last(self) -> int:
         """The epoch of the last of its ticks."""
         return self.epoch + len(self.more)

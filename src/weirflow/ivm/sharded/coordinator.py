@@ -266,7 +266,7 @@ class Coordinator:
         self._require_leader()
         with deadline:
             if pending.more:
-                deltas = [pending.deltas, *(one.deltas for one in pending.more)]
+                deltas = [one.deltas for one in pending.given]
                 stepped = self._jobs.ticks(self.blueprint, self.commit, pending.epoch, deltas)
             else:
                 stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
@@ -342,7 +342,7 @@ class Coordinator:
         if pending.position is not None:
             stream, origin, at = pending.position
             positions[stream] = (origin, at, pending.epoch)
-        for epoch, tick in enumerate((pending, *pending.more), pending.epoch):
+        for epoch, tick in enumerate(pending.given, pending.epoch):
             if tick.token is not None:
                 tokens[tick.token] = epoch
             for name, digest in tick.digests.items():

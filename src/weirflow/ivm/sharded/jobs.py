@@ -197,7 +197,7 @@ class FlowJobs:
         """
         spread, definition = blueprint.spread, blueprint.definition.encoded
         # Files of what is not committed yet are of a later epoch than the commit's.
-        first = commit.epoch + 1 if epoch is None else epoch
+        begins = commit.epoch + 1 if epoch is None else epoch
         stages = []
         for stage in range(spread.depth):
             keys = blueprint.keys_of_stage[stage]
@@ -207,9 +207,7 @@ class FlowJobs:
                     uri=self._uri,
                     definition=definition,
                     shards=commit.shards,
-                    ticks=[
-                        TickTask(number, {} if stage else _by_shard(one)) for number, one in enumerate(deltas, first)
-                    ],
+                    ticks=[TickTask(at, {} if stage else _by_shard(one)) for at, one in enumerate(deltas, begins)],
                     stage=stage,
                     fill=fill,
                     versions=commit.versions.get(stage, {}),

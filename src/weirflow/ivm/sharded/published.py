@@ -47,6 +47,7 @@ class PublishedChanges:
         declared: Declarations,
         outputs: Publisher,
         sinks: SinkSet,
+        *,
         done: Callable[[ChangeNotice], None],
     ) -> None:
         self._flow = flow

@@ -108,13 +108,15 @@ class TickQueue:
 
     def is_next(self, tick: QueuedTick) -> bool:
         """Whether no other one is before it that waits for its turn."""
-        first = next((one for one in self._ticks.copy() if one.waits and not (one.is_done or one in self.running)), None)
+        first = next(
+            (one for one in self._ticks.copy() if one.waits and not (one.is_done or one in self.running)), None
+        )
         return first is tick
 
-    @property
-    def is_gathering(self) -> bool:
-        """Whether callers of the last job may be about to come back, so that the next one had better wait a moment."""
-        return time.monotonic() < self._until and len(self.waiting()) < self._callers
+    def is_time_for(self, tick: QueuedTick) -> bool:
+        """Whether to run it: it is not done, and no callers of the last job may be about to come back any moment."""
+        is_gathering = time.monotonic() < self._until and len(self.waiting()) < self._callers
+        return not (tick.is_done or is_gathering)
 
     def ran(self, ticks: Sequence[QueuedTick], seconds: float) -> None:
         """These were run as one job, which took so long: their callers can go, and the next one can come."""

@@ -104,7 +104,7 @@ class JobSharing:
             if digests.isdisjoint(tick.given.digests.items()):
                 found.append(tick)
                 digests.update(tick.given.digests.items())
-                known |= {tick.token} - {None}
+                known |= set() if tick.token is None else {tick.token}
             if len(found) == most or size > _MOST_BYTES:
                 break
         return found
@@ -122,8 +122,7 @@ class JobSharing:
 
     def go_on(self, begun: PendingTick) -> list[QueuedTick]:
         """Run ticks that a coordinator before this one began together; returns them."""
-        given = [GivenTick(begun.token, begun.deltas, begun.digests), *begun.more]
-        members = [QueuedTick({}, Deadline(None), one.token, given=one) for one in given]
+        members = [QueuedTick({}, Deadline(None), one.token, given=one) for one in begun.given]
         self._run(begun, members)
         return members
 
@@ -191,7 +190,7 @@ class JobSharing:
             self._coordinator.discard()
 
     def _is_left(self, begun: PendingTick, error: Exception) -> bool:
-        """Whether nothing has happened but that the job failed, or took too long, which may be one tick's fault alone."""
+        """Whether nothing has happened but that the job failed, or took too long: it may be one tick's fault alone."""
         left = self._coordinator.is_settled and self._coordinator.pending is begun
         return left and isinstance(error, QueryError | TickTimeout)
 

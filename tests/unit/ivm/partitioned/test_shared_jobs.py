@@ -221,7 +221,7 @@ def test_what_cannot_share_runs_one_at_a_time(tmp_path, jobs, kind):
     with opened(tmp_path, jobs) as flow:
         if kind == "late":
             flow.register_source("events", "at TIMESTAMP_NTZ, id BIGINT", lateness=Lateness("at", "1 minute"))
-            row = lambda number: {"at": datetime(2024, 1, 1, 0, number), "id": number}  # noqa: E731
+            row = lambda number: {"at": datetime(2024, 1, 1, 0, number), "id": number}  # noqa: E731, DTZ001
         else:
             flow.register_source("events", "at STRING, id BIGINT")
             row = lambda number: {"at": "x" * (1 << 21 if kind == "large" else 1), "id": number}  # noqa: E731

@@ -37,9 +37,7 @@ def run_stage(task: StageTask, shard: int, parcels: Iterable[Parcel], where: str
             reports.append(parcel)
         else:
             inbox.setdefault(parcel.tick, {}).setdefault(parcel.node, []).append(decode_rows(parcel.rows))
-    received = {
-        tick: {node: Batch.concat(rows) for node, rows in nodes.items()} for tick, nodes in inbox.items()
-    }
+    received = {tick: {node: Batch.concat(rows) for node, rows in nodes.items()} for tick, nodes in inbox.items()}
     failure: Failure | None = None
     try:
         yield from _run(task, shard, received, where)
@@ -67,9 +65,10 @@ def _run(task: StageTask, shard: int, inbox: dict[int, dict[int, Batch]], where:
     states, packs = one.save(task)
     ticks = [
         TickReport(
-            {name: files.write_rows(rows, task.epoch, task.inline) for name, rows in tick.outputs.items()}, tick.rows_in
+            {name: files.write_rows(rows, task.epoch, task.inline) for name, rows in result.outputs.items()},
+            result.rows_in,
         )
-        for tick in done
+        for result in done
     ]
     saved = time.perf_counter()
     report = ShardReport(
@@ -88,8 +87,8 @@ def _run(task: StageTask, shard: int, inbox: dict[int, dict[int, Batch]], where:
         save_ms=1000 * (saved - finished),
         rows=one.rows,
     )
-    for number, tick in enumerate(done):
-        for target, node, rows in (*tick.sent, *one.carried(task, tick)):
+    for number, result in enumerate(done):
+        for target, node, rows in (*result.sent, *one.carried(task, result)):
             for start in range(0, len(rows), _ROWS_IN_PARCEL):
                 part = rows if len(rows) <= _ROWS_IN_PARCEL else rows.slice(start, _ROWS_IN_PARCEL)
                 yield target, Parcel(node, encode_rows(part), tick=number)
