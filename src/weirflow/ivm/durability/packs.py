@@ -6,7 +6,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow as pa
 from weirflow.errors import StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.manifest import Pack, RunRef
+from weirflow.ivm.durability.parts import Parts
 from weirflow.ivm.kernel.run import Run
 
 if TYPE_CHECKING:
@@ -26,27 +27,6 @@ _ALIGNMENT = 64
 _SPARSE = 0.5
 # Bytes that a checkpoint may move however little it writes.
 _LEAST_MOVED = 64 << 20
-
-
-class _Parts:
-    """A file for Arrow to write to that keeps what it is given as it is: the values of a run are not copied."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self.parts: list[memoryview] = []
-
-    def write(self, data: Any) -> int:
-        """Keep a part."""
-        part = memoryview(data).cast("B")
-        self.parts.append(part)
-        return part.nbytes
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-    def close(self) -> None:
-        """What was written stays."""
 
 
 class PackFiles:
@@ -132,11 +112,11 @@ class PackFiles:
         def chunks() -> Iterator[memoryview]:
             at = 0
             for run in runs:
-                sink = _Parts()
+                sink = Parts()
                 run.save(sink)
-                length = sum(part.nbytes for part in sink.parts)
+                length = sink.nbytes
                 places.append((at, length))
-                for part in (*sink.parts, memoryview(bytes(_padded(length) - length))):
+                for part in (*sink.views, memoryview(bytes(_padded(length) - length))):
                     digest.update(part)
                     yield part
                 at += _padded(length)

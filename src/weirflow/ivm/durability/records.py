@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -12,6 +14,9 @@ from weirflow.errors import ConfigError, StorageError
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.sql.settings import SqlSettings  # noqa: TC001 - read when files are
+
+if TYPE_CHECKING:
+    from weirflow.ivm.durability.parts import Parts
 
 
 class SourceChange(msgspec.Struct, frozen=True, array_like=True):
@@ -124,16 +129,22 @@ def decode_entry(data: bytes, number: int, where: str) -> Entry:
 
 def encode_rows(rows: Batch) -> bytes:
     """Weighted rows as an Arrow stream."""
-    head, body = rows_parts(rows)
-    data: bytes = head + body.to_pybytes()
+    schema, head = _stream_head(rows.types)
+    data: bytes = head + _record_batch(rows, schema).serialize().to_pybytes()
     return data
 
 
-def rows_parts(rows: Batch) -> tuple[bytes, pa.Buffer]:
-    """The two parts of ``encode_rows``, for who can write them one behind the other without a copy."""
-    schema, head = _stream_head(rows.types)
+def write_stream(batches: Sequence[Batch], sink: Parts) -> None:
+    """Many weighted rows as an Arrow stream, which ``decode_rows`` and ``decode_batches`` read."""
+    schema, _ = _stream_head(batches[0].types)
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for rows in batches:
+            writer.write_batch(_record_batch(rows, schema))
+
+
+def _record_batch(rows: Batch, schema: pa.Schema) -> pa.RecordBatch:
     arrays = [*rows.columns, pa.array(np.ascontiguousarray(rows.weights))]
-    return head, pa.RecordBatch.from_arrays(arrays, schema=schema).serialize()
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 @lru_cache(maxsize=1024)
@@ -143,7 +154,13 @@ def _stream_head(types: tuple[pa.DataType, ...]) -> tuple[pa.Schema, bytes]:
     return schema, schema.serialize().to_pybytes()
 
 
-def decode_rows(data: bytes | memoryview) -> Batch:
+def decode_batches(data: bytes | memoryview) -> list[Batch]:
+    """The rows in an Arrow stream, in the pieces in which they were written."""
+    pieces = [batch.columns for batch in pa.ipc.open_stream(data)]
+    return [Batch(tuple(columns), raw_values(weights)) for *columns, weights in pieces]
+
+
+def decode_rows(data: bytes) -> Batch:
     """The rows in an Arrow stream."""
     *columns, weights = pa.ipc.open_stream(data).read_all().columns
     return Batch(tuple(one_array(column) for column in columns), raw_values(one_array(weights)))

@@ -22,7 +22,6 @@ from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.ivm.sharded.recent_ticks import recent_ticks
 from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
-from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.clock.reading import CLOCK
 from weirflow.types import SourceSpread
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
+    from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
 
 _log = logging.getLogger(__name__)
@@ -299,7 +299,7 @@ class Coordinator:
 
     def changed(self, refs: Sequence[RowsRef]) -> Batch:
         """What a tick changed in a view, on all shards together."""
-        return consolidate(Batch.concat([self.files.read_rows(ref) for ref in refs]))
+        return consolidate(self.files.read_rows(refs))
 
     # Inner workings
 

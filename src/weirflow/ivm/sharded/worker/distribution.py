@@ -32,10 +32,9 @@ Moved = list[tuple[str, int, RowsRef]]
 """Sources, shards, and where the rows are."""
 
 _INLINE = 1 << 20
-_ROWS_AT_ONCE, _ROWS_OF_SHARD = 1 << 20, 1 << 17
-"""Rows of a frame that a task holds before it writes them, a file for each shard; more if there are many shards."""
-_BYTES_AT_ONCE = 256 << 20
-"""What such rows may take."""
+_ROWS_IN_FILE = 1 << 19
+_ROWS_AT_ONCE = 1 << 16
+"""Rows that are brought to their shards together: they stay in the processor's cache."""
 
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, int, RowsRef]])
 
@@ -66,30 +65,48 @@ class SplitRows:
         source, columns = reader(definition.inputs[self.source]), definition.columns[self.source]
         files = flow_files(self.uri)
         everywhere = definition.is_everywhere(self.source)
+        waiting: dict[int, _Waiting] = {}
         total = 0
-        for given in _in_blocks(map(source.weighted, batches), max(_ROWS_AT_ONCE, _ROWS_OF_SHARD * self.shards)):
+
+        def written(shard: int) -> bytes:
+            ref = msgspec.structs.replace(files.write_file(waiting.pop(shard).parts, self.epoch), ordered=False)
+            targets = range(self.shards) if everywhere else [shard]
+            return msgspec.msgpack.encode([(self.source, target, ref) for target in targets])
+
+        for given in _in_blocks(map(source.weighted, batches)):
             total += len(given)
             if not compiled.decided:
                 compiled.offer(1, total)  # for the stages, which run in these processes next
             for shard, rows in split(given, columns, 1 if everywhere else self.shards).items():
-                ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
-                targets = range(self.shards) if everywhere else [shard]
-                yield msgspec.msgpack.encode([(self.source, target, ref) for target in targets])
+                if waiting.setdefault(shard, _Waiting()).add(rows) >= _ROWS_IN_FILE:
+                    yield written(shard)
+        for shard in list(waiting):
+            yield written(shard)
 
 
-def _in_blocks(batches: Iterable[Batch], rows: int) -> Iterator[Batch]:
-    """The same rows, about so many at a time, or fewer if they are large."""
-    waiting: list[Batch] = []
-    count, size = 0, 0
+@dataclass
+class _Waiting:
+    """Rows for a file, as long as they are few."""
+
+    parts: list[Batch] = field(default_factory=list)
+    rows: int = 0
+
+    def add(self, rows: Batch) -> int:
+        """How many there are then."""
+        self.parts.append(rows)
+        self.rows += len(rows)
+        return self.rows
+
+
+def _in_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The same rows, some more at a time: what is done with them costs less than it does for each small batch."""
+    block = _Waiting()
     for batch in batches:
-        waiting.append(batch)
-        count += len(batch)
-        size += batch.nbytes
-        if count >= rows or size >= _BYTES_AT_ONCE:
-            yield Batch.concat(waiting)
-            waiting, count, size = [], 0, 0
-    if waiting:
-        yield Batch.concat(waiting)
+        if block.add(batch) >= _ROWS_AT_ONCE:
+            yield Batch.concat(block.parts)
+            block = _Waiting()
+    if block.rows:
+        yield Batch.concat(block.parts)
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ class Shard:
         for name, refs in tick.deltas.get(self._shard, {}).items():
             source = self._inputs[name]
             source.watermark = task.watermarks.get(name)
-            given = Batch.concat([self._files.read_rows(ref) for ref in refs])
+            given = self._files.read_rows(refs)
             if source.source.key and not all(ref.ordered for ref in refs):
                 _require_keys_once(source.source, given)
             change = source.read(DeltaBatch.of_batch(source.source.schema, given))
