@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ import pyarrow as pa
 from weirflow import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from weirflow import PartitionedIncrementalFlow
 
@@ -36,6 +37,7 @@ VIEW = """
     GROUP BY o.segment
 """
 SHARDS = 2
+CALLERS, OF_CALLER = 16, 10
 RESULTS = Path(__file__).parent / "results" / "partitioned.json"
 
 
@@ -71,6 +73,7 @@ def main() -> int:
     figures = Figures()
     with tempfile.TemporaryDirectory() as folder, Session.embedded(cores=2, driver_memory="6g") as session:
         ticks(session, figures)
+        queued(session, figures)
         base(session, figures, rows, Path(folder))
         memory(session, figures, delta)
     return figures.finish()
@@ -98,6 +101,42 @@ def ticks(session: Session, figures: Figures) -> None:
     flow.close()
 
 
+def queued(session: Session, figures: Figures) -> None:
+    """Ticks of 100 rows that several threads bring, which share jobs, against the same ticks one at a time."""
+    flows = [new_flow(session, name) for name in ("one at a time", "queued")]
+    for flow in flows:
+        flow.tick({"orders": orders(session, 10_000), "items": items(session, 100_000, 10_000)})
+        for number in range(15):
+            flow.tick("items", small(number))
+    alone, together = flows
+    few = CALLERS * OF_CALLER // 4
+    numbers = range(100, 100 + CALLERS * OF_CALLER)
+    one_by_one = [seconds(partial(tick_each, alone, numbers[:few]))]
+    at_once = seconds(partial(tick_from_threads, together, numbers))
+    one_by_one.append(seconds(partial(tick_each, alone, numbers[few : 2 * few])))
+    tick_each(alone, numbers[2 * few :])
+    expected, found = [sorted(map(str, flow.snapshot("revenue").to_pylist())) for flow in flows]
+    assert found == expected, "ticks that share jobs do not give what they give one at a time"
+    rates = [2 * few / sum(one_by_one), len(numbers) / at_once]
+    figures.add("ticks of 100 rows one at a time, per s", rates[0])
+    figures.add(f"ticks of 100 rows from {CALLERS} threads, per s", rates[1])
+    figures.add(f"{CALLERS} threads / one at a time", rates[1] / rates[0], least=5)
+    for flow in flows:
+        flow.close()
+
+
+def tick_each(flow: PartitionedIncrementalFlow, numbers: Sequence[int]) -> None:
+    """Ticks one behind the other."""
+    for number in numbers:
+        flow.tick("items", small(number))
+
+
+def tick_from_threads(flow: PartitionedIncrementalFlow, numbers: Sequence[int]) -> None:
+    """The same from several threads, each of which waits for its own ticks."""
+    with ThreadPoolExecutor(CALLERS) as callers:
+        list(callers.map(lambda caller: tick_each(flow, numbers[caller::CALLERS]), range(CALLERS)))
+
+
 def base(session: Session, figures: Figures, rows: int, folder: Path) -> None:
     """A delta of a thousandth of the base against Spark recomputing the view over Parquet files of the same rows."""
     count = rows // 4
@@ -106,7 +145,7 @@ def base(session: Session, figures: Figures, rows: int, folder: Path) -> None:
     flow = new_flow(session, "base")
     flow.tick("orders", session.read_parquet(str(folder / "orders")))
     load = seconds(lambda: flow.tick("items", session.read_parquet(str(folder / "items"))))
-    figures.add(f"load of {rows:,} rows, M rows/s", rows / load / 1e6)
+    figures.add(f"load of {rows:,} rows, M rows/s", rows / load / 1e6, least=2)
     took, recomputed = [], []
     for number in range(5):
         change = items(session, rows // 1000, count, first=(10 + number) * rows)

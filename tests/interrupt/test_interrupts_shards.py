@@ -13,7 +13,7 @@ import pytest
 from support.flow_engine import FlowEngine
 from support.interrupts import at_depth, interrupt_after, pester, raise_at, some_points
 
-from weirflow.errors import FlowError, StorageError, WeirflowError
+from weirflow.errors import FlowError, StorageError, TickPending, WeirflowError
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
@@ -26,7 +26,17 @@ pytestmark = [
 
 DECIDING = tuple(
     f"ivm/sharded/{name}.py"
-    for name in ("backend", "commits", "coordinator", "declared", "kept_commits", "ledger", "published")
+    for name in (
+        "backend",
+        "commits",
+        "coordinator",
+        "declared",
+        "kept_commits",
+        "ledger",
+        "published",
+        "queued_ticks",
+        "sharing",
+    )
 )
 """Where it is decided what the flow is."""
 TELLING = (
@@ -185,6 +195,69 @@ def test_a_tick(exception, most, files):
         assert shop.flow.epoch == len(shop.rows) // 3, thrown.where
         shop.check()
         went_on(shop)
+
+
+OTHERS = ((("eve", 13),), (("fay", 14),))
+
+
+def led(shop, tick):
+    """Call ``tick`` while others wait behind it, so that it runs theirs too; the rows of those that were acknowledged.
+
+    What ``tick`` raises is raised. The others have happened, or were told that a tick is pending.
+    """
+    queue, held, gone, outcomes = shop.flow._backend._queue, threading.Event(), threading.Event(), {}
+
+    def other(rows):
+        try:
+            outcomes[rows] = shop.flow.tick("orders", orders(*rows)).epoch
+        except TickPending:
+            outcomes[rows] = None
+
+    threads = [threading.Thread(target=other, args=(rows,)) for rows in OTHERS]
+
+    def hold():
+        with shop.flow.exclusive():
+            held.set()
+            while not queue.waiting() and not gone.is_set():
+                gone.wait(0.001)
+            for number, thread in enumerate(threads, 1):
+                thread.start()
+                while len(queue.waiting()) < number + (not gone.is_set()):
+                    gone.wait(0.001)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    try:
+        tick()
+    finally:
+        gone.set()
+        for thread in (holder, *threads):
+            thread.join()
+        assert len(outcomes) == len(OTHERS)
+        for rows, epoch in outcomes.items():
+            if epoch is not None:
+                shop.rows += rows
+
+
+@pytest.mark.parametrize("exception", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("most", [SOME, MANY])
+def test_a_tick_that_runs_those_of_others(exception, most):
+    files, thrown_at, counted = (*DECIDING, *TELLING), [], Shop()
+    for n in some_points(partial(led, counted, partial(counted.tick, SECOND)), most, files):
+        shop = Shop()
+        with raise_at(n, exception, files) as thrown:
+            try:
+                led(shop, partial(shop.tick, SECOND))
+                done = True
+            except (exception, WeirflowError):
+                done = False
+        thrown_at += [thrown.where] if thrown.where else []
+        if not done and settled(shop, SECOND, n):
+            shop.rows += SECOND
+        shop.check()
+        went_on(shop)
+    assert len(thrown_at) > most // 2
 
 
 def test_a_tick_near_the_end_of_the_stack():

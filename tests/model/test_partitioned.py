@@ -3,6 +3,7 @@
 import random
 import uuid
 from collections import Counter
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from support.generator.campaign import seeds, shown
 from support.generator.case import make_case
 from support.generator.deltas import Tables
 from support.maintained import comparable
+from support.together import CountedJobs, together
 from support.view_corpus import SOURCES, VIEWS, RandomTables, few_at_a_time
 
 from weirflow.errors import DataError
@@ -164,6 +166,65 @@ def test_the_corpus_of_views_in_one_flow(shards):
 
 def test_random_views():
     assert [found for seed in range(5) if (found := failed(seed)) is not None] == []
+
+
+def check_shared(sources, views, shards, spread, ticks):
+    """Ticks that share a job tell what they tell one at a time."""
+    central, jobs = IncrementalFlow(), CountedJobs()
+    flow = PartitionedFlow(f"memory://{uuid.uuid4().hex}", shards, jobs, name=f"{shards} shards")
+    for one, chosen in ((central, {}), (flow, spread)):
+        for name, schema in sources.items():
+            one.register_source(name, schema, **({"spread": chosen[name]} if name in chosen else {}))
+        for name, sql in views.items():
+            one.register_view(name, sql)
+    watches = [{name: one.watch_output(name) for name in views} for one in (central, flow)]
+    done = []
+    for deltas in ticks:
+        try:
+            done.append(central.tick(deltas))
+        except DataError:
+            central.discard()
+            break
+    shared = [partial(flow.tick, deltas) for deltas in ticks[: len(done)]]
+    for start in range(0, len(shared), 3):
+        own = together(flow, shared[start : start + 3])
+        assert [one.views for one in own] == [one.views for one in done[start : start + 3]]
+    for name in views:
+        expected, found = [changed(watched[name]) for watched in watches]
+        assert found == expected, (flow.name, name)
+        assert rows_of(flow.snapshot(name)) == rows_of(central.snapshot(name)), (flow.name, name)
+    assert max(jobs.jobs) == min(3, max(len(done), 1))
+
+
+@pytest.mark.parametrize(
+    ("shards", "spread"), [(2, {}), (3, {"t": "evenly", "u": "everywhere"}), (2, {"t": "everywhere", "u": "evenly"})]
+)
+def test_the_corpus_of_views_with_ticks_that_share_jobs(shards, spread):
+    for views in few_at_a_time(9):
+        tables = RandomTables(shards)
+        changes = [tables.changes(most=9) for _ in range(6)]
+        ticks = [{name: weighted(SOURCES[name], rows) for name, rows in one.items()} for one in changes]
+        check_shared(SOURCES, views, shards, spread, ticks)
+
+
+def shared_failed(seed):
+    """What is wrong with ticks of a random case that share jobs, or None."""
+    case = make_case(seed)
+    tables, ticks = Tables(list(case.sources)), []
+    for tick in case.ticks:
+        possible, tables = tables.after(tick)
+        ticks.append({name: weighted(case.sources[name], rows) for name, rows in possible.items()})
+    try:
+        check_shared(case.sources, {view.name: view.text.spark for view in case.views}, 1 + seed % 4, {}, ticks)
+    except (NotIncremental, DataError):
+        return None
+    except Exception as error:  # noqa: BLE001 - whatever it is, the seed says how to see it again
+        return f"seed {seed}: {type(error).__name__}: {error}\n{case}"
+    return None
+
+
+def test_random_views_with_ticks_that_share_jobs():
+    assert [found for seed in range(100, 108) if (found := shared_failed(seed)) is not None] == []
 
 
 @pytest.mark.campaign

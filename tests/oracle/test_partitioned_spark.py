@@ -1,11 +1,13 @@
 """Flows in shards on Spark: the same deltas as in one piece, frames of any size, exactly-once streams."""
 
 import shutil
+from functools import partial
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.classic.dataframe import DataFrame as NativeFrame
 from support.maintained import comparable
+from support.together import together
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import PartitionedIncrementalFlow, Trigger
@@ -62,6 +64,37 @@ def test_every_delta_is_that_of_the_flow_in_one_piece(flow, spread):
             assert next_delta(watches[1][name]) == next_delta(watches[0][name]), name
     for name in views:
         assert rows(flow.snapshot(name)) == rows(central.snapshot(name)), name
+
+
+def test_ticks_of_several_threads_share_jobs(flow):
+    """Some retract what others bring; one fails, which is nobody else's business."""
+    central = IncrementalFlow()
+    views = {name: VIEWS[name] for name in SOME_VIEWS if name in VIEWS}
+    for one in (central, flow):
+        for name, schema in SOURCES.items():
+            one.register_source(name, schema)
+        for name, sql in views.items():
+            one.register_view(name, sql)
+    watches = [{name: one.watch_output(name) for name in views} for one in (central, flow)]
+    tables = RandomTables(11)
+    ticks = [{name: weighted(name, rows) for name, rows in tables.changes(most=5).items()} for _ in range(8)]
+    for deltas in ticks:
+        central.tick(deltas)
+    missing = {"t": weighted("t", [(row, -9) for row, _ in tables.changes(most=5)["t"][:1]])}
+    done = together(flow, [partial(flow.tick, deltas) for deltas in ticks[:5]])
+    *more, failed = together(flow, [*(partial(flow.tick, deltas) for deltas in ticks[5:]), partial(flow.tick, missing)])
+    assert [one.epoch for one in (*done, *more)] == list(range(1, 9))
+    assert isinstance(failed, DataError)
+    flow.discard()
+    for name in views:
+        expected, found = [[(epoch, rows(delta.to_arrow())) for epoch, delta in taken(own[name])] for own in watches]
+        assert found == expected, name
+        assert rows(flow.snapshot(name)) == rows(central.snapshot(name)), name
+
+
+def taken(watch):
+    while (one := watch.get(timeout=0)) is not None:
+        yield one
 
 
 def declare(flow):

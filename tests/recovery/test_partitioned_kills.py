@@ -65,6 +65,44 @@ def test_kill_after_kill_loses_and_doubles_nothing(nursery, tmp_path, undisturbe
         show(f"up to seed {seed}: {kills} kills")
 
 
+@pytest.fixture(scope="module")
+def undisturbed_one_by_one(tmp_path_factory):
+    path = tmp_path_factory.mktemp("one-by-one") / "shop"
+    with partitioned_shop.open_shop(path) as flow:
+        for _ in partitioned_shop.run(flow, TICKS, Path(f"{path}-told"), recomputed=None):
+            pass
+        return shop_flow.contents(flow), partitioned_shop.told(Path(f"{path}-told"))
+
+
+@pytest.mark.parametrize("nth", [pytest.param(1, marks=pytest.mark.campaign), 3])
+@pytest.mark.parametrize("point", PARTITIONED_POINTS)
+def test_a_kill_of_ticks_that_share_jobs_loses_and_doubles_nothing(
+    nursery, tmp_path, undisturbed_one_by_one, point, nth
+):
+    path = tmp_path / "shop"
+    killed = nursery.live(path, TICKS, point=point, nth=nth, together=True)
+    # Old commits are deleted only when there are many.
+    assert killed or point == "partitioned.before_collect"
+    nursery.live(path, TICKS, point=point, nth=nth, together=True)
+    nursery.live(path, TICKS, together=True)
+    check(path, undisturbed_one_by_one)
+
+
+def test_ticks_that_were_begun_together_survive_that_their_heirs_are_killed_too(nursery, tmp_path):
+    path = tmp_path / "shop"
+    assert not nursery.live(path, 4, together=True)
+    # The first commit of a life says that it has the flow, the second is that of four ticks.
+    assert nursery.live(path, 8, point="partitioned.before_commit", nth=2, together=True)
+    for _ in range(2):
+        assert nursery.live(path, 0, point="partitioned.before_commit", nth=2, together=True)
+    with partitioned_shop.open_shop(path) as flow, IncrementalFlow("shop") as whole:
+        shop_flow.declare(whole)
+        shop_flow.run(whole, 8)
+        assert flow.epoch == 8
+        assert shop_flow.contents(flow) == shop_flow.contents(whole)
+        assert [flow.epoch_of(f"tick {number}") for number in range(5, 9)] == [5, 6, 7, 8]
+
+
 def test_a_tick_that_was_begun_survives_that_its_heirs_are_killed_too(nursery, tmp_path):
     path = tmp_path / "shop"
     assert not nursery.live(path, 4)

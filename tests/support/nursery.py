@@ -31,14 +31,30 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(TESTS)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
         )
 
-    def live(self, path: Path, ticks: int, *, point: str = "", nth: int = 0, checkpoint_every: int = 5) -> bool:
+    def live(
+        self,
+        path: Path,
+        ticks: int,
+        *,
+        point: str = "",
+        nth: int = 0,
+        checkpoint_every: int = 5,
+        together: bool = False,
+    ) -> bool:
         """Run the shop's flow up to a number of ticks; whether it was killed on the way."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        order = {"path": str(path), "ticks": ticks, "point": point, "nth": nth, "checkpoint_every": checkpoint_every}
+        order = {
+            "path": str(path),
+            "ticks": ticks,
+            "point": point,
+            "nth": nth,
+            "checkpoint_every": checkpoint_every,
+            "together": together,
+        }
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         status = json.loads(self._process.stdout.readline())

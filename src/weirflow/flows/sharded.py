@@ -29,9 +29,10 @@ LEASE_SECONDS = 10.0
 class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
     """A flow in shards; ``session.flow(name, partitions=N)`` opens one. See docs/partitioned-flows.md for what differs.
 
-    Each tick is one Spark job. Deltas may be Spark frames of any size: their rows go from executor to executor. Views
-    come back as frames, too. The process that has the flow open coordinates it, under a lease where the Session's
-    profile has a metadata store: if it dies, the next one goes on where it was, with the tick it had begun.
+    Each tick is one Spark job, or shares one with those of other threads. Deltas may be Spark frames of any size: their
+    rows go from executor to executor. Views come back as frames, too. The process that has the flow open coordinates
+    it, under a lease where the Session's profile has a metadata store: if it dies, the next one goes on where it was,
+    with the tick it had begun.
 
     Args:
         session: whose Spark runs the shards.

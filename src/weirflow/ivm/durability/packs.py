@@ -14,6 +14,7 @@ import pyarrow as pa
 from weirflow.errors import StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.manifest import Pack, RunRef
+from weirflow.ivm.durability.parts import Parts
 from weirflow.ivm.kernel.run import Run
 
 if TYPE_CHECKING:
@@ -108,17 +109,17 @@ class PackFiles:
         places: list[tuple[int, int]] = []
         digest = hashlib.sha256()
 
-        def chunks() -> Iterator[memoryview | bytes]:
+        def chunks() -> Iterator[memoryview]:
             at = 0
             for run in runs:
-                sink = pa.BufferOutputStream()
+                sink = Parts()
                 run.save(sink)
-                data = memoryview(sink.getvalue())
-                places.append((at, len(data)))
-                for part in (data, bytes(_padded(len(data)) - len(data))):
+                length = sink.nbytes
+                places.append((at, length))
+                for part in (*sink.views, memoryview(bytes(_padded(length) - length))):
                     digest.update(part)
                     yield part
-                at += _padded(len(data))
+                at += _padded(length)
                 failpoint(in_pack)
 
         info = self._storage.put(name, chunks())

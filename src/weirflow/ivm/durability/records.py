@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -12,6 +14,9 @@ from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.rows.arrays import from_numpy
 from weirflow.sql.settings import SqlSettings  # noqa: TC001 - read when files are
+
+if TYPE_CHECKING:
+    from weirflow.ivm.durability.parts import Parts
 
 
 class SourceChange(msgspec.Struct, frozen=True, array_like=True):
@@ -125,9 +130,21 @@ def decode_entry(data: bytes, number: int, where: str) -> Entry:
 def encode_rows(rows: Batch) -> bytes:
     """Weighted rows as an Arrow stream."""
     schema, head = _stream_head(rows.types)
-    arrays = [*rows.columns, from_numpy(rows.weights)]
-    data: bytes = head + pa.RecordBatch.from_arrays(arrays, schema=schema).serialize().to_pybytes()
+    data: bytes = head + _record_batch(rows, schema).serialize().to_pybytes()
     return data
+
+
+def write_stream(batches: Sequence[Batch], sink: Parts) -> None:
+    """Many weighted rows as an Arrow stream, which ``decode_rows`` and ``decode_batches`` read."""
+    schema, _ = _stream_head(batches[0].types)
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for rows in batches:
+            writer.write_batch(_record_batch(rows, schema))
+
+
+def _record_batch(rows: Batch, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [*rows.columns, from_numpy(rows.weights)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 @lru_cache(maxsize=1024)
@@ -135,6 +152,12 @@ def _stream_head(types: tuple[pa.DataType, ...]) -> tuple[pa.Schema, bytes]:
     """The schema of rows of these types with their weights, and how their stream begins."""
     schema = pa.schema([(f"c{index}", type_) for index, type_ in enumerate((*types, pa.int64()))])
     return schema, schema.serialize().to_pybytes()
+
+
+def decode_batches(data: bytes | memoryview) -> list[Batch]:
+    """The rows in an Arrow stream, in the pieces in which they were written."""
+    pieces = [batch.columns for batch in pa.ipc.open_stream(data)]
+    return [Batch(tuple(columns), raw_values(weights)) for *columns, weights in pieces]
 
 
 def decode_rows(data: bytes) -> Batch:

@@ -431,10 +431,13 @@ class FlowHost(FlowBackend, ABC):
         except BaseException:
             self._metrics.tick_failed()
             raise
+        self._measure(done)
+        return done
+
+    def _measure(self, done: StepSummary) -> None:
         self._metrics.tick(
             done.duration_ms / 1000, rows_in=done.rows_in, rows_out=done.rows_out, late=done.late, dropped=done.dropped
         )
-        return done
 
     def _replayed(self, epoch: int) -> StepSummary:
         self._metrics.tick_replayed()

@@ -38,6 +38,8 @@ LATE = ".late"
 """What the name of a source's side output of late rows ends with."""
 
 _LAST = 1
+_MANY = 1 << 16
+"""So many rows that sorting them once more to find equal ones costs more than it saves those who read them."""
 _DAY = 86_400_000_000
 _FOREVER = 100 * 366 * _DAY
 
@@ -158,7 +160,7 @@ class SourceDelta:
 
     Attributes:
         rows_in: rows as they were given.
-        rows: what changes, consolidated.
+        rows: what changes; consolidated unless it is many rows that are all added, where nothing can cancel.
         late: rows that came too late.
         watermark: the source's watermark after it, in microseconds; None without one.
         digest: of the content, where repetitions are to be noticed; None otherwise.
@@ -207,8 +209,10 @@ class SourceInput:
         if digest is not None and digest in self.digests:
             return SourceDelta(len(given), self._nothing, self._nothing, self.watermark, dropped=True)
         rows, late, watermark = self._in_time(given)
-        rows = self._upserted(rows) if self.source.key else consolidate(rows)
-        if not self.source.key:
+        if self.source.key:
+            rows = self._upserted(rows)
+        elif len(rows) < _MANY or rows.weights.min() <= 0:
+            rows = consolidate(rows)
             self._require_present(rows)
         return SourceDelta(len(given), rows, late, watermark, digest)
 

@@ -32,10 +32,13 @@ from weirflow.ivm.flow.source import LATE, Source
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.operators.clocked.operator import Clocked
+from weirflow.ivm.sharded.commits import GivenTick
 from weirflow.ivm.sharded.coordinator import Coordinator
 from weirflow.ivm.sharded.declarations import Declarations
 from weirflow.ivm.sharded.explain import explain_stages
 from weirflow.ivm.sharded.published import PublishedChanges
+from weirflow.ivm.sharded.queued_ticks import QueuedTick, TickQueue
+from weirflow.ivm.sharded.sharing import JobSharing
 from weirflow.ivm.sharded.worker.distribution import CountLate, CountRows, ReadRows, TickInput, is_frame
 from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
@@ -47,12 +50,15 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from weirflow.ivm.compiler.view import Mode, RecomputeEngine, View
+    from weirflow.ivm.sharded.commits import PendingTick
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.ledger import ChangeNotice
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
 
 _log = logging.getLogger(__name__)
+
+_PAUSE = 0.001
 
 
 class ShardedBackend(FlowHost):
@@ -83,12 +89,17 @@ class ShardedBackend(FlowHost):
         self.identity = self._coordinator.commit.identity
         self.storage = None if temporary else self._coordinator.files.storage
         self._declared = Declarations(self._coordinator, executor)
-        self._changes = PublishedChanges(name, self._coordinator, self._declared, self._outputs, self._sinks)
+        self._queue = TickQueue()
+        self._sharing = JobSharing(self, self._coordinator, self._lock)
+        self._changes = PublishedChanges(
+            name, self._coordinator, self._declared, self._outputs, self._sinks, done=self._sharing.settle
+        )
         self._dropped = 0
         self._remember_recent()
         self._metrics.show_gauges(self)
-        if self.pending:
-            self._run_begun()
+        begun = self._coordinator.pending
+        if begun is not None:
+            self._go_on(begun)
 
     @property
     @override
@@ -242,21 +253,106 @@ class ShardedBackend(FlowHost):
             work = CountLate(self.source(source), self._coordinator.commit.watermarks.get(source))
             return sum(map(int, self._executor.over(rows, work) if is_frame(rows) else work([rows])))
 
+    @override
+    def tick(
+        self,
+        deltas: Mapping[str, Any],
+        deadline: Deadline,
+        *,
+        token: str | None = None,
+        position: Position | None = None,
+    ) -> StepSummary:
+        """See ``FlowBackend``. Those who wait for a tick that runs are run by the first of them, as one job."""
+        is_held = self._ticks._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001 - as conditions ask a lock
+        if is_held or position is not None or any(is_frame(data) for data in deltas.values()):
+            return super().tick(deltas, deadline, token=token, position=position)
+        one = QueuedTick(deltas, deadline, token)
+        try:
+            self._queue.add(one)
+            while not one.is_done:
+                if not self._queue.is_next(one):
+                    one.sleep()
+                    continue
+                with self._ticks:
+                    with self._lock:
+                        self._require_open()  # who was told of a commit is done then
+                    if self._queue.is_time_for(one):
+                        return self._run_in_turn(one)
+                time.sleep(_PAUSE)
+            return one.outcome()
+        finally:
+            one.waits = False
+
+    def _run_in_turn(self, one: QueuedTick) -> StepSummary:
+        """Run a tick, and with it what others wait for."""
+        begun = time.perf_counter()
+        self._queue.running = members = [one]
+        try:
+            if self._sharing.owns_begun(one):
+                return self.run_begun(one.started, one.deadline)
+            waiting = self._queue.waiting()
+            if len(waiting) > 1 and not self._has_pending:
+                with self._lock:
+                    self._ready()
+                    self._queue.running = members = self._sharing.members(one, waiting, self._outputs.room)
+            if len(members) > 1:
+                try:
+                    self._sharing.run(members)
+                except Exception:
+                    if not one.is_done:
+                        raise
+                return one.outcome()
+            return super().tick(one.deltas, one.deadline, token=one.token)
+        finally:
+            self._queue.running = ()
+            self._queue.ran(members, time.perf_counter() - begun)
+
+    @override
+    def retry(self, deadline: Deadline) -> StepSummary:
+        with self._ticks:
+            with self._lock:
+                self._require_open()
+                self._coordinator.part()
+            return super().retry(deadline)
+
+    @override
+    def _require_idle(self) -> None:
+        self._require_open()
+        self._coordinator.part()  # the others of a job that was interrupted are told now that they have to come again
+        super()._require_idle()
+
     def _begin(self, deltas: Mapping[str, Any], token: str | None, position: Position | None) -> None:
         self._ready()
+        incoming = self.read_deltas(deltas)
+        place = None if position is None else (position.stream, position.origin, position.at)
+        self._dropped = incoming.dropped
+        self._coordinator.begin(GivenTick(token, incoming.rows, incoming.digests), position=place)
+
+    def before_tick(self) -> None:
+        """See ``SharingHost``."""
+        self._sinks.before_tick()
+
+    def read_deltas(self, deltas: Mapping[str, Any]) -> TickInput:
+        """See ``SharingHost``."""
         incoming = TickInput()
         for name, data in deltas.items():
             if name not in self._coordinator.definition.sources:
                 raise no_source(name, self.views, self.sources)
             incoming.add(name, data, self._coordinator, self._executor)
-        place = None if position is None else (position.stream, position.origin, position.at)
-        self._dropped = incoming.dropped
-        self._coordinator.begin(incoming.rows, token=token, position=place, digests=incoming.digests)
+        return incoming
 
     def _forget_pending(self) -> None:
         self._coordinator.discard()
 
     def _run(self, started: float, deadline: Deadline) -> StepSummary:
+        return self.summary(self.commit_begun(deadline), 0, started, self._dropped)
+
+    def run_begun(self, started: float, deadline: Deadline) -> StepSummary:
+        """See ``SharingHost``."""
+        return self._measured(lambda: None, started, deadline)
+
+    def commit_begun(self, deadline: Deadline) -> ChangeNotice:
+        """See ``SharingHost``."""
         done: list[ChangeNotice] = []
         # What changes is known when the job is done; then it is too late to wait for readers.
         with deadline:
@@ -265,22 +361,35 @@ class ShardedBackend(FlowHost):
             self._require_open()
             self._changes.make(lambda: done.append(self._coordinator.tick(deadline)))
         (ticked,) = done
-        counts = {name: sum(ref.count for ref in refs) for name, refs in ticked.outputs.items()}
+        return ticked
+
+    def summary(self, ticked: ChangeNotice, number: int, started: float, dropped: int) -> StepSummary:
+        """See ``SharingHost``."""
+        tick = ticked.ticks[number]
+        counts = {name: sum(ref.count for ref in refs) for name, refs in tick.outputs.items()}
         views = {name: count for name, count in counts.items() if not name.endswith(LATE)}
         return StepSummary(
-            ticked.epoch,
-            self._dropped + sum(report.rows_in for report in ticked.reports),
+            tick.epoch,
+            dropped + sum(report.ticks[number].rows_in for report in ticked.reports),
             sum(views.values()),
             (time.perf_counter() - started) * 1000,
             views,
             sum(counts.values()) - sum(views.values()),
-            self._dropped,
+            dropped,
         )
 
-    def _run_begun(self) -> None:
-        """Run the tick that a coordinator before this one began; what the data is to blame for stays pending."""
+    def count(self, summary: StepSummary) -> None:
+        """See ``SharingHost``."""
+        self._measure(summary)
+
+    def _go_on(self, begun: PendingTick) -> None:
+        """Run what a coordinator before this one began; what the data is to blame for stays pending."""
         try:
-            self.retry(Deadline(None))
+            if begun.more:
+                for one in self._sharing.go_on(begun):
+                    one.outcome()
+            else:
+                self.retry(Deadline(None))
         except DataError as error:
             _log.warning("the flow %s was opened with a tick that fails: %s", self.name, error.message)
 

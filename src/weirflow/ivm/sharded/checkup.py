@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from weirflow.checkpoint.sealed import unseal
 from weirflow.errors import ObjectNotFound, StorageError
 from weirflow.ivm.durability.checkup import CHANGED, MISSING, CheckedFile, Lost, outcome, reason_of
 from weirflow.ivm.durability.sink_position import SINKS, decode_position, sink_name
 from weirflow.ivm.flow.folder.repair import Repair
-from weirflow.ivm.sharded.commits import COMMITS, PENDING, Commit, CommitFiles, PendingTick
+from weirflow.ivm.sharded.commits import COMMITS, PENDING, Commit, CommitFiles, read_pending
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage
@@ -169,7 +168,9 @@ def _outdated(storage: CheckpointStorage, found: ShardsCheckup, newest: CheckedC
 
 
 def _copy_without_rows(storage: CheckpointStorage, commit: Commit) -> None:
-    CommitFiles(storage).put(msgspec.structs.replace(commit, number=commit.number + 1, kind="open", outputs={}))
+    CommitFiles(storage).put(
+        msgspec.structs.replace(commit, number=commit.number + 1, kind="open", outputs={}, earlier=[])
+    )
 
 
 def _put_aside(storage: CheckpointStorage, name: str, aside: str) -> None:
@@ -195,7 +196,7 @@ def _checked(storage: CheckpointStorage, name: str, found: dict[str, CheckedFile
     for pack, described in commit.packs.items():
         if pack not in found:
             found[pack] = CheckedFile(pack, "state", _trouble(storage, pack, described.sha256))
-    rows = {ref.file: ref.sha256 for refs in commit.outputs.values() for ref in refs if ref.file is not None}
+    rows = commit.rows
     for file, digest in rows.items():
         if file not in found:
             found[file] = CheckedFile(file, "rows", _trouble(storage, file, digest))
@@ -213,15 +214,17 @@ def _pending(storage: CheckpointStorage) -> Iterator[CheckedFile]:
     for info in storage.list(PENDING):
         where = f"{storage.uri}/{info.name}"
         try:
-            tick = unseal(storage.get(info.name), PendingTick, where, "")
+            tick = read_pending(storage.get(info.name), where, "")
         except StorageError as error:
             yield CheckedFile(info.name, "", reason_of(error, where))
             continue
-        refs = [ref for shards in tick.deltas.values() for own in shards.values() for ref in own]
+        shards = [one for given in tick.given for one in given.deltas.values()]
+        refs = [ref for own in shards for some in own.values() for ref in some]
         troubles = (_trouble(storage, ref.file, ref.sha256) for ref in refs if ref.file is not None)
         missing = next((trouble for trouble in troubles if trouble), None)
         trouble = None if missing is None else f"rows of it: {missing}"
-        yield CheckedFile(info.name, f"the tick of epoch {tick.epoch}, begun", trouble)
+        ticks = f"the ticks of epochs {tick.epoch} to {tick.last}" if tick.more else f"the tick of epoch {tick.epoch}"
+        yield CheckedFile(info.name, f"{ticks}, begun", trouble)
 
 
 def _sinks(storage: CheckpointStorage) -> Iterator[CheckedFile]:

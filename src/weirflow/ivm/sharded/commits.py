@@ -28,8 +28,19 @@ PENDING = "pending/"
 _HINT = "restore the flow's storage from a copy, or go back to its newest whole commit with 'weirflow flow repair'"
 _GIVE_UP = "restore the file, or delete it to give up the tick that was begun, and tick again"
 
+SHARED = 3
+"""The format of a file about several ticks, of which versions before would see only the last or the first."""
+_FORMATS = (*FORMATS, SHARED)
+
 ShardStates = dict[str, dict[int, list[list[RunRef]]]]
 """For each node's key and each shard, where the runs of its states are."""
+
+
+class CommittedTick(msgspec.Struct, frozen=True):
+    """A tick of a commit, and what it changed; rows of each shard."""
+
+    epoch: int
+    outputs: dict[str, list[RowsRef]]
 
 
 class Commit(msgspec.Struct, frozen=True):
@@ -48,6 +59,7 @@ class Commit(msgspec.Struct, frozen=True):
         packs: the files that hold the state.
         released: for each node's key and each shard, how many rows its states had when the last were let go.
         outputs: what the tick changed; rows of each shard.
+        earlier: the ticks before it that were run in the same job.
         tokens: of the last ticks that had one, with their epochs.
         positions: of attached streams: origin, place, epoch.
         watermarks, digests: what sources remember.
@@ -70,16 +82,40 @@ class Commit(msgspec.Struct, frozen=True):
     watermarks: dict[str, int | None] = {}
     digests: dict[str, list[bytes]] = {}
     format: int = FORMAT
+    earlier: list[CommittedTick] = []
+
+    @property
+    def ticks(self) -> list[CommittedTick]:
+        """All that it has, if it is one of ticks."""
+        return [*self.earlier, CommittedTick(self.epoch, self.outputs)] if self.kind == "tick" else []
+
+    @property
+    def rows(self) -> dict[str, str | None]:
+        """The files that hold what was changed, with their checksums."""
+        changed = [self.outputs, *(tick.outputs for tick in self.earlier)]
+        refs = [ref for outputs in changed for own in outputs.values() for ref in own]
+        return {ref.file: ref.sha256 for ref in refs if ref.file is not None}
 
     @property
     def files(self) -> set[str]:
         """All files that it needs."""
-        rows = {ref.file for refs in self.outputs.values() for ref in refs if ref.file is not None}
-        return set(self.packs) | rows
+        return {*self.packs, *self.rows}
+
+
+class GivenTick(msgspec.Struct, frozen=True):
+    """What a tick brings: its token, where its rows are, and digests of deltas whose repetitions are to be noticed."""
+
+    token: str | None
+    deltas: dict[str, dict[int, list[RowsRef]]]
+    digests: dict[str, bytes]
 
 
 class PendingTick(msgspec.Struct, frozen=True):
-    """A tick that was begun: what is needed to run it again."""
+    """A tick that was begun: what is needed to run it again.
+
+    Attributes:
+        more: the ticks of others that are run behind it in the same job, if all goes well.
+    """
 
     identity: str
     epoch: int
@@ -89,6 +125,22 @@ class PendingTick(msgspec.Struct, frozen=True):
     deltas: dict[str, dict[int, list[RowsRef]]]
     digests: dict[str, bytes]
     format: int = FORMAT
+    more: list[GivenTick] = []
+
+    @property
+    def given(self) -> list[GivenTick]:
+        """What each of its ticks brings."""
+        return [GivenTick(self.token, self.deltas, self.digests), *self.more]
+
+    @property
+    def last(self) -> int:
+        """The epoch of the last of its ticks."""
+        return self.epoch + len(self.more)
+
+    @property
+    def alone(self) -> PendingTick:
+        """It, without those of others."""
+        return msgspec.structs.replace(self, more=[], format=FORMAT)
 
 
 class CommitFiles:
@@ -111,7 +163,7 @@ class CommitFiles:
     def read(self, name: str) -> Commit:
         """A commit by its name."""
         where = f"{self.storage.uri}/{name}"
-        commit = unseal(self.storage.get(name), Commit, where, _HINT, FORMATS)
+        commit = unseal(self.storage.get(name), Commit, where, _HINT, _FORMATS)
         if commit_name(commit.number) != name:
             raise refused(where, f"it is commit {commit.number}", _HINT)
         return commit
@@ -188,7 +240,7 @@ class CommitFiles:
             return None
         name = max(found)[1]
         where = f"{self.storage.uri}/{name}"
-        pending = unseal(self.storage.get(name), PendingTick, where, _GIVE_UP)
+        pending = read_pending(self.storage.get(name), where, _GIVE_UP)
         if pending.identity != commit.identity or _pending_name(pending.epoch, pending.fence) != name:
             raise refused(where, f"it is tick {pending.epoch} of {pending.identity}", _GIVE_UP)
         return pending
@@ -196,6 +248,11 @@ class CommitFiles:
     def drop_pending(self, epoch: int, fence: int) -> None:
         """Forget a tick that was begun."""
         self.storage.delete(_pending_name(epoch, fence))
+
+
+def read_pending(data: bytes, where: str, hint: str) -> PendingTick:
+    """A tick that was begun, from its file; ``StorageError`` with this hint if that is damaged."""
+    return unseal(data, PendingTick, where, hint, (FORMAT, SHARED))
 
 
 def commit_name(number: int) -> str:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from weirflow.checkpoint.sealed import refused
+from weirflow.checkpoint.sealed import FORMAT, refused
 from weirflow.errors import LeaseLost, StorageError
 from weirflow.ivm.flow.source import LATE
-from weirflow.ivm.sharded.commits import Commit, CommitFiles, PendingTick
+from weirflow.ivm.sharded.commits import SHARED, Commit, CommitFiles, CommittedTick, GivenTick, PendingTick
 from weirflow.ivm.sharded.definition import Blueprint, Definition, FillGroup, decode_definition
-from weirflow.ivm.sharded.jobs import Deltas, FlowJobs, PendingCommit, after, part_of_commit
+from weirflow.ivm.sharded.jobs import FlowJobs, PendingCommit, after, part_of_commit
 from weirflow.ivm.sharded.ledger import ChangeNotice, Ledger
 from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.ivm.sharded.recent_ticks import recent_ticks
 from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
-from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
+    from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
 
 _log = logging.getLogger(__name__)
@@ -165,7 +166,7 @@ class Coordinator:
         self._redefine("force", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, self.commit.shards))
         stepped = self._jobs.tick(blueprint, self.commit, self.commit.epoch + 1, {}, list(names))
         if stepped.changed and self.commit.epoch:
-            self._commit_tick(stepped, self.commit.epoch + 1)
+            self._commit_ticks(stepped, self.commit.epoch + 1)
 
     def replace(self, view: str, views: Sequence[DefineView]) -> None:
         """Have a view compute something else, or the same afresh, as one epoch.
@@ -197,22 +198,46 @@ class Coordinator:
         ticked = ChangeNotice(filled.epoch, (), outputs, tuple(ended))
         self._redefine("replace" if ended else "tick", blueprint, filled, ticked)
 
+    @property
+    def shares_jobs(self) -> bool:
+        """Whether one job can run several ticks: nothing has to come together here between two of them."""
+        sources = self.definition.sources.values()
+        return not self.definition.recomputed and all(one.lateness is None and one.name != CLOCK for one in sources)
+
     def begin(
-        self,
-        deltas: Deltas,
-        *,
-        token: str | None = None,
-        position: tuple[str, str, str] | None = None,
-        digests: Mapping[str, bytes] | None = None,
-    ) -> None:
-        """Remember a tick, so that it can be run, and run again, by this coordinator or the next."""
+        self, given: GivenTick, *, position: tuple[str, str, str] | None = None, more: Sequence[GivenTick] = ()
+    ) -> PendingTick:
+        """Remember a tick, so that it can be run, and run again, by this coordinator or the next.
+
+        Args:
+            given: what it brings.
+            position: where the stream is that brings it.
+            more: ticks of others for the epochs behind, to be run in the same job; the flow ``shares_jobs``.
+        """
         self._require_leader()
         pending = PendingTick(
-            self.commit.identity, self.commit.epoch + 1, self._token, token, position, deltas, dict(digests or {})
+            self.commit.identity,
+            self.commit.epoch + 1,
+            self._token,
+            given.token,
+            position,
+            given.deltas,
+            given.digests,
+            format=SHARED if more else FORMAT,
+            more=list(more),
         )
         self._ledger.pending = pending
         # It is on the disk before the tick is committed; until then nobody has been told that it happened.
         self._written = self._chores.submit(self.commits.put_pending, pending)
+        return pending
+
+    def part(self) -> None:
+        """Leave the tick that was begun without those of others: they are to be begun anew, each for itself."""
+        pending = self.pending
+        if pending is not None and pending.more:
+            self._ledger.pending = pending.alone
+            self._written = None
+            self._chores.submit(self.commits.put_pending, pending.alone).result()
 
     def discard(self) -> None:
         """Give up the tick that was begun."""
@@ -228,7 +253,7 @@ class Coordinator:
         self._chores.shutdown()
 
     def tick(self, deadline: Deadline) -> ChangeNotice:
-        """Run the tick that was begun and commit it.
+        """Run the tick that was begun, and those of others behind it, and commit all of them together.
 
         Raises:
             DataError: a row breaks a rule; the tick stays begun.
@@ -240,9 +265,13 @@ class Coordinator:
         assert pending is not None
         self._require_leader()
         with deadline:
-            stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
+            if pending.more:
+                deltas = [one.deltas for one in pending.given]
+                stepped = self._jobs.ticks(self.blueprint, self.commit, pending.epoch, deltas)
+            else:
+                stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
         self._await_written()
-        return self._commit_tick(stepped, pending.epoch, **self._remembered(pending))
+        return self._commit_ticks(stepped, pending.epoch, pending, **self._remembered(pending))
 
     def tidy(self, done: PendingTick) -> None:
         """Behind a tick: have what nobody can need any more deleted in the background."""
@@ -270,7 +299,7 @@ class Coordinator:
 
     def changed(self, refs: Sequence[RowsRef]) -> Batch:
         """What a tick changed in a view, on all shards together."""
-        return consolidate(Batch.concat([self.files.read_rows(ref) for ref in refs]))
+        return consolidate(self.files.read_rows(refs))
 
     # Inner workings
 
@@ -303,39 +332,37 @@ class Coordinator:
             begun = msgspec.structs.replace(begun, fence=self._token)
             self.commits.put_pending(begun)
         # From here on commits of the one before are refused: the next number is ours.
-        opened = msgspec.structs.replace(found, kind="open", outputs={})
+        opened = msgspec.structs.replace(found, kind="open")
         self._ledger.publish(opened, self.blueprint, pending=begun)
 
     def _remembered(self, pending: PendingTick) -> dict[str, Any]:
-        """Tokens, positions and digests after a tick."""
+        """Tokens, positions and digests after what was begun."""
         commit = self.commit
         tokens, positions, digests = dict(commit.tokens), dict(commit.positions), dict(commit.digests)
-        if pending.token is not None:
-            tokens = dict([*tokens.items(), (pending.token, pending.epoch)][-_TOKENS:])
         if pending.position is not None:
             stream, origin, at = pending.position
             positions[stream] = (origin, at, pending.epoch)
-        for name, digest in pending.digests.items():
-            digests[name] = [*digests.get(name, []), digest][-self.definition.sources[name].dedup :]
+        for epoch, tick in enumerate(pending.given, pending.epoch):
+            if tick.token is not None:
+                tokens[tick.token] = epoch
+            for name, digest in tick.digests.items():
+                digests[name] = [*digests.get(name, []), digest][-self.definition.sources[name].dedup :]
+        tokens = dict([*tokens.items()][-_TOKENS:])
         return {"tokens": tokens, "positions": positions, "digests": digests}
 
     def _redefine(self, kind: str, blueprint: Blueprint, filled: Commit, untold: ChangeNotice | None = None) -> None:
         """Commit that the flow is made of something else now."""
         definition = blueprint.definition
         self.commits.put_definition(definition.digest, definition.encoded)
-        outputs = {} if untold is None else untold.outputs
-        commit = msgspec.structs.replace(
-            filled, kind=kind, definition=definition.digest, outputs=outputs, format=definition.commit_format
-        )
+        commit = msgspec.structs.replace(filled, kind=kind, definition=definition.digest)
         self._ledger.publish(commit, blueprint, untold=untold, pending=self.pending)
 
-    def _commit_tick(self, stepped: PendingCommit, epoch: int, **remembered: Any) -> ChangeNotice:
-        outputs: dict[str, list[RowsRef]] = {}
-        for views in stepped.outputs.values():
-            for name, refs in views.items():
-                outputs.setdefault(name, []).extend(refs)
-        ticked = ChangeNotice(epoch, stepped.reports, outputs)
-        commit = msgspec.structs.replace(stepped.commit, kind="tick", epoch=epoch, outputs=outputs, **remembered)
+    def _commit_ticks(
+        self, stepped: PendingCommit, first: int, begun: PendingTick | None = None, **remembered: Any
+    ) -> ChangeNotice:
+        *earlier, last = [CommittedTick(epoch, outputs) for epoch, outputs in enumerate(stepped.outputs, first)]
+        ticked = ChangeNotice(last.epoch, stepped.reports, last.outputs, earlier=tuple(earlier), begun=begun)
+        commit = msgspec.structs.replace(stepped.commit, kind="tick", epoch=last.epoch, **remembered)
         self._ledger.publish(commit, self.blueprint, untold=ticked)
         return ticked
 
@@ -352,7 +379,7 @@ class Coordinator:
         try:
             self.commits.drop_pending(done.epoch, done.fence)
             self._ledger.trail.collect(_KEPT_COMMITS, pinned)
-            if done.epoch % _SWEEP_EVERY == 0:
+            if done.last // _SWEEP_EVERY > (done.epoch - 1) // _SWEEP_EVERY:
                 self._ledger.trail.sweep()
         except StorageError as error:
             _log.warning("files of the flow at %s are left for later: %s", self.uri, error.message)

@@ -22,7 +22,7 @@ class PartitionedFlow(Flow):
 
     Each tick is one job over all shards. What it did is published in one commit; only then are watches told. A tick
     that was begun is remembered first: whoever opens the flow next runs it again. Methods may be called from several
-    threads; ticks run one after the other.
+    threads; ticks run one after the other, and those that wait share a job and its commit, each with its own epoch.
 
     Args:
         uri: where the flow is kept, a storage that all executors reach.

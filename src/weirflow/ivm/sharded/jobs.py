@@ -13,7 +13,7 @@ from weirflow.ivm.compiler.reads import reads
 from weirflow.ivm.flow.folder.entries import entry_view
 from weirflow.ivm.sharded.plan.recomputing import AddRows, CompareRows, SubtractRows
 from weirflow.ivm.sharded.worker.distribution import MoveRows, ReadRows, SplitRows, decode_moved
-from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport, StageTask
+from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport, StageTask, TickTask
 
 if TYPE_CHECKING:
     from weirflow.ivm.sharded.commits import Commit
@@ -31,24 +31,35 @@ class PendingCommit:
     Attributes:
         commit: what the flow would be.
         reports: of the tasks of the first job.
-        outputs: for each shard and view, what the jobs changed in it one after the other.
+        ticks: for each tick, shard and view, what the jobs changed in it one after the other.
     """
 
     commit: Commit
     reports: Sequence[ShardReport]
-    outputs: dict[int, dict[str, list[RowsRef]]] = field(default_factory=dict)
+    ticks: list[dict[int, dict[str, list[RowsRef]]]] = field(default_factory=lambda: [{}])
 
     @property
     def changed(self) -> set[str]:
         """The views that were changed."""
-        return {name for views in self.outputs.values() for name in views}
+        return {name for shards in self.ticks for views in shards.values() for name in views}
+
+    @property
+    def outputs(self) -> list[dict[str, list[RowsRef]]]:
+        """For each tick and view, what was changed on all shards."""
+        found: list[dict[str, list[RowsRef]]] = [{} for _ in self.ticks]
+        for tick, shards in zip(found, self.ticks, strict=True):
+            for views in shards.values():
+                for name, refs in views.items():
+                    tick.setdefault(name, []).extend(refs)
+        return found
 
     def add(self, blueprint: Blueprint, reports: Sequence[ShardReport]) -> None:
         """Take in what the tasks of a job report."""
         self.commit = after(blueprint, self.commit, reports)
         for report in reports:
-            for name, ref in report.outputs.items():
-                self.outputs.setdefault(report.shard, {}).setdefault(name, []).append(ref)
+            for tick, done in zip(self.ticks, report.ticks, strict=True):
+                for name, ref in done.outputs.items():
+                    tick.setdefault(report.shard, {}).setdefault(name, []).append(ref)
 
 
 class FlowJobs:
@@ -77,13 +88,27 @@ class FlowJobs:
         """
         stepped = PendingCommit(commit, ())
         if deltas or not again:
-            stepped.reports = self._run(blueprint, commit, epoch=epoch, deltas=deltas)
+            stepped.reports = self._run(blueprint, commit, epoch=epoch, deltas=[deltas])
             stepped.add(blueprint, stepped.reports)
         for name in blueprint.definition.recomputed:
             read = reads(entry_view(blueprint.definition.views[name]))
             if name in again or any(one.casefold() in read for one in (*deltas, *stepped.changed)):
                 self._recompute(blueprint, stepped, name, epoch)
         self._add_up(stepped, epoch)
+        return stepped
+
+    def ticks(self, blueprint: Blueprint, commit: Commit, epoch: int, deltas: Sequence[Deltas]) -> PendingCommit:
+        """Bring the deltas of several ticks to the circuit, one behind the other in one job.
+
+        Args:
+            blueprint: of the circuit; nothing is recomputed in it, and no source has a watermark.
+            commit: what the flow is.
+            epoch: of the first tick.
+            deltas: of each tick.
+        """
+        stepped = PendingCommit(commit, (), [{} for _ in deltas])
+        stepped.reports = self._run(blueprint, commit, epoch=epoch, deltas=deltas)
+        stepped.add(blueprint, stepped.reports)
         return stepped
 
     def fill(self, blueprint: Blueprint, commit: Commit, group: int) -> Commit:
@@ -106,7 +131,7 @@ class FlowJobs:
             commit, shards=shards, states={}, versions={}, packs={}, released={}, watermarks={}
         )
         filled = after(new, empty, self._run(new, empty, fill=0))
-        moved = after(new, filled, self._run(new, filled, epoch=commit.epoch + 1, deltas=deltas))
+        moved = after(new, filled, self._run(new, filled, epoch=commit.epoch + 1, deltas=[deltas]))
         missing = [name for name in new.definition.recomputed if name not in names]
         if missing:
             moved = self.tick(new, moved, commit.epoch + 1, {}, missing).commit
@@ -139,23 +164,23 @@ class FlowJobs:
         compare = CompareRows(self._uri, encoded, _part(blueprint, commit, name), name, rows)
         deltas = _of_moved(self._executor.each(commit.shards, compare))
         if deltas:
-            stepped.add(blueprint, self._run(blueprint, commit, epoch=epoch, deltas=deltas))
+            stepped.add(blueprint, self._run(blueprint, commit, epoch=epoch, deltas=[deltas]))
 
     def _add_up(self, stepped: PendingCommit, epoch: int) -> None:
         """What a view is told of one tick is one change, however many jobs there were."""
+        (outputs,) = stepped.ticks
         several = {
-            shard: {name: refs for name, refs in views.items() if len(refs) > 1}
-            for shard, views in stepped.outputs.items()
+            shard: {name: refs for name, refs in views.items() if len(refs) > 1} for shard, views in outputs.items()
         }
         if not any(several.values()):
             return
         added = self._executor.each(stepped.commit.shards, AddRows(self._uri, epoch, several))
         for shard, views in several.items():
             for name in views:
-                del stepped.outputs[shard][name]
+                del outputs[shard][name]
         for data in added:
             for name, shard, ref in decode_moved(data):
-                stepped.outputs[shard][name] = [ref]
+                outputs[shard][name] = [ref]
 
     def _run(
         self,
@@ -164,14 +189,15 @@ class FlowJobs:
         *,
         epoch: int | None = None,
         fill: int | None = None,
-        deltas: Deltas | None = None,
+        deltas: Sequence[Deltas] = ({},),
     ) -> Sequence[ShardReport]:
-        """Run all stages as one job, from the states of a commit; each shard of each stage has reported then."""
+        """Run all stages as one job, from the states of a commit; each shard of each stage has reported then.
+
+        Without an epoch, and for ticks behind the first, it is the next one.
+        """
         spread, definition = blueprint.spread, blueprint.definition.encoded
-        by_shard: dict[int, dict[str, list[RowsRef]]] = {}
-        for source, shards in (deltas or {}).items():
-            for shard, refs in shards.items():
-                by_shard.setdefault(shard, {})[source] = refs
+        # Files of what is not committed yet are of a later epoch than the commit's.
+        begins = commit.epoch + 1 if epoch is None else epoch
         stages = []
         for stage in range(spread.depth):
             keys = blueprint.keys_of_stage[stage]
@@ -181,8 +207,7 @@ class FlowJobs:
                     uri=self._uri,
                     definition=definition,
                     shards=commit.shards,
-                    # Files of what is not committed yet are of a later epoch than the commit's.
-                    epoch=commit.epoch + 1 if epoch is None else epoch,
+                    ticks=[TickTask(at, {} if stage else _by_shard(one)) for at, one in enumerate(deltas, begins)],
                     stage=stage,
                     fill=fill,
                     versions=commit.versions.get(stage, {}),
@@ -190,7 +215,6 @@ class FlowJobs:
                     packs={name: commit.packs[name] for name in _packs(states)},
                     released={key: shards for key, shards in commit.released.items() if key in keys},
                     watermarks=commit.watermarks,
-                    deltas=by_shard if stage == 0 else {},
                 )
             )
         failpoint("partitioned.before_job")
@@ -230,6 +254,14 @@ def after(blueprint: Blueprint, before: Commit, reports: Sequence[ShardReport]) 
     )
 
 
+def _by_shard(deltas: Deltas) -> dict[int, dict[str, list[RowsRef]]]:
+    found: dict[int, dict[str, list[RowsRef]]] = {}
+    for source, shards in deltas.items():
+        for shard, refs in shards.items():
+            found.setdefault(shard, {})[source] = refs
+    return found
+
+
 def part_of_commit(blueprint: Blueprint, commit: Commit, name: str) -> Commit:
     """A commit, as far as it is about the rows of one source or view."""
     node = blueprint.spread.store(name)
@@ -238,7 +270,7 @@ def part_of_commit(blueprint: Blueprint, commit: Commit, name: str) -> Commit:
     states = {key: commit.states[key]} if key in commit.states else {}
     packs = {pack: commit.packs[pack] for pack in _packs(states)}
     return msgspec.structs.replace(
-        commit, states=states, packs=packs, versions={}, released={}, outputs={}, tokens={}, digests={}
+        commit, states=states, packs=packs, versions={}, released={}, outputs={}, earlier=[], tokens={}, digests={}
     )
 
 

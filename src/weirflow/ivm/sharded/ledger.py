@@ -6,13 +6,14 @@ knows, and ``settle`` asks it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from weirflow.errors import LeaseLost
+from weirflow.ivm.sharded.commits import SHARED, CommittedTick
 from weirflow.ivm.sharded.kept_commits import KeptCommits
 
 if TYPE_CHECKING:
@@ -31,12 +32,21 @@ class ChangeNotice:
         reports: of the tasks.
         outputs: what changed in each view.
         ended: the views whose readers cannot be told, or that are gone.
+        earlier: the ticks of the same commit before the one that came to ``epoch``.
+        begun: the tick that this is, with those of others behind it.
     """
 
     epoch: int
     reports: Sequence[ShardReport] = ()
-    outputs: Mapping[str, list[RowsRef]] = field(default_factory=dict)
+    outputs: dict[str, list[RowsRef]] = field(default_factory=dict)
     ended: tuple[str, ...] = ()
+    earlier: tuple[CommittedTick, ...] = ()
+    begun: PendingTick | None = None
+
+    @property
+    def ticks(self) -> tuple[CommittedTick, ...]:
+        """All epochs that readers are told of."""
+        return (*self.earlier, CommittedTick(self.epoch, self.outputs))
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ class Ledger:
         """Let the flow be something else.
 
         Args:
-            commit: what it is to be.
+            commit: what it is to be; its number, format and outputs are set here.
             blueprint: of its circuit.
             untold: what others are to be told of it.
             pending: the tick that waits then.
@@ -107,7 +117,7 @@ class Ledger:
             StorageError: it is not known whether it happened: ``settle``.
         """
         self.require_leader()
-        change = _Change(self._next(commit), blueprint, untold, pending)
+        change = _Change(self._next(commit, blueprint, untold), blueprint, untold, pending)
         self._change = change
         self._settle(change.commit)
 
@@ -123,15 +133,23 @@ class Ledger:
         """
         if self._change is not None:
             self.require_leader()
-            self._settle(self._next(msgspec.structs.replace(self.commit, kind="open", outputs={})))
+            self._settle(self._next(msgspec.structs.replace(self.commit, kind="open"), self.blueprint, None))
 
     def require_leader(self) -> None:
         """``LeaseLost`` unless this is still the flow's coordinator."""
         if self._lease is not None:
             self._lease.require()
 
-    def _next(self, commit: Commit) -> Commit:
-        return msgspec.structs.replace(commit, number=self.commit.number + 1, fence=self._fence)
+    def _next(self, commit: Commit, blueprint: Blueprint, untold: ChangeNotice | None) -> Commit:
+        earlier = [] if untold is None else list(untold.earlier)
+        return msgspec.structs.replace(
+            commit,
+            number=self.commit.number + 1,
+            fence=self._fence,
+            format=SHARED if earlier else blueprint.definition.commit_format,
+            outputs={} if untold is None else untold.outputs,
+            earlier=earlier,
+        )
 
     def _settle(self, wanted: Commit) -> None:
         change = self._change

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from weirflow.errors import WeirflowError
@@ -12,9 +13,11 @@ from weirflow.ivm.flow.unfinished import Completion, afterwards
 if TYPE_CHECKING:
     from weirflow.ivm.flow.outputs.publisher import Publication, Publisher
     from weirflow.ivm.flow.sinks.sink_set import SinkSet
+    from weirflow.ivm.sharded.commits import CommittedTick
     from weirflow.ivm.sharded.coordinator import Coordinator
     from weirflow.ivm.sharded.declarations import Declarations
     from weirflow.ivm.sharded.ledger import ChangeNotice
+    from weirflow.ivm.zset.batch import Batch
 
 
 class _Telling(NamedTuple):
@@ -22,7 +25,7 @@ class _Telling(NamedTuple):
 
     ticked: ChangeNotice
     committed: Completion
-    publication: Publication
+    publications: Sequence[Publication]
 
 
 class PublishedChanges:
@@ -34,16 +37,25 @@ class PublishedChanges:
         declared: what is to be defined, or was.
         outputs: the watches and callbacks that are told.
         sinks: those that are told too.
+        done: called when all of them were; may be called again.
     """
 
     def __init__(
-        self, flow: str, coordinator: Coordinator, declared: Declarations, outputs: Publisher, sinks: SinkSet
+        self,
+        flow: str,
+        coordinator: Coordinator,
+        declared: Declarations,
+        outputs: Publisher,
+        sinks: SinkSet,
+        *,
+        done: Callable[[ChangeNotice], None],
     ) -> None:
         self._flow = flow
         self._coordinator = coordinator
         self._declared = declared
         self._outputs = outputs
         self._sinks = sinks
+        self._done = done
         self._telling: _Telling | None = None
 
     @property
@@ -68,7 +80,8 @@ class PublishedChanges:
             telling = self._telling
             telling.committed.finish()
             self._coordinator.told()
-            telling.publication.raise_interrupt()
+            for publication in telling.publications:
+                publication.raise_interrupt()
 
     def make(self, change: Callable[[], None]) -> None:
         """Let a change happen, and all that follows from it.
@@ -92,19 +105,28 @@ class PublishedChanges:
         afterwards(steps, self._flow, self._coordinator.commit.epoch)
 
     def _told(self, ticked: ChangeNotice) -> _Telling:
+        """One epoch after the other is remembered and told."""
+        steps: list[Callable[[], None]] = []
+        publications = []
+        for tick in ticked.ticks:
+            changed = self._changed(tick)
+            publication = self._outputs.publication(tick.epoch, changed)
+            ended = ticked.ended if tick.epoch == ticked.epoch else ()
+            steps += [partial(self._remember, tick, changed, ended), publication.run]
+            publications.append(publication)
+        return _Telling(ticked, Completion([*steps, partial(self._done, ticked)]), publications)
+
+    def _changed(self, tick: CommittedTick) -> dict[str, Batch]:
         """Rows of large outputs are read only if somebody watches them."""
         watched = self._outputs.watched | self._sinks.views
-        changed = {
+        return {
             name: self._coordinator.changed(refs)
-            for name, refs in ticked.outputs.items()
+            for name, refs in tick.outputs.items()
             if name in watched or all(ref.data is not None for ref in refs)
         }
-        told = {name: changed.get(name) for name in ticked.outputs}
-        publication = self._outputs.publication(ticked.epoch, changed)
 
-        def remember() -> None:
-            self._outputs.history.append(ticked.epoch, {**told, **dict.fromkeys(ticked.ended)})
-            self._outputs.close(lambda view: view in ticked.ended)
-            self._sinks.put(ticked.epoch, changed)
-
-        return _Telling(ticked, Completion([remember, publication.run]), publication)
+    def _remember(self, tick: CommittedTick, changed: Mapping[str, Batch], ended: Sequence[str]) -> None:
+        told = {name: changed.get(name) for name in tick.outputs}
+        self._outputs.history.append(tick.epoch, {**told, **dict.fromkeys(ended)})
+        self._outputs.close(lambda view: view in ended)
+        self._sinks.put(tick.epoch, changed)

@@ -30,5 +30,5 @@ def recent_ticks(kept: Sequence[Commit]) -> RecentTicks:
             break
     if not known:
         return RecentTicks(0, ())
-    ticks = [(commit.epoch, commit.outputs) for commit in reversed(known) if commit.kind == "tick"]
-    return RecentTicks(known[-1].epoch - (known[-1].kind == "tick"), ticks)
+    ticks = [(tick.epoch, tick.outputs) for commit in reversed(known) for tick in commit.ticks]
+    return RecentTicks(known[-1].epoch - len(known[-1].ticks), ticks)

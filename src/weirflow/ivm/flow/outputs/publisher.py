@@ -130,6 +130,12 @@ class Publisher:
         for watch in self._watching(changed):
             watch.await_room(deadline)
 
+    @property
+    def room(self) -> int | None:
+        """How many deltas the fullest watch still takes; None if nobody watches."""
+        with self._lock:
+            return min((watch.room for watch in self._watches), default=None)
+
     def publication(self, epoch: int, changed: Mapping[str, Batch]) -> Publication:
         """What an epoch changed, to be told to everyone who watches or is called now."""
         callbacks = [(view, one) for view, own in list(self._callbacks.items()) if view in changed for one in own]

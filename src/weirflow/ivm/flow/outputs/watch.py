@@ -124,6 +124,11 @@ class Watch(AbstractContextManager["Watch"]):
         """The next delta is that of this epoch, which may be an earlier one than the last."""
         self._last = min(self._last, epoch - 1)
 
+    @property
+    def room(self) -> int:
+        """How many deltas more it takes before it is full."""
+        return max(self._capacity - len(self._items), 0)
+
     def await_room(self, deadline: float) -> None:
         """Wait for room if the policy is to; ``FlowError`` when there is none by ``deadline`` (monotonic)."""
         if self.policy is not OverflowPolicy.BLOCK:

@@ -100,7 +100,7 @@ class CompareRows:
         blueprint = blueprint_of(self.definition)
         commit = msgspec.json.decode(self.commit, type=Commit)
         files = flow_files(self.uri)
-        wanted = [files.read_rows(ref) for ref in self.rows.get(shard, [])]
+        wanted = [files.read_rows([ref]) for ref in self.rows.get(shard, [])]
         there = [batch.negate() for batch in relation_rows(blueprint, self.uri, commit, self.name, shard)]
         nothing = Batch.empty(blueprint.schema(self.name).types)
         change = consolidate(Batch.concat([nothing, *wanted, *there]))
@@ -127,7 +127,7 @@ class AddRows:
         files = flow_files(self.uri)
         moved: Moved = []
         for name, refs in self.rows.get(shard, {}).items():
-            change = consolidate(Batch.concat([files.read_rows(ref) for ref in refs]))
+            change = consolidate(files.read_rows(refs))
             if len(change):
                 moved.append((name, shard, files.write_rows(change, self.epoch, _INLINE)))
         return msgspec.msgpack.encode(moved)

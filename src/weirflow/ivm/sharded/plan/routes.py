@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 FIRST = 0
 """The shard of everything that has to be in one place."""
+_SHORT = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,11 @@ def split_by(keys: Sequence[pa.Array], rows: Batch, shards: int) -> dict[int, Ba
     if shards == 1:
         return {FIRST: rows} if len(rows) else {}
     shard = shard_of(hash_rows(keys, len(rows), Equality.GROUPING), shards)
-    order = np.argsort(shard, kind="stable")
-    found, starts = np.unique(shard[order], return_index=True)
-    places = np.split(order, starts[1:])
-    return {int(one): rows.take(at) for one, at in zip(found, places, strict=False)}
+    # Of numbers of 16 bits it is a radix sort.
+    order = np.argsort(shard.astype(np.uint16) if shards <= _SHORT else shard, kind="stable")
+    ends = np.cumsum(np.bincount(shard, minlength=shards))
+    edges = itertools.pairwise([0, *ends.tolist()])
+    return {one: rows.take(order[start:end]) for one, (start, end) in enumerate(edges) if start < end}
 
 
 def shard_of(hashes: UInt64s, shards: int) -> np.ndarray:

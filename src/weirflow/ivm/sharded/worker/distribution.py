@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.errors import ConfigError
+from weirflow.ivm import compiled
 from weirflow.ivm.flow.source import Source, SourceInput, digest_of
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.sharded.commits import Commit
@@ -32,6 +33,8 @@ Moved = list[tuple[str, int, RowsRef]]
 
 _INLINE = 1 << 20
 _ROWS_IN_FILE = 1 << 19
+_ROWS_AT_ONCE = 1 << 16
+"""Rows that are brought to their shards together: they stay in the processor's cache."""
 
 _decoder = msgspec.msgpack.Decoder(list[tuple[str, int, RowsRef]])
 
@@ -62,22 +65,48 @@ class SplitRows:
         source, columns = reader(definition.inputs[self.source]), definition.columns[self.source]
         files = flow_files(self.uri)
         everywhere = definition.is_everywhere(self.source)
-        waiting: dict[int, list[Batch]] = {}
+        waiting: dict[int, _Waiting] = {}
+        total = 0
 
         def written(shard: int) -> bytes:
-            rows = Batch.concat(waiting.pop(shard))
-            ref = msgspec.structs.replace(files.write_rows(rows, self.epoch, 0), ordered=False)
+            ref = msgspec.structs.replace(files.write_file(waiting.pop(shard).parts, self.epoch), ordered=False)
             targets = range(self.shards) if everywhere else [shard]
             return msgspec.msgpack.encode([(self.source, target, ref) for target in targets])
 
-        for batch in batches:
-            for shard, rows in split(source.weighted(batch), columns, 1 if everywhere else self.shards).items():
-                parts = waiting.setdefault(shard, [])
-                parts.append(rows)
-                if sum(map(len, parts)) >= _ROWS_IN_FILE:
+        for given in _in_blocks(map(source.weighted, batches)):
+            total += len(given)
+            if not compiled.decided:
+                compiled.offer(1, total)  # for the stages, which run in these processes next
+            for shard, rows in split(given, columns, 1 if everywhere else self.shards).items():
+                if waiting.setdefault(shard, _Waiting()).add(rows) >= _ROWS_IN_FILE:
                     yield written(shard)
         for shard in list(waiting):
             yield written(shard)
+
+
+@dataclass
+class _Waiting:
+    """Rows for a file, as long as they are few."""
+
+    parts: list[Batch] = field(default_factory=list)
+    rows: int = 0
+
+    def add(self, rows: Batch) -> int:
+        """How many there are then."""
+        self.parts.append(rows)
+        self.rows += len(rows)
+        return self.rows
+
+
+def _in_blocks(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The same rows, some more at a time: what is done with them costs less than it does for each small batch."""
+    block = _Waiting()
+    for batch in batches:
+        if block.add(batch) >= _ROWS_AT_ONCE:
+            yield Batch.concat(block.parts)
+            block = _Waiting()
+    if block.rows:
+        yield Batch.concat(block.parts)
 
 
 @dataclass(frozen=True)
@@ -204,7 +233,7 @@ class TickInput:
         given = reader(source).weighted(data)
         if source.dedup:
             digest = digest_of(given)
-            if digest in coordinator.commit.digests.get(name, []):
+            if digest in coordinator.commit.digests.get(name, ()):
                 self.dropped += len(given)
                 return
             self.digests[name] = digest

@@ -13,13 +13,14 @@ from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage
 from weirflow.checkpoint.sealed import refused
 from weirflow.ivm.durability.checkup import CHANGED
 from weirflow.ivm.durability.packs import PackFiles
-from weirflow.ivm.durability.records import decode_rows, encode_rows
+from weirflow.ivm.durability.parts import Parts
+from weirflow.ivm.durability.records import decode_batches, encode_rows, write_stream
 from weirflow.ivm.sharded.worker.reports import RowsRef, StateRefs
+from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
     from weirflow.ivm.durability.manifest import Pack, RunRef
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.zset.batch import Batch
 
 ROWS = "rows/"
 _REMEDY = "restore the flow's storage from a copy, or go back to its newest whole commit with 'weirflow flow repair'"
@@ -54,29 +55,42 @@ class FlowFiles:
         places = iter(refs)
         return [[[next(places) for _ in part] for part in state] for state in states], self.packs.describe(refs)
 
-    def read_rows(self, ref: RowsRef) -> Batch:
+    def read_rows(self, refs: Sequence[RowsRef]) -> Batch:
         """Rows on their way.
 
         Raises:
             StorageError: their file is missing or damaged.
         """
-        if ref.data is not None:
-            return decode_rows(ref.data)
-        assert ref.file is not None
-        data = self.storage.get(ref.file)
-        if hashlib.sha256(data).hexdigest() != ref.sha256:
-            where = f"{self.storage.uri}/{ref.file}"
-            raise refused(where, CHANGED, _REMEDY)
-        return decode_rows(data)
+        return Batch.concat([batch for ref in refs for batch in self._read(ref)])
 
     def write_rows(self, rows: Batch, epoch: int, inline: int) -> RowsRef:
         """Put rows into a reference, or a file if they are many."""
-        data = encode_rows(rows)
-        if len(data) <= inline:
-            return RowsRef(len(rows), data=data)
+        if rows.nbytes <= inline:
+            data = encode_rows(rows)
+            if len(data) <= inline:
+                return RowsRef(len(rows), data=data)
+        return self.write_file([rows], epoch)
+
+    def write_file(self, batches: Sequence[Batch], epoch: int) -> RowsRef:
+        """Put rows into a file."""
+        parts = Parts()
+        write_stream(batches, parts)
         name = f"{ROWS}{epoch:020d}-{uuid.uuid4().hex}.arrow"
-        self.storage.put(name, data)
-        return RowsRef(len(rows), file=name, sha256=hashlib.sha256(data).hexdigest())
+        self.storage.put(name, iter(parts.views))
+        digest = hashlib.sha256()
+        for view in parts.views:
+            digest.update(view)
+        return RowsRef(sum(map(len, batches)), file=name, sha256=digest.hexdigest())
+
+    def _read(self, ref: RowsRef) -> list[Batch]:
+        if ref.data is not None:
+            return decode_batches(ref.data)
+        assert ref.file is not None
+        data = self.storage.map(ref.file)
+        if hashlib.sha256(data).hexdigest() != ref.sha256:
+            where = f"{self.storage.uri}/{ref.file}"
+            raise refused(where, CHANGED, _REMEDY)
+        return decode_batches(data)
 
 
 @lru_cache(maxsize=32)

@@ -41,6 +41,18 @@ class Failure(msgspec.Struct, frozen=True):
         return StorageError(self.message, uri=self.uri, hint=self.hint)
 
 
+class TickTask(msgspec.Struct, frozen=True):
+    """One of the ticks that a job runs.
+
+    Attributes:
+        epoch: the tick's.
+        deltas: for each shard, what comes in; only in the first stage.
+    """
+
+    epoch: int
+    deltas: dict[int, dict[str, list[RowsRef]]] = {}
+
+
 class StageTask(msgspec.Struct, frozen=True):
     """What all shards of one stage have to know.
 
@@ -48,7 +60,7 @@ class StageTask(msgspec.Struct, frozen=True):
         uri: the flow's storage.
         definition: what the flow is made of, as bytes.
         shards: how many there are.
-        epoch: that the task works for.
+        ticks: that it runs one behind the other, at least one; a fill is one without deltas.
         stage: its number.
         fill: the number of the group that is filled; None for a tick.
         versions: for each shard, which attempt made the state it begins with.
@@ -56,14 +68,13 @@ class StageTask(msgspec.Struct, frozen=True):
         packs: the files that hold it.
         released: for each such node and shard, how many rows its states had when the last were let go.
         watermarks: of the sources.
-        deltas: for each shard, what comes in; only in the first stage.
         inline: outputs up to so many bytes travel in the report.
     """
 
     uri: str
     definition: bytes
     shards: int
-    epoch: int
+    ticks: list[TickTask]
     stage: int
     fill: int | None
     versions: dict[int, str]
@@ -71,8 +82,24 @@ class StageTask(msgspec.Struct, frozen=True):
     packs: dict[str, Pack]
     released: dict[str, dict[int, list[int]]]
     watermarks: dict[str, int | None]
-    deltas: dict[int, dict[str, list[RowsRef]]]
     inline: int = 1 << 18
+
+    @property
+    def epoch(self) -> int:
+        """The last one that it works for."""
+        return self.ticks[-1].epoch
+
+
+class TickReport(msgspec.Struct, frozen=True):
+    """What one tick did on a shard.
+
+    Attributes:
+        outputs: what views change, and the late rows of sources under their side output's name.
+        rows_in: rows of the deltas that came in.
+    """
+
+    outputs: dict[str, RowsRef] = {}
+    rows_in: int = 0
 
 
 class ShardReport(msgspec.Struct, frozen=True):
@@ -83,9 +110,8 @@ class ShardReport(msgspec.Struct, frozen=True):
         states: where the state of nodes is that has changed.
         packs: the files it wrote.
         released: how many rows the states of a node had when the last were let go, of nodes where some were.
-        outputs: what views change, and the late rows of sources under their side output's name.
+        ticks: what each of them did.
         watermarks: of sources that have one, as far as this shard knows.
-        rows_in: rows of the deltas that came in.
         warm: whether the state was in this process already.
         where: the executor.
         load_ms, step_ms, save_ms: how long its parts took.
@@ -99,9 +125,8 @@ class ShardReport(msgspec.Struct, frozen=True):
     states: dict[str, StateRefs] = {}
     packs: dict[str, Pack] = {}
     released: dict[str, list[int]] = {}
-    outputs: dict[str, RowsRef] = {}
+    ticks: list[TickReport] = []
     watermarks: dict[str, int | None] = {}
-    rows_in: int = 0
     warm: bool = False
     where: str = ""
     load_ms: float = 0.0
@@ -110,13 +135,23 @@ class ShardReport(msgspec.Struct, frozen=True):
     rows: int = 0
     failure: Failure | None = None
 
+    @property
+    def rows_in(self) -> int:
+        """Rows of the deltas that came in."""
+        return sum(tick.rows_in for tick in self.ticks)
+
 
 class Parcel(msgspec.Struct, frozen=True, array_like=True):
-    """What a shard sends to a shard of the next stage: rows of a node's output, or a report on its way to the end."""
+    """What a shard sends to a shard of the next stage: rows of a node's output, or a report on its way to the end.
+
+    Attributes:
+        tick: which one of its job's the rows are of.
+    """
 
     node: int
     rows: bytes = b""
     report: ShardReport | None = None
+    tick: int = 0
 
 
 encode_parcel = msgspec.msgpack.Encoder().encode

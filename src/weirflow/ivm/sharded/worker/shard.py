@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.durability.manifest import Pack
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.sharded.worker.files import FlowFiles
-    from weirflow.ivm.sharded.worker.reports import StageTask, StateRefs
+    from weirflow.ivm.sharded.worker.reports import StageTask, StateRefs, TickTask
 
 _ALL = 1 << 62
 _MANY = 1 << 14
@@ -50,7 +50,9 @@ class StageResult:
 
 
 class Shard:
-    """A stage on a shard. ``load``, ``step`` and ``save`` follow each other; after an error it is of no use any more.
+    """A stage on a shard. ``load``, a ``step`` for each tick with ``catch_up`` in between, and ``save`` follow.
+
+    After an error it is of no use any more.
 
     Attributes:
         version: which attempt left the state that is here; empty for none.
@@ -110,11 +112,11 @@ class Shard:
                 state.released = count
         return warm
 
-    def step(self, task: StageTask, inbox: dict[int, Batch]) -> StageResult:
-        """Run the nodes of this stage and commit what they change."""
+    def step(self, task: StageTask, tick: TickTask, inbox: dict[int, Batch]) -> StageResult:
+        """Run the nodes of this stage for a tick and commit what they change."""
         done = StageResult(dict(inbox))
         if task.fill is None:
-            self._take_in(task, done)
+            self._take_in(task, tick, done)
             self._run(0, done, starting=False, shards=task.shards)
         else:
             first = self._blueprint.begins[task.fill]
@@ -131,6 +133,13 @@ class Shard:
         if task.fill is None:
             self._release(task)
         return done
+
+    def catch_up(self, done: StageResult) -> None:
+        """Between two ticks of a task: what an earlier stage keeps and this one probes is here as it is there now."""
+        for number in self._probed:
+            if number in done.rows:
+                self._operators[number].step([done.rows[number]])
+                self._operators[number].commit()
 
     def carried(self, task: StageTask, done: StageResult) -> Iterator[tuple[int, int, Batch]]:
         """What a later stage on this shard reads of what is here now."""
@@ -156,12 +165,12 @@ class Shard:
 
     # Inner workings
 
-    def _take_in(self, task: StageTask, done: StageResult) -> None:
+    def _take_in(self, task: StageTask, tick: TickTask, done: StageResult) -> None:
         """What the deltas do to the sources' rows on this shard."""
-        for name, refs in task.deltas.get(self._shard, {}).items():
+        for name, refs in tick.deltas.get(self._shard, {}).items():
             source = self._inputs[name]
             source.watermark = task.watermarks.get(name)
-            given = Batch.concat([self._files.read_rows(ref) for ref in refs])
+            given = self._files.read_rows(refs)
             if source.source.key and not all(ref.ordered for ref in refs):
                 _require_keys_once(source.source, given)
             change = source.read(DeltaBatch.of_batch(source.source.schema, given))

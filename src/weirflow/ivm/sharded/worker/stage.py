@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from weirflow.errors import DataError, StorageError
 from weirflow.ivm.durability.records import decode_rows, encode_rows
 from weirflow.ivm.sharded.worker.files import flow_files
-from weirflow.ivm.sharded.worker.reports import Failure, Parcel, ShardReport, StageTask
+from weirflow.ivm.sharded.worker.reports import Failure, Parcel, ShardReport, StageTask, TickReport
 from weirflow.ivm.sharded.worker.shard import Shard
 from weirflow.ivm.zset.batch import Batch
 
@@ -31,15 +31,16 @@ def run_stage(task: StageTask, shard: int, parcels: Iterable[Parcel], where: str
     An error of the data or of the storage is reported; the coordinator raises it.
     """
     reports = []
-    inbox: dict[int, list[Batch]] = {}
+    inbox: dict[int, dict[int, list[Batch]]] = {}
     for parcel in parcels:
         if parcel.report is not None:
             reports.append(parcel)
         else:
-            inbox.setdefault(parcel.node, []).append(decode_rows(parcel.rows))
+            inbox.setdefault(parcel.tick, {}).setdefault(parcel.node, []).append(decode_rows(parcel.rows))
+    received = {tick: {node: Batch.concat(rows) for node, rows in nodes.items()} for tick, nodes in inbox.items()}
     failure: Failure | None = None
     try:
-        yield from _run(task, shard, {node: Batch.concat(rows) for node, rows in inbox.items()}, where)
+        yield from _run(task, shard, received, where)
     except DataError as error:
         failure = Failure(error.code, error.message, error.hint)
     except StorageError as error:
@@ -49,17 +50,26 @@ def run_stage(task: StageTask, shard: int, parcels: Iterable[Parcel], where: str
     yield from ((shard, parcel) for parcel in reports)
 
 
-def _run(task: StageTask, shard: int, inbox: dict[int, Batch], where: str) -> Iterator[Sent]:
+def _run(task: StageTask, shard: int, inbox: dict[int, dict[int, Batch]], where: str) -> Iterator[Sent]:
     place = (task.uri, task.definition, task.stage, shard)
     files = flow_files(task.uri)
     begun = time.perf_counter()
     one = _warm.pop(place, None) or Shard(task.definition, task.stage, shard, files)
     warm = one.load(task)
     loaded = time.perf_counter()
-    done = one.step(task, inbox)
+    done = [one.step(task, task.ticks[0], inbox.get(0, {}))]
+    for number, tick in enumerate(task.ticks[1:], 1):
+        one.catch_up(done[-1])
+        done.append(one.step(task, tick, inbox.get(number, {})))
     finished = time.perf_counter()
     states, packs = one.save(task)
-    outputs = {name: files.write_rows(rows, task.epoch, task.inline) for name, rows in done.outputs.items()}
+    ticks = [
+        TickReport(
+            {name: files.write_rows(rows, task.epoch, task.inline) for name, rows in result.outputs.items()},
+            result.rows_in,
+        )
+        for result in done
+    ]
     saved = time.perf_counter()
     report = ShardReport(
         task.stage,
@@ -68,9 +78,8 @@ def _run(task: StageTask, shard: int, inbox: dict[int, Batch], where: str) -> It
         states=states,
         packs=packs,
         released=one.released,
-        outputs=outputs,
-        watermarks=done.watermarks,
-        rows_in=done.rows_in,
+        ticks=ticks,
+        watermarks=done[-1].watermarks,
         warm=warm,
         where=where,
         load_ms=1000 * (loaded - begun),
@@ -78,10 +87,11 @@ def _run(task: StageTask, shard: int, inbox: dict[int, Batch], where: str) -> It
         save_ms=1000 * (saved - finished),
         rows=one.rows,
     )
-    for target, node, rows in (*done.sent, *one.carried(task, done)):
-        for start in range(0, len(rows), _ROWS_IN_PARCEL):
-            part = rows if len(rows) <= _ROWS_IN_PARCEL else rows.slice(start, _ROWS_IN_PARCEL)
-            yield target, Parcel(node, encode_rows(part))
+    for number, result in enumerate(done):
+        for target, node, rows in (*result.sent, *one.carried(task, result)):
+            for start in range(0, len(rows), _ROWS_IN_PARCEL):
+                part = rows if len(rows) <= _ROWS_IN_PARCEL else rows.slice(start, _ROWS_IN_PARCEL)
+                yield target, Parcel(node, encode_rows(part), tick=number)
     yield shard, Parcel(_REPORT, report=report)
     _warm[place] = one
     while len(_warm) > _MOST_SHARDS:
