@@ -139,7 +139,7 @@ def main() -> None:
         print(note)
     verdicts = list(limits(results))
     for limit in verdicts:
-        print(describe(limit))
+        print(limit)
     save(results, pool.versions, verdicts)
     failed = any(outcomes[OURS].skipped for outcomes in results.values() if OURS in outcomes)
     if failed or any(limit.verdict == "not met" for limit in verdicts):
@@ -160,12 +160,6 @@ def notes(results: Mapping[Plan, Mapping[str, Outcome]]) -> Iterator[str]:
         elif plan.rows == largest and plan.delta == SMALL_DELTA:
             figures = f"{plan.rows / ours.load_s / 1e6:.2f} M rows/s, {ours.bytes / plan.rows:.0f} MB a million rows"
             yield f"{plan.view}: bulk load of {plan.rows:,} rows at {figures}"
-
-
-def describe(limit: Limit) -> str:
-    """A limit in one line."""
-    figure = "" if limit.figure is None else f"{limit.figure:.2f}"
-    return f"{limit.name:<48}{figure:>10}  {'<=' if limit.at_most else '>='} {limit.bound:<6} {limit.verdict}"
 
 
 def save(results: Mapping[Plan, Mapping[str, Outcome]], versions: Mapping[str, str], verdicts: Sequence[Limit]) -> None:

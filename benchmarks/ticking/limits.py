@@ -39,6 +39,10 @@ class Limit:
         met = self.figure <= self.bound if self.at_most else self.figure >= self.bound
         return "ok" if met else "not met"
 
+    def __str__(self) -> str:
+        figure = "" if self.figure is None else f"{self.figure:.2f}"
+        return f"{self.name:<48}{figure:>10}  {'<=' if self.at_most else '>='} {self.bound:<6} {self.verdict}"
+
 
 def limits(results: Mapping[Plan, Mapping[str, Outcome]]) -> Iterator[Limit]:
     """Every limit, over what was measured."""

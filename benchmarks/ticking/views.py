@@ -43,7 +43,7 @@ def difference(actual: pa.Table, expected: pa.Table) -> str | None:
         return f"{actual.num_rows} rows instead of {expected.num_rows}"
     for name in expected.column_names:
         mine, theirs = actual[name].to_numpy(), expected[name].to_numpy()
-        equal = mine == theirs
+        equal = (mine == theirs) | (actual[name].is_null().to_numpy() & expected[name].is_null().to_numpy())
         if not equal.all():
             at = int(np.flatnonzero(~equal)[0])
             return f"{(~equal).sum()} values of {name} differ, the first is {mine[at]!r} instead of {theirs[at]!r}"
