@@ -22,7 +22,7 @@ FOLDER = Path(os.environ.get("WEIRFLOW_PEERS") or Path.home() / ".cache" / "weir
 _COMMON = ("numpy", "pyarrow")
 PEERS = {name: (name, *_COMMON) for name in ("pathway", "krishiv", "duckdb", "datafusion")}
 # The crate that each program measures.
-PROGRAMS = {"dbsp": "dbsp", "differential": "differential-dataflow"}
+PROGRAMS = {"differential": "differential-dataflow"}
 _SOURCES = Path(__file__).parent / "ticking" / "rust"
 _READY = ".ready"
 
@@ -58,8 +58,7 @@ def install(peer: str) -> None:
 
 def build(peer: str) -> None:
     """Build a peer's program with one job at a low priority, which takes many minutes the first time."""
-    # Feldera's crates ask for a newer compiler than they need.
-    options = ["--release", "--locked", "--ignore-rust-version", "--jobs", "1"]
+    options = ["--release", "--locked", "--jobs", "1"]
     command = ["nice", "-n", "10", "cargo", "build", *options, "--target-dir", str(FOLDER / peer / "target")]
     subprocess.run(command, cwd=_SOURCES / peer, check=True)
 

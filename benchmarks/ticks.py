@@ -3,8 +3,8 @@
     python benchmarks/ticks.py --quick | --full [--systems NAME ...] [--views NAME ...]
 
 Five views over a table of facts and a dimension, ticked with deltas of 70% new and 30% retracted rows. Weirflow,
-DBSP, differential dataflow, Pathway and Krishiv maintain the views; DuckDB, DataFusion and Spark recompute them over
-the base, and applying the delta is not charged to them. Each system is a child process that reads the same Arrow files;
+differential dataflow, Pathway and Krishiv maintain the views; DuckDB, DataFusion and Spark recompute them over the
+base, and applying the delta is not charged to them. Each system is a child process that reads the same Arrow files;
 they take turns within each scenario, and no time counts unless the system's final view equals a recompute in NumPy, bit
 by bit.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OURS = "weirflow"
-INCREMENTAL = (OURS, "dbsp", "differential", "pathway", "krishiv")
+INCREMENTAL = (OURS, "differential", "pathway", "krishiv")
 RECOMPUTE = ("duckdb", "datafusion", "spark")
 
 

@@ -45,7 +45,9 @@ fn main() {
                 other => panic!("unknown view {other}"),
             };
             found
-                .inspect_batch(move |_, rows| emitted.borrow_mut().extend(rows.iter().map(|(row, _, diff)| (*row, *diff))))
+                .inspect_batch(move |_, rows| {
+                    emitted.borrow_mut().extend(rows.iter().map(|(row, _, diff)| (*row, *diff)))
+                })
                 .probe_with(&probe);
         });
         side::serve(&view, &folder, |input, names| {
