@@ -64,7 +64,7 @@ def limits(results: Mapping[Plan, Mapping[str, Outcome]]) -> Iterator[Limit]:
         if plan.delta == BATCH_DELTA and plan.rows == PEER_BASE and plan.view in BATCH_VIEWS and not plan.alone:
             ratios = [_ratio(_median(outcomes, "weirflow"), _median(outcomes, peer)) for peer in PROGRAMS]
             worst = max((ratio for ratio in ratios if ratio is not None), default=None)
-            yield Limit(f"{plan.view}: ours / the better of both, {plan.delta:,} rows", worst, 1.2, at_most=True)
+            yield Limit(f"{plan.view} of {plan.delta:,}: ours / DBSP or differential", worst, 1.2, at_most=True)
         if plan.delta == BATCH_DELTA and plan.alone and not outcomes["weirflow"].skipped:
             times = outcomes["weirflow"].seconds
             rate = plan.delta * len(times) / sum(times) / 1000

@@ -50,7 +50,7 @@ def test_small_deltas_are_held_against_pathway_and_two_views_against_dbsp():
 )
 def test_larger_deltas_are_held_against_the_better_peer(peers, expected):
     results = {Plan("join", PEER_BASE, BATCH_DELTA): took(weirflow=3, **peers)}
-    assert found(results) == {"join: ours / the better of both, 10,000 rows": expected}
+    assert found(results) == {"join of 10,000: ours / DBSP or differential": expected}
 
 
 def test_a_peer_with_a_wrong_result_is_not_measured():
