@@ -4,7 +4,7 @@ VENV  := .venv$(if $(SPARK),-spark-$(SPARK))
 BIN   := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-functions bench-rebuilds bench-tpch bench-state bench-partitioned bench-streaming bench-process bench-peers docs docs-functions docs-sql docs-streaming lock clean
+.PHONY: help setup demo test campaign lint format bench bench-ticks bench-flow bench-functions bench-rebuilds bench-tpch bench-nexmark bench-orders bench-state bench-partitioned bench-streaming bench-process bench-peers docs docs-functions docs-sql docs-streaming lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,12 @@ bench-rebuilds: setup ## measure ticks as large as what is there side by side wi
 bench-tpch: setup ## measure refreshes of the 22 TPC-H queries side by side with Spark
 	@$(BIN)/python benchmarks/tpch.py
 
+bench-nexmark: setup ## measure the 23 queries of Nexmark side by side with Spark Structured Streaming
+	@$(BIN)/python benchmarks/nexmark.py --quick
+
+bench-orders: setup ## measure ticks of views over an order side by side with DuckDB and Spark
+	@$(BIN)/python benchmarks/orders.py
+
 bench-state: setup ## measure updates of keyed state and its checkpoints
 	@$(BIN)/python benchmarks/state.py
 
@@ -62,7 +68,7 @@ bench-streaming: setup ## measure streaming queries side by side with plain PySp
 bench-process: setup ## measure process functions on Spark side by side with plain transformWithState
 	@$(BIN)/python benchmarks/process.py
 
-bench-peers: setup ## install the engines that bench-ticks compares with, each in an environment of its own
+bench-peers: setup ## install or build the engines that bench-ticks compares with, each in a folder of its own
 	@$(BIN)/python benchmarks/peers.py
 
 docs: setup ## run every code block of README and docs

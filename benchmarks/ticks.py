@@ -3,14 +3,15 @@
     python benchmarks/ticks.py --quick | --full [--systems NAME ...] [--views NAME ...]
 
 Five views over a table of facts and a dimension, ticked with deltas of 70% new and 30% retracted rows. Weirflow,
-Pathway and Krishiv maintain the views; DuckDB, DataFusion and Spark recompute them over the base, and applying the
-delta is not charged to them. Each system is a child process that reads the same Arrow files; they take turns within
-each scenario, and no time counts unless the system's final view equals a recompute in NumPy, bit by bit.
+differential dataflow, Pathway and Krishiv maintain the views; DuckDB, DataFusion and Spark recompute them over the
+base, and applying the delta is not charged to them. Each system is a child process that reads the same Arrow files;
+they take turns within each scenario, and no time counts unless the system's final view equals a recompute in NumPy, bit
+by bit.
 
 Weirflow's compiled kernels are loaded before the base; ``WEIRFLOW_COMPILED=off`` measures it on NumPy alone.
 
-``python benchmarks/peers.py`` installs the peers; those that are missing are left out. Prints medians in milliseconds,
-then the limits, and writes benchmarks/results/ticks.json. The exit code is 1 when a limit is not met.
+``python benchmarks/peers.py`` installs or builds the peers; those that are missing are left out. Prints medians in
+milliseconds, then the limits, and writes benchmarks/results/ticks.json. The exit code is 1 when a limit is not met.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import peers
 from ticking.data import FAN_OUT
-from ticking.limits import Limit, limits
-from ticking.race import INCREMENTAL, RECOMPUTE, Outcome, Plan, race
+from ticking.limits import BATCH_DELTA, BATCH_VIEWS, PEER_BASE, PROGRAMS, Limit, limits
+from ticking.race import INCREMENTAL, OURS, RECOMPUTE, Outcome, Plan, race
 from ticking.side import Side, Skipped
 from ticking.views import VIEWS
 
@@ -38,8 +39,8 @@ RESULTS = Path(__file__).parent / "results" / "ticks.json"
 SYSTEMS = (*INCREMENTAL, *RECOMPUTE)
 BASES = (100_000, 1_000_000, 10_000_000)
 SMALL_DELTA = 100
-DELTAS = (1, SMALL_DELTA, 10_000, 1_000_000)
-SUSTAINED = Plan("join", 1_000_000, 10_000, ticks=220, warm_up=20, turns=1, budget_s=300, alone=True)
+DELTAS = (1, SMALL_DELTA, BATCH_DELTA, 1_000_000)
+SUSTAINED = Plan("join", PEER_BASE, BATCH_DELTA, ticks=220, warm_up=20, turns=1, budget_s=300, only=(OURS,))
 DEADLINE = 900
 ENOUGH = 15
 
@@ -58,7 +59,7 @@ class Pool:
         if name in self.shared:
             return self.shared[name]
         python = peers.python_of(name) if name in peers.PEERS else Path(sys.executable)
-        if python is None:
+        if python is None or (name in peers.PROGRAMS and peers.program_of(name) is None):
             raise Skipped("not installed, see benchmarks/peers.py")
         side = Side(name, python, self.folder / f"{name}.log", DEADLINE)
         self.versions[name] = side.version
@@ -68,9 +69,10 @@ class Pool:
 
 
 def quick(views: Sequence[str]) -> Iterator[Plan]:
-    """All that has a limit: one base and delta for all systems; other bases and a longer run for ours."""
-    yield from (Plan(view, 1_000_000, SMALL_DELTA) for view in views)
-    yield from (Plan(view, rows, SMALL_DELTA, alone=True) for view in views for rows in (BASES[0], BASES[-1]))
+    """All that has a limit: one base and delta for all systems; other deltas, other bases and a longer run for some."""
+    yield from (Plan(view, PEER_BASE, SMALL_DELTA) for view in views)
+    yield from (Plan(view, PEER_BASE, BATCH_DELTA, only=(OURS, *PROGRAMS)) for view in views if view in BATCH_VIEWS)
+    yield from (Plan(view, rows, SMALL_DELTA, only=(OURS,)) for view in views for rows in (BASES[0], BASES[-1]))
     yield SUSTAINED
 
 
@@ -85,23 +87,23 @@ def full(views: Sequence[str]) -> Iterator[Plan]:
 
 def taking_part(plan: Plan, systems: Sequence[str]) -> list[str]:
     """The systems that run a plan: the size of a delta makes no difference to those that recompute."""
-    if plan.alone:
-        return [name for name in systems if name == "weirflow"]
+    if plan.only:
+        return [name for name in systems if name in plan.only]
     return [name for name in systems if name in INCREMENTAL or plan.delta == SMALL_DELTA]
 
 
 def line(plan: Plan, outcomes: Mapping[str, Outcome]) -> str:
     """A row of the table: medians, and how many times ours each is."""
-    ours = outcomes["weirflow"].median_ms if "weirflow" in outcomes else None
+    ours = outcomes[OURS].median_ms if OURS in outcomes else None
     cells = []
     for name in SYSTEMS:
         figure = outcomes[name].median_ms if name in outcomes else None
         if figure is None:
-            cells.append(f"{'-':>18}")
+            cells.append(f"{'-':>16}")
         else:
-            ratio = f"{figure / ours:>7.1f}x" if ours and name != "weirflow" else " " * 8
+            ratio = f"{figure / ours:>6.{'2' if figure < 10 * ours else '0'}f}x" if ours and name != OURS else " " * 7
             few = "*" if len(outcomes[name].seconds) < ENOUGH else " "
-            cells.append(f"{figure:>9.2f}{few}{ratio}")
+            cells.append(f"{figure:>8.2f}{few}{ratio}")
     return f"{plan.title:<34}" + "".join(cells)
 
 
@@ -119,7 +121,7 @@ def main() -> None:
     parser.add_argument("--views", nargs="+", choices=VIEWS, default=list(VIEWS))
     options = parser.parse_args()
     results: dict[Plan, dict[str, Outcome]] = {}
-    print(f"{'median ms, and times ours':<34}" + "".join(f"{name:>10}{'':8}" for name in SYSTEMS))
+    print(f"{'median ms, and times ours':<34}" + "".join(f"{name:>12}{'':4}" for name in SYSTEMS))
     with TemporaryDirectory(prefix="weirflow-ticks-") as folder, ExitStack() as stack:
         pool = Pool(Path(folder), stack)
         for plan in (quick if options.quick else full)(options.views):
@@ -137,9 +139,9 @@ def main() -> None:
         print(note)
     verdicts = list(limits(results))
     for limit in verdicts:
-        print(describe(limit))
+        print(limit)
     save(results, pool.versions, verdicts)
-    failed = any(outcomes["weirflow"].skipped for outcomes in results.values() if "weirflow" in outcomes)
+    failed = any(outcomes[OURS].skipped for outcomes in results.values() if OURS in outcomes)
     if failed or any(limit.verdict == "not met" for limit in verdicts):
         raise SystemExit("a limit is not met")
 
@@ -148,7 +150,7 @@ def notes(results: Mapping[Plan, Mapping[str, Outcome]]) -> Iterator[str]:
     """Our own figures that have no limit: memory over the largest base, and the spread of many ticks."""
     largest = max(plan.rows for plan in results)
     for plan, outcomes in results.items():
-        ours = outcomes.get("weirflow")
+        ours = outcomes.get(OURS)
         if ours is None or ours.skipped:
             continue
         if plan == SUSTAINED:
@@ -158,12 +160,6 @@ def notes(results: Mapping[Plan, Mapping[str, Outcome]]) -> Iterator[str]:
         elif plan.rows == largest and plan.delta == SMALL_DELTA:
             figures = f"{plan.rows / ours.load_s / 1e6:.2f} M rows/s, {ours.bytes / plan.rows:.0f} MB a million rows"
             yield f"{plan.view}: bulk load of {plan.rows:,} rows at {figures}"
-
-
-def describe(limit: Limit) -> str:
-    """A limit in one line."""
-    figure = "" if limit.figure is None else f"{limit.figure:.2f}"
-    return f"{limit.name:<42}{figure:>10}  {'<=' if limit.at_most else '>='} {limit.bound:<6} {limit.verdict}"
 
 
 def save(results: Mapping[Plan, Mapping[str, Outcome]], versions: Mapping[str, str], verdicts: Sequence[Limit]) -> None:

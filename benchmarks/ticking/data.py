@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 FAN_OUT = 100  # facts of each key, and facts of each row of the dimension
@@ -51,11 +51,12 @@ def dims(numbers: Any, versions: Any) -> pa.RecordBatch:
 
 
 @dataclass
-class FactChanges:
-    """Deltas of the facts: 70% new rows, 30% retractions of rows that exist at that time."""
+class RowChanges:
+    """Deltas of a table whose rows ``make`` makes: 70% new rows, 30% retractions of rows that exist at that time."""
 
     rows: int
     size: int
+    make: Callable[[Any, int], pa.RecordBatch]
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.size)
@@ -73,12 +74,23 @@ class FactChanges:
         uids = np.concatenate([added, removed])
         weights = np.repeat([1, -1], [len(added), removed_count])
         order = self.random.permutation(self.size)
-        return weighted(facts(uids[order], self.rows), weights[order])
+        return weighted(self.make(uids[order], self.rows), weights[order])
+
+    def table(self) -> pa.RecordBatch:
+        """The rows after the deltas so far."""
+        return self.make(self.alive, self.rows)
+
+
+@dataclass
+class FactChanges(RowChanges):
+    """Deltas of the facts."""
+
+    make: Callable[[Any, int], pa.RecordBatch] = facts
 
     def tables(self) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Facts and dimension after the deltas so far."""
         numbers = np.arange(self.rows // FAN_OUT)
-        return facts(self.alive, self.rows), dims(numbers, np.zeros_like(numbers))
+        return self.table(), dims(numbers, np.zeros_like(numbers))
 
 
 @dataclass

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-INCREMENTAL = ("weirflow", "pathway", "krishiv")
+OURS = "weirflow"
+INCREMENTAL = (OURS, "differential", "pathway", "krishiv")
 RECOMPUTE = ("duckdb", "datafusion", "spark")
 
 
@@ -26,7 +27,7 @@ RECOMPUTE = ("duckdb", "datafusion", "spark")
 class Plan:
     """A view, the rows of its base, the rows of a delta, and how many ticks are run, in how many turns.
 
-    Plans that are for Weirflow ``alone`` ask how it scales.
+    Plans that are for Weirflow alone ask how it scales.
     """
 
     view: str
@@ -36,7 +37,12 @@ class Plan:
     warm_up: int = 6
     turns: int = 3
     budget_s: float = 15  # of one system: a slow one does fewer ticks
-    alone: bool = False
+    only: tuple[str, ...] = ()  # those that take part, if not all do
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is for Weirflow."""
+        return self.only == (OURS,)
 
     @property
     def title(self) -> str:

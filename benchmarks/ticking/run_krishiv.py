@@ -21,14 +21,6 @@ os.environ["KRISHIV_IVM_SHARDS"] = "1"
 # The incremental job is not among the names that the package exports.
 krishiv: Any = import_module("krishiv.krishiv")
 
-COLUMNS: dict[str, dict[str, type]] = {
-    "group-by": {"k": int, "n": int, "total": float, "mean": float},
-    "join": {"region": str, "total": float, "n": int},
-    "top-10": {"k": int, "total": int},
-    "extremes": {"k": int, "low": float, "high": float, "kinds": int},
-    "dimension": {"region": str, "total": float, "n": int},
-}
-
 
 class Krishiv:
     """One job for one view; a process opens it once."""
@@ -38,11 +30,11 @@ class Krishiv:
     def open(self, scenario: Scenario) -> None:
         """Register the view and load the base as one first step."""
         view = scenario.view
-        self.columns = list(COLUMNS[view.name])
+        self.columns = list(view.columns)
         self.changes = view.changes
         self.joins = "dims" in view.sql
         self.job = krishiv.Session.embedded().ivm(view.name)
-        schema = type("Columns", (krishiv.Schema,), {"__annotations__": COLUMNS[view.name]})
+        schema = type("Columns", (krishiv.Schema,), {"__annotations__": dict(view.columns)})
         self.job.register_view("view", view.sql, schema, is_materialized=True)
         facts, dims = scenario.base()
         self.job.feed("facts", krishiv.DeltaBatch.from_inserts(krishiv.Batch(facts)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 
-import numpy as np
 import pyarrow as pa
 
 import weirflow
 from ticking.child import Scenario, Tick, serve
-from ticking.data import DIMS, FACTS, WEIGHT
+from ticking.data import DIMS, FACTS
+from ticking.emitted import added_up
 from weirflow import DeltaBatch, IncrementalFlow
 from weirflow.environment import COMPILED
 from weirflow.ivm import compiled
@@ -31,7 +31,6 @@ class Weirflow:
         self.flow.register_source("facts", FACTS)
         self.flow.register_source("dims", DIMS)
         self.flow.register_view("view", scenario.view.sql)
-        self.names = self.flow.schema("view").names
         self.changes = scenario.view.changes
         self.watch = self.flow.watch_output("view", snapshot=True)
         self.emitted: list[pa.RecordBatch] = []
@@ -48,11 +47,7 @@ class Weirflow:
 
     def view(self) -> pa.Table:
         """The sum of all deltas that the view emitted, which is also what the view holds."""
-        summed = pa.Table.from_batches(self.emitted).group_by(self.names).aggregate([(WEIGHT, "sum")])
-        weights = summed[f"{WEIGHT}_sum"].to_numpy()
-        if not np.isin(weights, (0, 1)).all():
-            raise AssertionError("a row of the view has a weight other than one")
-        rows = summed.filter(pa.array(weights == 1)).select(self.names)
+        rows = added_up(pa.Table.from_batches(self.emitted))
         if DeltaBatch.from_inserts(rows) != DeltaBatch.from_inserts(self.flow.snapshot("view")):
             raise AssertionError("the view's deltas do not add up to its rows")
         return rows

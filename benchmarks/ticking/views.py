@@ -9,17 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 TOP = 10
 
 
 @dataclass(frozen=True)
 class View:
-    """A view by name: its SQL, which table changes under it, and its reference."""
+    """A view by name: its SQL, its columns, which table changes under it, and its reference."""
 
     name: str
     sql: str
+    columns: Mapping[str, type[int | float | str]]
     changes: str
     recompute: Callable[[pa.RecordBatch, pa.RecordBatch], dict[str, Any]]
 
@@ -42,7 +43,7 @@ def difference(actual: pa.Table, expected: pa.Table) -> str | None:
         return f"{actual.num_rows} rows instead of {expected.num_rows}"
     for name in expected.column_names:
         mine, theirs = actual[name].to_numpy(), expected[name].to_numpy()
-        equal = mine == theirs
+        equal = (mine == theirs) | (actual[name].is_null().to_numpy() & expected[name].is_null().to_numpy())
         if not equal.all():
             at = int(np.flatnonzero(~equal)[0])
             return f"{(~equal).sum()} values of {name} differ, the first is {mine[at]!r} instead of {theirs[at]!r}"
@@ -90,28 +91,32 @@ def extremes(facts: pa.RecordBatch, _: pa.RecordBatch) -> dict[str, Any]:
 
 
 _JOIN = "SELECT region, SUM(v) AS total, COUNT(*) AS n FROM facts JOIN dims ON facts.d = dims.d GROUP BY region"
+_JOINED = {"region": str, "total": float, "n": int}
 VIEWS = {
     view.name: view
     for view in (
         View(
             "group-by",
             "SELECT k, COUNT(*) AS n, SUM(v) AS total, AVG(v) AS mean FROM facts GROUP BY k",
+            {"k": int, "n": int, "total": float, "mean": float},
             "facts",
             group_by,
         ),
-        View("join", _JOIN, "facts", join),
+        View("join", _JOIN, _JOINED, "facts", join),
         View(
             "top-10",
             f"SELECT k, SUM(q) AS total FROM facts GROUP BY k ORDER BY total DESC, k LIMIT {TOP}",
+            {"k": int, "total": int},
             "facts",
             top,
         ),
         View(
             "extremes",
             "SELECT k, MIN(v) AS low, MAX(v) AS high, COUNT(DISTINCT q) AS kinds FROM facts GROUP BY k",
+            {"k": int, "low": float, "high": float, "kinds": int},
             "facts",
             extremes,
         ),
-        View("dimension", _JOIN, "dims", join),
+        View("dimension", _JOIN, _JOINED, "dims", join),
     )
 }

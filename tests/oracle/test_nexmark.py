@@ -1,10 +1,11 @@
 """The queries of Nexmark as incremental views: after every refresh they are what Spark answers, types included."""
 
 import pytest
+from nexmark_world.query_files import QUERIES
+from nexmark_world.schemas import SCHEMAS
 from support.benchmark_oracle import BenchmarkOracle, FlowViews
 from support.maintained import Maintained
-from support.nexmark.data import SCHEMAS, NexmarkData
-from support.nexmark.query_files import QUERIES
+from support.nexmark_data import NexmarkData
 from support.plain_plans import plain_plans
 
 # Hopping, tumbling and session windows, a row frame over winners, days as texts, and ranks.

@@ -6,28 +6,10 @@ import datetime as dt
 import random
 from typing import Any
 
-from weirflow.sql.typing.type_syntax import parse_ddl
+from nexmark_world.schemas import SCHEMAS
 
 Row = tuple[Any, ...]
 Changes = dict[str, list[tuple[Row, int]]]
-
-SCHEMAS = {
-    name: parse_ddl(ddl)
-    for name, ddl in {
-        "person": (
-            "id BIGINT, name STRING, emailAddress STRING, creditCard STRING, city STRING, state STRING, "
-            "dateTime TIMESTAMP, extra STRING"
-        ),
-        "auction": (
-            "id BIGINT, itemName STRING, description STRING, initialBid BIGINT, reserve BIGINT, dateTime TIMESTAMP, "
-            "expires TIMESTAMP, seller BIGINT, category BIGINT, extra STRING"
-        ),
-        "bid": (
-            "auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING, dateTime TIMESTAMP, extra STRING"
-        ),
-        "side_input": "key BIGINT, value STRING",
-    }.items()
-}
 
 _START = dt.datetime(2026, 3, 28, 23, 57, tzinfo=dt.UTC)
 _LENGTH = 300
