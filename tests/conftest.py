@@ -27,9 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Random examples are the same in every run but campaigns; compiled kernels are loaded as they are in long runs."""
+    """Random examples are few and the same but in campaigns; compiled kernels are loaded as they are in long runs."""
+    campaign = config.getoption("--campaign")
     # On a busy machine an example may take its time.
-    settings.register_profile("tests", deadline=None, derandomize=not config.getoption("--campaign"))
+    settings.register_profile("tests", deadline=None, derandomize=not campaign, max_examples=200 if campaign else 50)
     settings.load_profile("tests")
     if os.environ.get("WEIRFLOW_COMPILED") != "off":
         compiled.load()

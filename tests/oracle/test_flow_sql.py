@@ -33,8 +33,6 @@ IN_SHARDS = (
     "test_a_merge_looks_at_each_row_once",
     "test_a_key_makes_inserts_upserts",
     "test_a_statement_that_fails_in_a_view_leaves_nothing_behind",
-    "test_statements_do_not_lose_each_others_changes",
-    "test_views_are_replaced_refreshed_and_explained",
 )
 
 
