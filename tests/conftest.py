@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,9 +34,19 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("tests", deadline=None, derandomize=not campaign, max_examples=200 if campaign else 50)
     settings.load_profile("tests")
     if os.environ.get("WEIRFLOW_COMPILED") != "off":
-        compiled.load()
+        _load_compiled(config.getoption("--beside"))
     # No JVM of a test lives long enough for the optimising compiler to pay, and two cores are few.
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
+def _load_compiled(beside: Path | None) -> None:
+    """Of processes side by side one compiles, if nobody has before, and the others read what it has written."""
+    if beside is None:
+        compiled.load()
+        return
+    with (beside / "compiling").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        compiled.load()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
