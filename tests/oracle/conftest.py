@@ -18,7 +18,7 @@ _OF_VALUES = {
 _IN_PARTITIONS = {
     "test_cli", "test_errors_spark", "test_flow_sql_shards", "test_frame", "test_operations_spark",
     "test_partitioned_spark", "test_process_spark", "test_session", "test_settings", "test_streaming",
-    "test_streaming_savepoints", "test_tick_timeout", "test_workers_spark",
+    "test_tick_timeout", "test_workers_spark",
 }  # fmt: skip
 
 

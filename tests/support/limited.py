@@ -97,6 +97,10 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    import weirflow.ivm.flow  # noqa: F401  so that no child has to
+    from weirflow.ivm.flow import IncrementalFlow
 
+    with IncrementalFlow() as flow:  # what is imported and made at first use is there for all children
+        flow.register_source("t", "s STRING, n INT")
+        flow.register_view("v", "SELECT upper(s) AS s, SUM(n) AS n FROM t GROUP BY 1")
+        flow.tick("t", [{"s": "a", "n": 1}])
     _serve()
