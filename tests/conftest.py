@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from support import class_archive
 from support.postgres import PostgresServer, postgres_server
 from support.shared_session import SharedSession
-from support.side_by_side import NO_SPARK, PARTS, part_of, run_beside, spark_of
+from support.side_by_side import NO_SPARK, PARTS, PLAIN, part_of, run_beside, spark_of
 
 from weirflow.ivm import compiled
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from weirflow import Session
+
+MANY = 100
+"""With so many tests on Spark it is worth while to make the starts of JVMs fast first."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,14 +32,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Random examples are the same in every run but campaigns; compiled kernels are loaded as they are in long runs."""
+    """Random examples are few and the same but in campaigns; compiled kernels are loaded as they are in long runs."""
+    campaign = config.getoption("--campaign")
     # On a busy machine an example may take its time.
-    settings.register_profile("tests", deadline=None, derandomize=not config.getoption("--campaign"))
+    settings.register_profile("tests", deadline=None, derandomize=not campaign, max_examples=200 if campaign else 50)
     settings.load_profile("tests")
     if os.environ.get("WEIRFLOW_COMPILED") != "off":
+        _load_compiled(config.getoption("--beside"))
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", class_archive.JAVA_OPTIONS)
+
+
+def _load_compiled(beside: Path | None) -> None:
+    """Of processes side by side one compiles, if nobody has before, and the others read what it has written."""
+    if beside is None:
         compiled.load()
-    # No JVM of a test lives long enough for the optimising compiler to pay, and two cores are few.
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        return
+    with (beside / "compiling").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        compiled.load()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,7 +68,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     folder = session.config.getoption("--beside")
     if folder is None or session.config.option.collectonly or session.testsfailed:
         return None
-    run_beside(session, session.config.getoption("--part"), folder)
+    part = session.config.getoption("--part")
+    if part != PLAIN and sum(spark_of(item) != NO_SPARK for item in session.items) > MANY:
+        class_archive.prepare(folder)
+    run_beside(session, part, folder)
     return True
 
 

@@ -42,21 +42,13 @@ def refused(monkeypatch, tmp_path):
     return refused
 
 
-@pytest.mark.parametrize("token", [WRONG, None], ids=["wrong", "none"])
-def test_a_wrong_or_missing_secret_is_refused(cluster, refused, token):
-    with (
-        Session.distributed(cluster.url, token=token, driver_memory="512m") as session,
-        refused(AuthenticationFailed, "refused the token"),
-    ):
-        session.sql("SELECT 1")
-
-
-def test_the_same_process_can_use_the_cluster_after_a_refusal(cluster, refused):
-    with (
-        Session.distributed(cluster.url, token=WRONG, driver_memory="512m") as session,
-        refused(AuthenticationFailed, "refused the token"),
-    ):
-        session.sql("SELECT 1")
+def test_a_wrong_or_missing_secret_is_refused_and_the_same_process_can_use_the_cluster_then(cluster, refused):
+    for token in (WRONG, None):
+        with (
+            Session.distributed(cluster.url, token=token, driver_memory="512m") as session,
+            refused(AuthenticationFailed, "refused the token"),
+        ):
+            session.sql("SELECT 1")
     with Session.distributed(cluster.url, token=cluster._secret, driver_memory="512m") as session:
         assert session.sql("SELECT 1 AS one").columns == ["one"]
 
@@ -70,7 +62,10 @@ def test_a_dead_endpoint_is_reported_before_a_jvm_starts(refused, monkeypatch):
         session.sql("SELECT 1")
 
 
-@pytest.mark.parametrize(("token", "timeout"), [(WRONG, None), (None, 5.0)], ids=["secret", "open"])
+@pytest.mark.parametrize(
+    ("token", "timeout"),
+    [pytest.param(WRONG, None, id="secret"), pytest.param(None, 5.0, id="open", marks=pytest.mark.campaign)],
+)
 def test_a_hanging_endpoint_is_given_up_on(refused, token, timeout):
     with HangingEndpoint() as endpoint:
         address = f"spark://127.0.0.1:{endpoint.port}"

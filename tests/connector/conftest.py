@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.connectors import available_connectors
 from support.kafka import KafkaBroker
+from support.plain_plans import plain_plans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,3 +34,16 @@ def connector_spark(shared_session: SharedSession) -> Iterator[Session]:
 @pytest.fixture
 def session(connector_spark: Session) -> Session:
     return connector_spark
+
+
+_OF_FEW_ROWS = {"test_flow_changes", "test_flow_tables", "test_session_tables", "test_streaming_sinks"}
+
+
+@pytest.fixture(autouse=True)
+def _plain(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Queries of a few rows have one partition."""
+    if request.module.__name__.rpartition(".")[2] not in _OF_FEW_ROWS or "session" not in request.fixturenames:
+        yield
+        return
+    with plain_plans(request.getfixturevalue("session").spark):
+        yield

@@ -1,26 +1,11 @@
-"""Sessions with connectors: what outlives them, and what is refused before Spark starts."""
+"""Sessions with connectors: what is refused before Spark starts."""
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
-from support.connectors import require_connectors
 
 from weirflow import Session
 from weirflow.errors import ConfigError, PackageUnavailable
-
-
-def test_a_single_node_iceberg_table_survives_the_session(exclusive_spark, tmp_path):
-    require_connectors("iceberg")
-    rows = pa.table({"k": ["a", "b", "a"], "n": pa.array([1, 2, 3], pa.int32())})
-    settings = {"packages": ["iceberg"], "driver_memory": "1g"}
-    with Session.single_node(tmp_path, **settings) as first:
-        first.register("source", rows)
-        first.sql("CREATE TABLE iceberg.db.kept USING iceberg PARTITIONED BY (k) AS SELECT * FROM source")
-    with Session.single_node(tmp_path, **settings) as second:
-        assert second.table("iceberg.db.kept").orderBy("n").to_arrow().equals(rows)
-        second.from_arrow(rows).write_table("iceberg.db.kept", format="iceberg", mode="append")
-        assert second.table("iceberg.db.kept").orderBy("n").to_arrow().equals(rows.take([0, 0, 1, 1, 2, 2]))
 
 
 def test_an_unknown_package_is_refused_with_a_suggestion(exclusive_spark):

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 from confluent_kafka import Consumer, Producer
 from support.kafka import KafkaBroker
 
@@ -70,6 +71,7 @@ def test_read_committed_shows_no_aborted_record(broker):
     assert seen == [(0, b"b", b"kept")]
 
 
+@pytest.mark.campaign
 def test_stop_ends_the_process_and_removes_the_data():
     broker = KafkaBroker()
     process, folder = psutil.Process(broker.pid), broker._folder
@@ -78,6 +80,7 @@ def test_stop_ends_the_process_and_removes_the_data():
     assert (process.is_running(), folder.exists()) == (False, False)
 
 
+@pytest.mark.campaign
 def test_the_broker_dies_with_a_killed_test_run(tmp_path):
     script = "from support.kafka import KafkaBroker; b = KafkaBroker(); print(b.pid, flush=True); input()"
     run = subprocess.Popen(

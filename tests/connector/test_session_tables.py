@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pyarrow as pa
 import pytest
 from support.connectors import available_connectors, require_connectors
 from support.shared_session import SETTINGS
@@ -47,8 +48,17 @@ def test_a_table_is_a_snapshot_until_it_is_refreshed(session, kind):
 
 def test_tables_of_a_durable_session_are_there_again(exclusive_spark, tmp_path):
     packages = available_connectors("iceberg", "delta")
+    parts = pa.table({"k": ["a", "b", "a"], "n": pa.array([1, 2, 3], pa.int32())})
     for opened in range(2):
         with Session.single_node(tmp_path / "kept", packages=packages, **SETTINGS) as session:
+            if not opened:
+                session.register("source", parts)
+                session.sql("CREATE TABLE iceberg.db.parts USING iceberg PARTITIONED BY (k) AS SELECT * FROM source")
+            else:
+                assert session.table("iceberg.db.parts").orderBy("n").to_arrow().equals(parts)
+                session.from_arrow(parts).write_table("iceberg.db.parts", format="iceberg", mode="append")
+                both = parts.take([0, 0, 1, 1, 2, 2])
+                assert session.table("iceberg.db.parts").orderBy("n").to_arrow().equals(both)
             for kind, name in NAMES.items():
                 if not opened:
                     session.sql(f"CREATE TABLE {name} (id BIGINT) USING {kind}").collect()

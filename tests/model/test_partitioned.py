@@ -105,8 +105,14 @@ def failed(seed):
     return None
 
 
-@pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("shards", [1, 2, 7])
+@pytest.mark.parametrize(
+    ("shards", "forced"),
+    [
+        (2, False),
+        (7, True),
+        *(pytest.param(*one, marks=pytest.mark.campaign) for one in ((1, False), (1, True), (2, True), (7, False))),
+    ],
+)
 def test_views_that_are_recomputed(shards, forced):
     """All of them, or every other one, so that views read what is recomputed and the other way round."""
     stacked = {f"{name}_again": f"SELECT * FROM `{name}`" for name in STACKED}
@@ -144,12 +150,12 @@ def check_corpus(views, shards, spread):
 @pytest.mark.parametrize(
     ("shards", "spread"),
     [
-        (1, {}),
         (2, {}),
-        (7, {}),
         (3, {"t": "evenly", "u": "everywhere"}),
         (2, {"t": "everywhere", "u": "evenly"}),
-        (2, {"t": "everywhere", "u": "everywhere"}),
+        pytest.param(1, {}, marks=pytest.mark.campaign),
+        pytest.param(7, {}, marks=pytest.mark.campaign),
+        pytest.param(2, {"t": "everywhere", "u": "everywhere"}, marks=pytest.mark.campaign),
     ],
 )
 def test_the_corpus_of_views(shards, spread):

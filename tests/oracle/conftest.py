@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from pyspark.sql import SparkSession
+from support.plain_plans import plain_plans
 from support.shared_session import INTERPRETED, SETTINGS
 from typer.testing import CliRunner
 
@@ -14,6 +15,21 @@ _OF_VALUES = {
     "test_aggregates", "test_eval_modes", "test_expressions", "test_function_catalogue", "test_regex",
     "test_scalar_functions", "test_settings", "test_sql_types", "test_strict_math", "test_time_windows",
 }  # fmt: skip
+_IN_PARTITIONS = {
+    "test_cli", "test_errors_spark", "test_flow_sql_shards", "test_frame", "test_operations_spark",
+    "test_partitioned_spark", "test_process_spark", "test_session", "test_settings", "test_streaming",
+    "test_tick_timeout", "test_workers_spark",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _plain(request):
+    """A query of a few rows has one partition and the plan that is made first, but where plans are the subject."""
+    if request.module.__name__.rpartition(".")[2] in _IN_PARTITIONS or "session" not in request.fixturenames:
+        yield
+        return
+    with plain_plans(request.getfixturevalue("session").spark):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from support.aggregate_catalogue import CALLS, QUERIES, SOURCES, ticks
 from support.maintained import Maintained, comparable
+from support.shared_session import INTERPRETED
 from support.spark_engine import plan_reader
 
 from weirflow import IncrementalFlow
@@ -27,6 +28,9 @@ _ANSI = "spark.sql.ansi.enabled"
 @pytest.fixture(params=[True, False], ids=["ANSI", "not ANSI"])
 def settings(session, request):
     session.spark.conf.set(_ANSI, str(request.param).lower())
+    if not request.param:  # the code that Spark generates is looked at with ANSI
+        for name, value in INTERPRETED.items():
+            session.spark.conf.set(name, value)
     yield SqlSettings(ansi=request.param)
     session.spark.conf.set(_ANSI, "true")
 

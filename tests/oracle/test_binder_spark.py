@@ -106,13 +106,13 @@ def check_items(spark, theme):
         assert start == table.num_columns
 
 
-def check_queries(spark, *, every):
-    """Names and types of each, and the rows of one in so many: Spark takes its time for them."""
+def check_queries(spark, *, analysed, computed):
+    """Names and types of one in so many, and the rows of one in so many of those: Spark takes its time for them."""
     views = kept(read(text for queries in catalogue.QUERIES.values() for text in queries))
-    for number, (text, view) in enumerate(views.items()):
+    for number, (text, view) in enumerate(list(views.items())[::analysed]):
         frame = spark.sql(text)
         assert columns(view.schema) == columns(to_arrow_schema(frame.schema)), text
-        if number % every == 0:
+        if number % computed == 0:
             assert rows(view) == rows(frame.toArrow()), text
 
 
@@ -122,12 +122,12 @@ def test_an_item_is_read_as_spark_reads_it_or_refused(spark, theme):
 
 
 def test_a_query_is_read_as_spark_reads_it_or_refused(spark):
-    check_queries(spark, every=6)
+    check_queries(spark, analysed=3, computed=5)
 
 
 @pytest.mark.campaign
 def test_every_query_is_read_as_spark_reads_it_or_refused(spark):
-    check_queries(spark, every=1)
+    check_queries(spark, analysed=1, computed=1)
 
 
 def test_what_spark_refuses_and_a_view_takes_is_known(spark):

@@ -95,7 +95,10 @@ def by_spark(frame):
 
 
 @pytest.mark.usefixtures("in_new_york")
-@pytest.mark.parametrize("shards", [0, 2], ids=["in one process", "in shards"])
+@pytest.mark.parametrize(
+    "shards",
+    [pytest.param(0, id="in one process"), pytest.param(2, id="in shards", marks=pytest.mark.campaign)],
+)
 def test_a_flow_is_opened_and_goes_on_without_java(session, tmp_path, shards):
     tables, data = RandomTables(seed=6), Maintained(SOURCES, {})
     ticks = [tables.changes(most=30) for _ in range(4)]

@@ -148,7 +148,14 @@ WITHOUT_ANSI_REFUSED = {"casts"}
 """Texts are cast to times unasked, which the binder leaves to Spark without ANSI."""
 
 
-@pytest.mark.parametrize(("zone", "ansi"), [*((zone, True) for zone in ZONES), ("America/New_York", False)])
+@pytest.mark.parametrize(
+    ("zone", "ansi"),
+    [
+        ("Australia/Lord_Howe", True),
+        ("America/New_York", False),
+        *(pytest.param(zone, True, marks=pytest.mark.campaign) for zone in ZONES[:3]),
+    ],
+)
 def test_views_are_what_spark_computes_in_the_zone(session, with_conf, zone, ansi):
     with_conf(zone=zone, ansi=str(ansi).lower())
     refused = set() if ansi else WITHOUT_ANSI_REFUSED
@@ -217,7 +224,21 @@ DAY = "SELECT to_date(at) AS day, COUNT(*) AS n FROM t GROUP BY to_date(at)"
 NAMED = "SELECT soundex('x') AS s, to_date(at) AS day FROM t"
 
 
-@pytest.fixture(params=[{}, {"partitions": 2}], ids=["in one process", "in shards"])
+# These show it where shards do the work themselves; the others are the same code for both kinds of flows.
+IN_SHARDS = (
+    "test_statements_that_change_a_flow_mean_what_they_mean_in_the_session",
+    "test_what_is_read_anew_is_read_as_when_it_was_registered",
+)
+
+
+def pytest_generate_tests(metafunc):
+    if "flow" in metafunc.fixturenames:
+        marks = () if metafunc.function.__name__ in IN_SHARDS else pytest.mark.campaign
+        kinds = [pytest.param({}, id="in one process"), pytest.param({"partitions": 2}, id="in shards", marks=marks)]
+        metafunc.parametrize("flow", kinds, indirect=True)
+
+
+@pytest.fixture
 def flow(session, request):
     with session.flow("settings", **request.param) as flow:
         yield flow

@@ -8,7 +8,7 @@ from support.query_grid import ROWS, SOURCES
 from support.text_corpus import there_and_back
 from support.two_readings import Texts, TwoReadings
 
-SAMPLE = 150
+SAMPLE = 100
 """How many texts are read each time; a campaign reads all."""
 MISREAD = {
     "grouping sets of all rows": "SELECT s, p, COUNT(*) AS n FROM (SELECT * FROM t UNION ALL SELECT * FROM t) "

@@ -137,6 +137,7 @@ def test_a_killed_job_goes_on_from_its_checkpoint(folder):
     assert written(folder) == Counter([1, 2, 3])
 
 
+@pytest.mark.campaign  # what feeds a flow is killed in test_stream_kills.py, too
 def test_a_killed_job_that_feeds_a_flow_counts_each_batch_once(folder):
     land(folder, 1, 2)
     with opened(folder) as session:

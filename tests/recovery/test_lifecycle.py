@@ -124,13 +124,22 @@ session.from_arrow(session.spark.range(0, 2, 1, 2)).mapInArrow(sleep, "id long")
     os.kill(child.pid, signal.SIGKILL)
     wait_gone(family, 10.0)
     [left] = scratch.glob("weirflow-session-*")
-    finished(run("with open_session() as session: assert one(session)"))
+    loud = finished(run("with open_session(spark_log_level='info') as session: assert one(session)"))
+    assert "INFO" in loud  # which is not shown by default
     assert not left.exists()
     assert list(scratch.glob("weirflow-session-*")) == []
 
 
-def test_a_forgotten_session_ends_with_the_program(run, scratch):
-    child = run("session = open_session(); assert one(session); say('DONE')")
+def test_a_forgotten_session_ends_with_the_program_and_nothing_of_the_jvm_is_shown(run, scratch):
+    child = run(
+        """
+session = open_session()
+assert one(session)
+session.sql("SELECT 1 AS a").write_parquet("t", mode="overwrite")
+session.spark.sparkContext.setLocalProperty("x", "y")
+say("DONE")
+"""
+    )
     said(child, "DONE")
     family = descendants(child.pid)
     assert child.wait(10.0) == 0, child.log
@@ -139,10 +148,21 @@ def test_a_forgotten_session_ends_with_the_program(run, scratch):
     assert list(scratch.iterdir()) == []
 
 
-def test_a_program_that_raises_shows_its_error_and_leaves_nothing(run, scratch):
-    child = run("session = open_session(); one(session); raise RuntimeError('mine')")
+def test_a_program_that_raises_shows_its_error_and_leaves_nothing(run, scratch, tmp_path):
+    """Its cache is in a folder that cannot be used, which costs speed only."""
+    (tmp_path / "file").write_text("in the way")
+    child = run(
+        f"""
+import logging
+logging.basicConfig(level="WARNING")
+session = open_session(cache_dir={str(tmp_path / "file" / "cache")!r})
+assert one(session)
+raise RuntimeError("mine")
+"""
+    )
     assert child.wait(60.0) == 1
     assert "RuntimeError: mine" in child.log
+    assert "starts are slower" in child.log
     assert list(scratch.iterdir()) == []
 
 
@@ -316,22 +336,7 @@ with open_session(cache_dir={str(tmp_path)!r}) as session:
     assert again.stat().st_size > 10_000_000
 
 
-def test_a_cache_folder_that_cannot_be_used_costs_speed_only(run, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    log = finished(
-        run(
-            f"""
-import logging
-logging.basicConfig(level="WARNING")
-with open_session(cache_dir={str(tmp_path / "file" / "cache")!r}) as session:
-    assert one(session)
-"""
-        )
-    )
-    assert "starts are slower" in log
-
-
-def test_plain_pyspark_before_between_and_after(run, scratch):
+def test_plain_pyspark_before_and_after(run, scratch):
     log = finished(
         run(
             """
@@ -360,8 +365,6 @@ session.close()
 again = plain()
 assert again.range(4).count() == 4
 again.stop()
-with open_session() as last:
-    assert one(last)
 say("ALL")
 """,
             SPARK_LOCAL_IP="127.0.0.1",
@@ -399,16 +402,3 @@ assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
         90.0,
     )
     assert list(scratch.iterdir()) == []
-
-
-def test_nothing_of_the_jvm_is_shown_by_default(run):
-    program = """
-with open_session({settings}) as session:
-    assert one(session)
-    session.sql("SELECT 1 AS a").write_parquet(os.environ["TMPDIR"] + "/t", mode="overwrite")
-    session.spark.sparkContext.setLocalProperty("x", "y")
-    say("END")
-"""
-    assert finished(run(program.format(settings=""))).strip() == "END"
-    loud = finished(run(program.format(settings="spark_log_level='info'")))
-    assert "INFO" in loud

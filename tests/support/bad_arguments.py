@@ -69,6 +69,7 @@ class Catalogue:
         refused: calls that are refused, typed, whatever they are given in their situation, and why.
         runs_meant: whether calls are made whose value has a meaning.
         controls: whether it is looked at what calls with valid arguments come to.
+        by_call: whether an object must be usable after all bad values of a call, and not after those of each argument.
         rows: how many calls were made.
         used: the meanings that calls had.
         problems: what went wrong.
@@ -83,6 +84,7 @@ class Catalogue:
     refused: Mapping[str, str] = field(default_factory=dict)
     runs_meant: bool = True
     controls: bool = True
+    by_call: bool = False
     rows: int = 0
     used: set[tuple[str, str]] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
@@ -91,8 +93,15 @@ class Catalogue:
         """Try each argument of a call with each value."""
         if self.controls:
             self._try_valid(call)
+        situation = self._situation(call)
+        target = situation.make()
         for argument in call.arguments:
-            self._try_argument(call, argument)
+            target = self._try_argument(call, argument, situation, target)
+            if not self.by_call:
+                self._require_usable(situation, target, f"{call.id}({argument.name})")
+                target = situation.make()
+        if self.by_call:
+            self._require_usable(situation, target, call.id)
 
     def outcome(self, call: Call, target: Any) -> str:
         """What a call with valid arguments comes to: ``typed``, ``untyped`` with the error, ``slow`` or ``done``."""
@@ -119,10 +128,8 @@ class Catalogue:
         if outcome != ("typed" if call.id in self.refused else "done"):
             self.problems.append(f"{call.id}() with valid arguments: {outcome}")
 
-    def _try_argument(self, call: Call, argument: inspect.Parameter) -> None:
-        """Values without a meaning are for one object, which is usable then; those with one each for another."""
-        situation = self._situation(call)
-        target = situation.make()
+    def _try_argument(self, call: Call, argument: inspect.Parameter, situation: Situation, target: Any) -> Any:
+        """Values without a meaning are for one object, which is returned; those with one each for another."""
         for kind, value in self.values.items():
             meant = self._is_meant(call, argument, kind)
             if meant and not self.runs_meant:
@@ -135,7 +142,7 @@ class Catalogue:
                 target = situation.make()
             if meant and refused:
                 self._require_usable(situation, own, f"{call.id}({argument.name}={kind})")
-        self._require_usable(situation, target, f"{call.id}({argument.name})")
+        return target
 
     def _require_usable(self, situation: Situation, target: Any, where: str) -> None:
         try:

@@ -58,4 +58,7 @@ def _live(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    with opened(None) as flow:  # what is imported and made at first use is there for all children
+        declare(flow)
+        run(flow, 2)
     serve(_live)

@@ -116,4 +116,7 @@ if __name__ == "__main__":
 
     from weirflow.ivm.flow import IncrementalFlow
 
+    with IncrementalFlow("shop") as flow:  # what is imported and made at first use is there for all children
+        shop_flow.declare(flow)
+        shop_flow.run(flow, 2)
     serve(_live)

@@ -102,4 +102,7 @@ def _live(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    with open_shop("memory://warm") as flow:  # what is imported and made at first use is there for all children
+        shop_flow.declare(flow)
+        shop_flow.run(flow, 2)
     serve(_live)

@@ -42,10 +42,17 @@ class SharedSession:
         yield opened
         assert list(opened.operations) == []
         assert opened.spark.conf.get(PARTITIONS) == before, "later tests would be slow: Spark's default is 200"
-        for name in opened.tables():
-            opened.drop(name)
+        if _has_tables(opened):
+            for name in opened.tables():
+                opened.drop(name)
 
     def close(self) -> None:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+
+def _has_tables(session: Session) -> bool:
+    """Whether there are names to drop; unlike a query this takes no time."""
+    catalog = session.spark._jsparkSession.sessionState().catalog()
+    return bool(catalog.listTables(catalog.getCurrentDatabase()).nonEmpty())

@@ -72,7 +72,7 @@ def test_bad_arguments(folder: Path, name: str):
     local = Situation(lambda: new_storage(folder / f"storage {next(numbers)}"), require_storage)
     situations = SITUATIONS | {"LocalStorage": local}
     catalogue = Catalogue(
-        hostile_values(folder), situations, valid_arguments(folder), MEANT, ALONGSIDE, OPTIONS, REFUSED
+        hostile_values(folder, letters=100_000), situations, valid_arguments(folder), MEANT, ALONGSIDE, OPTIONS, REFUSED
     )
     for call in CALLS:
         if name == (owner(call) or call.id):

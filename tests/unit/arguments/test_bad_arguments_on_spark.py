@@ -166,7 +166,7 @@ def test_bad_arguments(session: Session, tmp_path: Path, monkeypatch: pytest.Mon
     meant = MEANT | MEANT_ON_SPARK
     made, valid = situations(session), valid_arguments(session, tmp_path)
     options = {"Session.flow": "history", "SessionFlow.salvage": "history"}
-    catalogue = Catalogue(values, made, valid, meant, options=options, runs_meant=False, controls=False)
+    catalogue = Catalogue(values, made, valid, meant, options=options, runs_meant=False, controls=False, by_call=True)
     for call in covered_calls():
         assert call.owner is not None
         if call.owner.__name__ in HARD_TO_COME_BY | IN_SHARDS:

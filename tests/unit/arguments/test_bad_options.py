@@ -7,11 +7,13 @@ time. Commands are found by themselves. Spark is not started: what is asked of i
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
+import typer.testing
 from support.bad_arguments import SECONDS
 from typer.testing import CliRunner
 
@@ -116,6 +118,8 @@ def test_bad_options(path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.
         raise ConfigError("There is no Spark here.")
 
     monkeypatch.setattr(engine, "start_engine", no_spark)
+    # The tree of commands is made once, and not for each of a thousand calls.
+    monkeypatch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WEIRFLOW_CACHE_DIR", str(tmp_path / "cache"))
     texts, problems = hostile_texts(tmp_path), []

@@ -126,7 +126,7 @@ def test_a_checkpoint_restores_to_any_parallelism_and_backend(tmp_path, before, 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_what_is_new_is_written(tmp_path, checkpoints, kind):
     job = Job.new(kind, tmp_path)
-    job.add(range(20_000))
+    job.add(range(5_000))
     checkpoints.save(job.backends, epoch=1)
     first = checkpoints.written
     job.add([7])

@@ -144,7 +144,7 @@ print(compiled.kernels is not None, "numba" in sys.modules, flow.snapshot("total
         (3, "auto", "False False [{'total': 3}]"),
         (30, "auto", "True True [{'total': 435}]"),
         (1, "on", "True True [{'total': 0}]"),
-        (30, "on", "True True [{'total': 435}]"),
+        pytest.param(30, "on", "True True [{'total': 435}]", marks=pytest.mark.campaign),
         (30, "off", "False False [{'total': 435}]"),
     ],
 )

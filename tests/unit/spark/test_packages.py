@@ -331,24 +331,24 @@ def manifest_that_points_outside(jars):
     path.write_text(json.dumps(manifest))
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        truncate,
-        remove,
-        cut_manifest,
-        empty_manifest,
-        foreign_manifest,
-        future_manifest,
-        manifest_that_points_outside,
-    ],
+DAMAGES = (
+    truncate,
+    remove,
+    cut_manifest,
+    empty_manifest,
+    foreign_manifest,
+    future_manifest,
+    manifest_that_points_outside,
 )
-def test_what_is_damaged_is_fetched_again(resolve, tmp_path, damage):
+
+
+def test_what_is_damaged_is_fetched_again(resolve, tmp_path):
     whole = resolve("org.example:app:1.0")
     jars = tmp_path / "cache" / "jars"
-    damage(jars)
-    assert resolve("org.example:app:1.0") == whole
-    assert (jars / "org.example_lib-1.9.jar").read_bytes() == b"the jar of org.example:lib:1.9"
+    for damage in DAMAGES:
+        damage(jars)
+        assert resolve("org.example:app:1.0") == whole, damage
+        assert (jars / "org.example_lib-1.9.jar").read_bytes() == b"the jar of org.example:lib:1.9", damage
 
 
 def test_an_artifact_that_does_not_exist_is_named_and_leaves_the_cache_as_it_was(resolve, tmp_path):

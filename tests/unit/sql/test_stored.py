@@ -232,7 +232,7 @@ def test_what_is_too_large_once_written_out_is_refused_before_it_is():
 
 def test_a_plan_may_be_deep():
     deep, sum_ = Scan("t", CATALOG["t"]), Column(0, "a", types.INT)
-    for _ in range(20_000):
+    for _ in range(5_000):
         deep, sum_ = Filter(deep, Literal(True, types.BOOLEAN)), Call("add", (sum_, sum_), types.INT)
     deep = Project(deep, (sum_,), (Field("s", types.INT),))
     text = encode_plan(deep)

@@ -4,7 +4,8 @@
 Each test runs in a child process that may take 20 seconds and 4 GiB, so that what is broken fails instead of hanging.
 """
 
-from support.limited import run_limited
+import pytest
+from support.limited import LimitedRunner
 
 FLOW = """
     import time
@@ -39,11 +40,14 @@ FLOW = """
 """
 
 
-def printed(code: str, **limits: int) -> list[str]:
-    return run_limited(FLOW + code, **limits).split("\n")[:-1]
+@pytest.fixture(scope="module")
+def printed():
+    """Runs code behind that of flows; the lines that it prints."""
+    with LimitedRunner() as runner:
+        yield lambda code, **limits: runner.run(FLOW + code, **limits).split("\n")[:-1]
 
 
-def test_a_regular_expression_bomb_is_matched_in_linear_time():
+def test_a_regular_expression_bomb_is_matched_in_linear_time(printed):
     assert printed(r"""
     text = "a" * 100_000 + "!"
     print(value_of("s RLIKE '^(a+)+$'", s=text))
@@ -54,7 +58,7 @@ def test_a_regular_expression_bomb_is_matched_in_linear_time():
     """) == ["False", "False", "1", "100000", "True"]
 
 
-def test_an_expression_that_would_be_huge_once_compiled_is_refused():
+def test_an_expression_that_would_be_huge_once_compiled_is_refused(printed):
     assert (
         printed(r"""
     for expression in ("(a{200}){200}", "((a{50}){50}){50}", "(a{1000}){1000}", "(" * 5000 + "a" + ")" * 5000, "a" * 5000):
@@ -67,7 +71,7 @@ def test_an_expression_that_would_be_huge_once_compiled_is_refused():
     )
 
 
-def test_like_with_many_wildcards_does_not_try_all_their_places():
+def test_like_with_many_wildcards_does_not_try_all_their_places(printed):
     assert printed(r"""
     text = "a" * 3000
     print(value_of("s LIKE p", s=text, p="%a" * 500 + "%b"))
@@ -78,7 +82,7 @@ def test_like_with_many_wildcards_does_not_try_all_their_places():
     """) == ["False", "True", "True", "False", "True"]
 
 
-def test_a_long_text_is_cast_in_linear_time():
+def test_a_long_text_is_cast_in_linear_time(printed):
     assert printed(r"""
     n = 500_000
     for kind, text in {
@@ -101,7 +105,7 @@ def test_a_long_text_is_cast_in_linear_time():
     """) == ["None", "None", "None", "None", "None", "7", "2020-01-01", "None", "0.111", "0.11111111", "CAST_INVALID_INPUT True"]  # fmt: skip
 
 
-def test_other_functions_of_two_texts_take_linear_time():
+def test_other_functions_of_two_texts_take_linear_time(printed):
     assert printed(r"""
     some = "a" * 100_000
     print(len(value_of("substring_index(s, p, -1)", s=some * 8, p=some + "b" + some)))
@@ -109,7 +113,7 @@ def test_other_functions_of_two_texts_take_linear_time():
     """) == ["800000", "0"]
 
 
-def test_a_cross_product_that_does_not_fit_is_refused_before_it_is_made():
+def test_a_cross_product_that_does_not_fit_is_refused_before_it_is_made(printed):
     assert printed(r"""
     rows = {"k": [1] * 100_000, "v": list(range(100_000)), "s": ["x"] * 100_000}
     started = time.monotonic()
@@ -120,7 +124,7 @@ def test_a_cross_product_that_does_not_fit_is_refused_before_it_is_made():
     """) == ["RESULT_TOO_LARGE", "RESULT_TOO_LARGE", "True"]
 
 
-def test_a_large_value_is_not_copied_for_all_that_it_meets():
+def test_a_large_value_is_not_copied_for_all_that_it_meets(printed):
     assert (
         printed(r"""
     rows = [{"k": 1, "v": number, "s": "x" * 2_000_000 if number == 0 else "y"} for number in range(2000)]
@@ -132,7 +136,7 @@ def test_a_large_value_is_not_copied_for_all_that_it_meets():
     )
 
 
-def test_a_join_of_which_little_is_left_needs_little_memory():
+def test_a_join_of_which_little_is_left_needs_little_memory(printed):
     assert printed(r"""
     count = 6_000
     flow = flow_of("SELECT a.v, b.v AS w FROM t AS a JOIN t AS b ON a.k = b.k AND a.v + b.v = 1", "k BIGINT, v BIGINT")
@@ -141,7 +145,7 @@ def test_a_join_of_which_little_is_left_needs_little_memory():
     """, gibibytes=2) == ["[(0, 1), (1, 0)]"]  # fmt: skip
 
 
-def test_a_huge_weight_is_not_written_out():
+def test_a_huge_weight_is_not_written_out(printed):
     assert printed(r"""
     delta = DeltaBatch.from_weighted(pa.table({"k": pa.array([1], pa.int64()), "v": pa.array([2], pa.int64()), "_weight": pa.array([1 << 40], pa.int64())}))
     for view in (
@@ -157,7 +161,7 @@ def test_a_huge_weight_is_not_written_out():
     """) == [*["RESULT_TOO_LARGE"] * 3, "[{'k': 1, 'x': [2.0, 2.0]}]"]  # fmt: skip
 
 
-def test_windows_that_hold_a_moment_too_often_are_refused():
+def test_windows_that_hold_a_moment_too_often_are_refused(printed):
     assert printed(r"""
     view = "SELECT window.start AS x, COUNT(*) AS n FROM t GROUP BY window(at, '100 days', '1 second')"
     import datetime
@@ -166,14 +170,14 @@ def test_windows_that_hold_a_moment_too_often_are_refused():
     """) == ["RESULT_TOO_LARGE"]
 
 
-def test_lists_of_all_frames_are_not_made_when_they_are_too_long():
+def test_lists_of_all_frames_are_not_made_when_they_are_too_long(printed):
     assert printed(r"""
     view = "SELECT v, collect_list(v) OVER (ORDER BY v) AS x FROM t"
     print(refusal_of(view, {"v": list(range(50_000))}, "v BIGINT"))
     """) == ["RESULT_TOO_LARGE"]
 
 
-def test_statements_are_told_apart_in_linear_time():
+def test_statements_are_told_apart_in_linear_time(printed):
     assert printed(r"""
     from weirflow.sql.statements.kinds import is_query, split_statements
     print(is_query("/**/" * 100_000 + "(SELECT 1)"), is_query("(" * 100_000 + "SELECT 1"))

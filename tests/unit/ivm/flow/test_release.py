@@ -39,7 +39,7 @@ def released_early(monkeypatch):
 @pytest.mark.parametrize("keep", [True, False])
 def test_views_are_the_same_with_and_without_release(keep):
     flow, other = make(Lateness("at", "5 hours", keep=keep)), make(None)
-    for number, delta in enumerate(ticks(60, 12)):
+    for number, delta in enumerate(ticks(36, 12)):
         names = [{"name": "abc"[number % 3], "v": number}]
         assert flow.tick({"t": delta, "names": names}).late == 0
         other.tick({"t": delta, "names": names})

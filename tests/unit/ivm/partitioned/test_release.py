@@ -50,8 +50,13 @@ def released_early(monkeypatch):
     monkeypatch.setattr("weirflow.ivm.kernel.spine.LEAST_TO_RELEASE", 1)
 
 
-@pytest.mark.parametrize("keep", [True, False])
-@pytest.mark.parametrize(("shards", "warm"), [(1, True), (3, True), (3, False)])
+ONE_PROCESS = [(1, True, True), (3, True, False), (3, False, True)]
+OTHERS = [(1, True, False), (3, True, True), (3, False, False)]
+
+
+@pytest.mark.parametrize(
+    ("shards", "warm", "keep"), [*ONE_PROCESS, *(pytest.param(*one, marks=pytest.mark.campaign) for one in OTHERS)]
+)
 def test_views_and_late_rows_are_those_of_a_flow_in_one_process(shards, warm, keep):
     lateness = Lateness("at", "5 hours", keep=keep)
     flow, other = made(partitioned(shards), lateness), made(IncrementalFlow(), lateness)
@@ -74,8 +79,18 @@ def _all(watch):
         yield found
 
 
-@pytest.mark.parametrize("warm", [True, False])
-@pytest.mark.parametrize("view", ["by_window", "by_hour", "seen"])
+@pytest.mark.parametrize(
+    ("view", "warm"),
+    [
+        ("by_window", False),
+        ("by_hour", True),
+        ("seen", True),
+        *(
+            pytest.param(*one, marks=pytest.mark.campaign)
+            for one in (("by_window", True), ("by_hour", False), ("seen", False))
+        ),
+    ],
+)
 def test_old_groups_leave_the_state_but_not_the_view(view, warm):
     flow, other = (made(partitioned(2), one, {view: VIEWS[view]}) for one in (Lateness("at", "2 days"), None))
     for number in range(50):
@@ -117,8 +132,8 @@ def test_what_would_fill_views_anew_needs_all_rows():
 def test_a_view_that_is_replaced_leaves_the_others_as_they_are():
     lateness = Lateness("at", "5 hours", keep=False)
     flow, other = made(partitioned(2), lateness), made(IncrementalFlow(), lateness)
-    deltas = list(ticks(40, 12))
-    for delta in deltas[:30]:
+    deltas = list(ticks(24, 12))
+    for delta in deltas[:18]:
         flow.tick(delta)
         other.tick(delta)
     before = {name: rows_of(flow, name) for name in VIEWS}
@@ -128,5 +143,5 @@ def test_a_view_that_is_replaced_leaves_the_others_as_they_are():
     }
     assert rows_of(flow, "seen") == ["{'name': 'a'}", "{'name': 'b'}", "{'name': 'c'}"]
     other.replace_view("seen", "SELECT DISTINCT name FROM t")
-    for delta in deltas[30:]:
+    for delta in deltas[18:]:
         assert flow.tick(delta).views == other.tick(delta).views
