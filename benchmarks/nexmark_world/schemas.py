@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weirflow.sql.types import parse_ddl
+from weirflow.sql.typing.type_syntax import parse_ddl
 
 SCHEMAS = {
     name: parse_ddl(ddl)
