@@ -7,9 +7,19 @@ or loads them from numba's cache.
 from weirflow.ivm.compiled.hashes import hash_bytes, hash_integers
 from weirflow.ivm.compiled.keys import equal_bytes, equal_integers, find_ranges
 from weirflow.ivm.compiled.orders import bulk_order, in_order
+from weirflow.ivm.compiled.tables import (
+    add_found,
+    gather,
+    group_table,
+    hash_table,
+    keyed_codes,
+    merge_parts,
+    overdrawn,
+)
 from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles, extremes, sum_groups
 
 __all__ = [
+    "add_found",
     "add_rows",
     "bulk_order",
     "double_totals",
@@ -18,8 +28,14 @@ __all__ = [
     "equal_integers",
     "extremes",
     "find_ranges",
+    "gather",
+    "group_table",
     "hash_bytes",
     "hash_integers",
+    "hash_table",
     "in_order",
+    "keyed_codes",
+    "merge_parts",
+    "overdrawn",
     "sum_groups",
 ]

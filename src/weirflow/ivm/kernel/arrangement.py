@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm import compiled
 from weirflow.ivm.kernel.codes import EVERYTHING, NOTHING, RowCodes
 from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
+from weirflow.ivm.kernel.run import BLOCK
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.kernel.state import ProbeResult
@@ -62,7 +64,10 @@ class Arrangement(SpineState):
         """
         if len(batch) == 0:
             return
-        self._spine.insert(batch.columns, np.ascontiguousarray(batch.weights).reshape(-1, 1))
+        weights = np.ascontiguousarray(batch.weights).reshape(-1, 1)
+        layout = None if compiled.kernels is None or self._hash is not hash_rows else batch.layout
+        codes = None if layout is None else self._codes.of_layout(layout)
+        self._spine.insert(batch.columns, weights, codes, layout)
 
     def probe(
         self,
@@ -92,6 +97,21 @@ class Arrangement(SpineState):
             probe, found = probe[equal], found.filter(equal)
         matches = ProbeResult(probe, found)
         return _consolidated(matches, self._hash) if consolidated and len(hits) > 1 else matches
+
+    def overdrawn(self, batch: Batch) -> Int64s:
+        """The rows of the batch that are retracted more often than they are stored; each is in it once."""
+        if len(batch) == 0 or batch.weights.min() >= 0:
+            return np.empty(0, np.int64)
+        if compiled.kernels is not None and self._hash is hash_rows and (layout := batch.layout) is not None:
+            places = self._spine.places
+            if places is not None:
+                short: Int64s = compiled.kernels.overdrawn(
+                    places, BLOCK, layout.address, self._codes.of_layout(layout), len(self.types), batch.weights
+                )
+                return short
+        retracted = np.flatnonzero(batch.weights < 0)
+        stored = self.weights_of(batch.take(retracted))
+        return retracted[stored + batch.weights[retracted] < 0]
 
     def weights_of(self, batch: Batch) -> Int64s:
         """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""

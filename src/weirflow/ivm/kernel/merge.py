@@ -9,16 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from weirflow.ivm.kernel.gathered import merged
 from weirflow.ivm.kernel.memory import Allocate, in_memory
 from weirflow.ivm.kernel.run import Run, sorted_run
 from weirflow.ivm.zset.batch import concat_columns
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values, validity, value_offsets
+from weirflow.ivm.zset.hashing import Equality
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
-    from weirflow.ivm.zset.hashing import Equality
 
 MAX_STRING_BYTES = 2**31 - 1
 """What the 32-bit offsets of one Arrow string array can address."""
@@ -109,6 +110,8 @@ class CodeOrder:
 
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
         """One run of all rows, of which only the first part is sorted."""
+        if (run := merged(parts, grouping=self._equality is Equality.GROUPING)) is not None:
+            return run
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
         return sorted_run(codes, concat_columns([part.columns for part in parts]), values, self._equality)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from weirflow.errors import StorageError
 from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
 from weirflow.ivm.zset.buffers import raw_values
+from weirflow.ivm.zset.layout import Layout
 from weirflow.ivm.zset.rows import group_sorted
 from weirflow.ivm.zset.sorting import sorted_codes
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 _FORMAT = {b"weirflow.run": b"1"}
 _CODE, _VALUES = "_code", "_values"
 _SAMPLED_ROWS = 1 << 19
+_UNSAMPLED_ROWS = 1 << 12
+"""So few codes stay in the processor's cache themselves."""
+RunPlace = tuple[int, int, int, int, int, int]
+"""A run, as ``compiled.tables.add_found`` reads it."""
 BLOCK = 64
 """Rows for each code of a run's sample."""
 FEW_NEEDLES = 4096
@@ -35,16 +40,30 @@ class Run:
     bits a code has is the arrangement's business; equal rows have equal codes. Nothing here changes after creation.
     """
 
-    __slots__ = ("__weakref__", "_sample", "codes", "columns", "values")
+    __slots__ = ("__weakref__", "_columns", "_layout", "_place", "_sample", "codes", "values")
 
-    def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
+    def __init__(
+        self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s, layout: Layout | None = None
+    ) -> None:
         self.codes = codes
-        self.columns = columns
+        self._columns = columns
         self.values = values
+        self._layout = layout
+        self._place: RunPlace | None = None
         self._sample: UInt64s | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """The columns of the rows."""
+        return self._columns
+
+    @property
+    def types(self) -> Sequence[pa.DataType]:
+        """The columns' types."""
+        return [column.type for column in self._columns]
 
     @property
     def nbytes(self) -> int:
@@ -62,6 +81,22 @@ class Run:
         if self._sample is None:
             self._sample = self.codes[: len(self) // BLOCK * BLOCK : BLOCK].copy()
         return self._sample
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where its columns lie, for compiled kernels; None if these do not read them."""
+        if self._layout is None:
+            self._layout = Layout.of(self.columns)
+        return self._layout
+
+    @property
+    def place(self) -> RunPlace | None:
+        """Where it lies, for compiled kernels; None if these do not read it."""
+        if self._place is None and self.layout is not None and self.values.flags.c_contiguous:
+            sample = self.sample if len(self) > _UNSAMPLED_ROWS else self.codes[:0]
+            addresses = [pa.py_buffer(one).address for one in (self.codes, sample, self.values)]
+            self._place = (addresses[0], len(self), addresses[1], len(sample), addresses[2], self.layout.address)
+        return self._place
 
     def search(self, low: UInt64s) -> Int64s:
         """The first position whose code is not below each of ``low``, which is in ascending order."""

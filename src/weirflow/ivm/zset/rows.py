@@ -24,7 +24,8 @@ from weirflow.ivm.zset.buffers import (
     validity,
     value_offsets,
 )
-from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
+from weirflow.ivm.zset.hashing import Equality, RowHash, hash_layout, hash_rows
+from weirflow.ivm.zset.layout import Layout
 from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
@@ -252,11 +253,23 @@ def group_rows(
     columns: Sequence[pa.Array], length: int, equality: Equality = Equality.IDENTITY, *, row_hash: RowHash = hash_rows
 ) -> GroupedRows:
     """Group equal rows. Exact whatever the hash; rows of a group keep their order, groups are sorted by hash."""
+    if compiled.kernels is not None and row_hash is hash_rows and (layout := Layout.of(columns)) is not None:
+        grouped = _group_layout(layout, hash_layout(layout, equality), equality)
+        if grouped is not None:
+            return grouped
     order, codes, repeated = sorted_codes(row_hash(columns, length, equality))
     regrouped, starts = group_sorted(codes, repeated, columns, equality, order)
     if starts is None:
         return GroupedRows(order, np.arange(length), codes)
     return GroupedRows(order if regrouped is None else order[regrouped], starts, codes[starts])
+
+
+def _group_layout(layout: Layout, codes: UInt64s, equality: Equality) -> GroupedRows | None:
+    """``group_rows`` by compiled kernels; None if rows that differ have equal codes."""
+    order, starts, own, exact = compiled.kernels.group_table(
+        layout.address, len(layout.places), codes, equality is Equality.GROUPING
+    )
+    return GroupedRows(order, starts, own) if exact else None
 
 
 def consolidate(batch: Batch, *, row_hash: RowHash = hash_rows) -> Batch:
