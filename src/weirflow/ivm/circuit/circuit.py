@@ -12,6 +12,7 @@ import numpy as np
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.circuit.fingerprint import fingerprint
+from weirflow.ivm.circuit.routes import Routes
 from weirflow.ivm.kernel.deadline import Deadline, check
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
@@ -81,6 +82,9 @@ class Circuit:
     _steps: int = field(default=0, init=False, repr=False)
     _is_open: bool = field(default=False, init=False, repr=False)
     """Whether a step was begun that was neither committed nor discarded."""
+    _stepped: list[Operator] = field(default_factory=list, init=False, repr=False)
+    """The operators that the open step has reached."""
+    _routes: Routes = field(default_factory=lambda: Routes((), {}), init=False, repr=False)
     _untidy: dict[Operator, None] = field(default_factory=dict, init=False, repr=False)
     """Operators whose state has changed and may have something to merge."""
 
@@ -234,20 +238,26 @@ class Circuit:
             self._steps += 1
             compiled.offer(self._steps, sum(map(len, deltas.values())))
         given = {self.sources[name]: delta for name, delta in deltas.items()}
+        if not self._routes.are_of(self.nodes, self.views):
+            self._routes = Routes(self.nodes, self.views)
+        nodes, routes = self.nodes, self._routes
         outputs: dict[int, Batch] = {}
-        for number, node in enumerate(self.nodes):
+        for number in routes.behind(frozenset(given)):
+            node = nodes[number]
             if number in given:
                 inputs = [given[number]]
+            elif any(one in outputs for one in node.inputs):
+                inputs = [outputs.get(one) or nodes[one].operator.nothing for one in node.inputs]
             else:
-                inputs = [outputs[one] for one in node.inputs if one in outputs]
-                if not inputs:
-                    continue
-                inputs = [outputs.get(one) or self.nodes[one].operator.nothing for one in node.inputs]
+                continue
+            self._stepped.append(node.operator)
             output = stepped(node.operator, inputs)
             if len(output):
                 outputs[number] = output
         changed = {
-            name: self._consolidated(number, outputs) for name, number in self.views.items() if number in outputs
+            name: self._consolidated(number, outputs)
+            for number in outputs
+            for name in routes.views(number)
         }
         return {name: delta for name, delta in changed.items() if len(delta)}
 
@@ -259,12 +269,12 @@ class Circuit:
 
         What raises may have applied a part of them: ``rewind`` with the same marks takes that back.
         """
-        for node in self.nodes:
-            operator = node.operator
+        for operator in self._stepped:
             if operator.is_staged:
                 marks.append((operator, operator.mark()))
                 self._untidy[operator] = None
                 operator.commit()
+        self._stepped = []
         self._is_open = False
 
     def rewind(self, marks: Marks) -> None:
@@ -288,6 +298,7 @@ class Circuit:
         """Forget the tick: the circuit is as it was before ``step``."""
         for node in self.nodes:
             node.operator.discard()
+        self._stepped = []
         self._is_open = False
 
 

@@ -9,6 +9,8 @@ from weirflow.ivm.compiled.keys import equal_bytes, equal_integers, find_ranges
 from weirflow.ivm.compiled.orders import bulk_order, in_order
 from weirflow.ivm.compiled.tables import (
     add_found,
+    equal_pairs,
+    find_rows,
     gather,
     group_table,
     hash_table,
@@ -26,8 +28,10 @@ __all__ = [
     "encode_doubles",
     "equal_bytes",
     "equal_integers",
+    "equal_pairs",
     "extremes",
     "find_ranges",
+    "find_rows",
     "gather",
     "group_table",
     "hash_bytes",

@@ -25,7 +25,7 @@ from weirflow.ivm.compiled.memory import (
     write_64,
 )
 from weirflow.ivm.compiled.orders import bulk_order, stable_order
-from weirflow.ivm.compiled.signatures import INTS, NEW_INTS, NEW_ROWS, NEW_WORDS, ROWS, WORDS, compiled, several
+from weirflow.ivm.compiled.signatures import INTS, NEW_BOOLS, NEW_INTS, NEW_ROWS, NEW_WORDS, ROWS, WORDS, compiled, several
 
 FIELDS = 5
 BITS, BYTE, SHORT, INT, LONG, SINGLE, DOUBLE, WIDE, TEXT = range(1, 10)
@@ -178,6 +178,15 @@ def _equal_rows(left: Any, left_row: Any, right: Any, right_row: Any, columns: A
     return True
 
 
+@compiled(NEW_BOOLS(int64, INTS, int64, INTS, int64, boolean))
+def equal_pairs(left: Any, left_at: Any, right: Any, right_at: Any, columns: Any, grouping: Any) -> Any:
+    """Whether rows of two tables are equal, pair by pair."""
+    equal = np.empty(len(left_at), np.bool_)
+    for row in range(len(left_at)):
+        equal[row] = _equal_rows(left, left_at[row], right, right_at[row], columns, grouping)
+    return equal
+
+
 @compiled(several(NEW_INTS, NEW_INTS, NEW_WORDS, boolean)(int64, int64, WORDS, boolean))
 def group_table(table: Any, columns: Any, codes: Any, grouping: Any) -> Any:
     """(order, starts, codes of groups, exact): equal rows side by side, sorted by code; the twin of ``group_rows``.
@@ -195,6 +204,13 @@ def group_table(table: Any, columns: Any, codes: Any, grouping: Any) -> Any:
         starts[count], own[count] = at, code
         count += 1
     return order, starts[:count], own[:count], exact
+
+
+@compiled(NEW_INTS(NEW_INTS, int64))
+def _grown(values: Any, size: Any) -> Any:
+    larger = np.empty(size, np.int64)
+    larger[: len(values)] = values
+    return larger
 
 
 @compiled(int64(int64, int64, int64, int64, int64, uint64))
@@ -247,6 +263,35 @@ def add_found(runs: Any, block: Any, table: Any, codes: Any, columns: Any, group
             if at >= 0:
                 for index in range(width):
                     totals[row, index] += read_64(runs[run, 4] + 8 * (width * at + index))
+
+
+@compiled(several(NEW_INTS, NEW_INTS, NEW_INTS)(ROWS, int64, int64, WORDS, uint64, int64, int64))
+def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: Any, most: Any) -> Any:
+    """(rows of the table, rows of the runs one below the other, their values) of all pairs with equal first columns.
+
+    A pair's code lies in [low, low | span]. With more than ``most`` pairs only the first ``most`` + 1 are there.
+    """
+    size = 2 * len(low) + 16
+    probe, found, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    count, first = 0, np.int64(0)
+    for run in range(len(runs)):
+        codes, length = runs[run, 0], runs[run, 1]
+        for row in range(len(low)):
+            last = low[row] | span
+            at = _first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
+            while at < length and np.uint64(read_64(codes + 8 * at)) <= last:
+                if _equal_rows(runs[run, 5], at, table, row, columns, True):
+                    if count == size:
+                        size *= 2
+                        probe, found, values = _grown(probe, size), _grown(found, size), _grown(values, size)
+                    probe[count], found[count] = row, first + at
+                    values[count] = read_64(runs[run, 4] + 8 * at)
+                    count += 1
+                    if count > most:
+                        return probe[:count], found[:count], values[:count]
+                at += 1
+        first += length
+    return probe[:count], found[:count], values[:count]
 
 
 @compiled(NEW_INTS(ROWS, int64, int64, WORDS, int64, INTS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -128,7 +128,7 @@ class Relation:
         """The types of its columns."""
         return tuple(field.type for field in self.fields)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Its columns."""
         return pa.schema([(field.name, field.type) for field in self.fields])

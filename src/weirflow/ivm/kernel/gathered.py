@@ -1,9 +1,9 @@
-"""Runs merged by compiled kernels; their columns become Arrow arrays when somebody asks for them."""
+"""Rows of several runs gathered by compiled kernels; columns become Arrow arrays when somebody asks for them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,49 +20,93 @@ if TYPE_CHECKING:
 _WORD = 8
 
 
-class GatheredRun(Run):
-    """A run some of whose columns lie one behind the other in a block of memory.
+class GatheredColumns(NamedTuple):
+    """Columns some of which lie one behind the other in a block of memory.
 
-    Args:
+    Attributes:
         types: of all columns.
         made: for each column an array, or where its values begin and end in the block.
         block: the values of the others.
+        length: how many rows there are.
     """
 
-    __slots__ = ("_block", "_made", "_types")
+    types: Sequence[pa.DataType]
+    made: Sequence[pa.Array | tuple[int, int]]
+    block: pa.Buffer
+    length: int
 
-    def __init__(
-        self,
-        codes: UInt64s,
-        values: Int64s,
-        layout: Layout | None,
-        *,
-        types: Sequence[pa.DataType],
-        made: Sequence[pa.Array | tuple[int, int]],
-        block: pa.Buffer,
-    ) -> None:
+    def arrays(self) -> tuple[pa.Array, ...]:
+        """The columns."""
+        return tuple([self._array(kind, one) for kind, one in zip(self.types, self.made, strict=True)])
+
+    def layout(self, kinds: Sequence[Place]) -> Layout | None:
+        """Where they lie; ``kinds`` has the kind of each. None if kernels do not read them."""
+        places: list[Place] = []
+        for made, (kind, *_) in zip(self.made, kinds, strict=True):
+            if isinstance(made, tuple):
+                places.append((kind, 0, self.block.address + made[0], 0, 0))
+            elif (own := places_of([made])) is None:
+                return None
+            else:
+                places += own
+        return Layout(places, self.length, self) if self.length else None
+
+    def _array(self, kind: pa.DataType, made: pa.Array | tuple[int, int]) -> pa.Array:
+        if not isinstance(made, tuple):
+            return made
+        begin, end = made
+        return pa.Array.from_buffers(kind, self.length, [None, self.block.slice(begin, end - begin)])
+
+
+class GatheredRun(Run):
+    """A run of gathered columns."""
+
+    __slots__ = ("_gathered",)
+
+    def __init__(self, codes: UInt64s, gathered: GatheredColumns, values: Int64s, layout: Layout | None) -> None:
         super().__init__(codes, (), values, layout)
-        self._types = types
-        self._made = made
-        self._block = block
+        self._gathered = gathered
 
     @property
     @override
     def types(self) -> Sequence[pa.DataType]:
-        return self._types
+        return self._gathered.types
 
     @property
     @override
     def columns(self) -> tuple[pa.Array, ...]:
         if not self._columns:
-            self._columns = tuple([self._column(kind, one) for kind, one in zip(self._types, self._made, strict=True)])
+            self._columns = self._gathered.arrays()
         return self._columns
 
-    def _column(self, kind: pa.DataType, made: pa.Array | tuple[int, int]) -> pa.Array:
-        if not isinstance(made, tuple):
-            return made
-        begin, end = made
-        return pa.Array.from_buffers(kind, len(self), [None, self._block.slice(begin, end - begin)])
+
+def gather(parts: Sequence[Run], layouts: Sequence[Layout], rows: Int64s) -> GatheredColumns:
+    """The rows with these numbers in all parts one below the other; by compiled kernels."""
+    types = parts[0].types
+    plain, ends = [], [0]
+    for column in range(len(types)):
+        widths = [layout.width(column) for layout in layouts]
+        if 0 not in widths:
+            plain.append(column)
+            ends.append(ends[-1] + -(-len(rows) * widths[0] // _WORD) * _WORD)
+    block = pa.py_buffer(np.empty(ends[-1], np.uint8))
+    if plain:
+        into = np.array([block.address + end for end in ends[:-1]], np.int64)
+        tables = np.array([(layout.length, layout.address) for layout in layouts], np.int64)
+        compiled.kernels.gather(tables, rows, np.array(plain, np.int64), into)
+    bounds = dict(zip(plain, zip(ends, ends[1:], strict=False), strict=True))
+    made = [bounds.get(column) or _taken([part.columns[column] for part in parts], rows) for column in range(len(types))]
+    return GatheredColumns(types, made, block, len(rows))
+
+
+def _taken(arrays: Sequence[pa.Array], rows: Int64s) -> pa.Array:
+    return take_array(arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays), rows)
+
+
+def layouts_of(runs: Sequence[Run]) -> list[Layout] | None:
+    """Where the runs' columns lie; None if kernels do not read one of them."""
+    found = [layout for run in runs if (layout := run.layout) is not None]
+    return found if len(found) == len(runs) else None
 
 
 def merged(parts: Sequence[Run], *, grouping: bool) -> Run | None:
@@ -71,51 +115,15 @@ def merged(parts: Sequence[Run], *, grouping: bool) -> Run | None:
     Equal rows are added up, rows of zeros dropped. Left to others are rows that differ but have the same code, sums
     that leave 64 bits, and types that kernels do not read.
     """
-    if compiled.kernels is None:
+    if compiled.kernels is None or (layouts := layouts_of(parts)) is None:
         return None
-    layouts = [part.layout for part in parts]
-    places = [part.place for part in parts]
-    if None in places:
+    places = [place for part in parts if (place := part.place) is not None]
+    if len(places) < len(parts):
         return None
-    types, width = parts[0].types, parts[0].values.shape[1]
-    found = np.array([(place[0], place[1], place[4], place[5]) for place in places if place is not None], np.int64)
-    codes, values, rows, done = compiled.kernels.merge_parts(found, width, len(types), grouping)
+    found = np.array([(place[0], place[1], place[4], place[5]) for place in places], np.int64)
+    width = parts[0].values.shape[1]
+    codes, values, rows, done = compiled.kernels.merge_parts(found, width, len(layouts[0].places), grouping)
     if not done:
         return None
-    return _gathered(parts, [one for one in layouts if one is not None], types, (codes, values, rows))
-
-
-def _gathered(
-    parts: Sequence[Run],
-    layouts: Sequence[Layout],
-    types: Sequence[pa.DataType],
-    merge: tuple[UInt64s, Int64s, Int64s],
-) -> Run:
-    """The run that ``merge_parts`` tells of: its codes, its values, and the numbers of its rows in the parts."""
-    codes, values, rows = merge
-    plain, ends = [], [0]
-    for column in range(len(types)):
-        widths = [layout.width(column) for layout in layouts]
-        if 0 not in widths:
-            plain.append(column)
-            ends.append(ends[-1] + -(-len(rows) * widths[0] // _WORD) * _WORD)
-    block = pa.py_buffer(np.empty(ends[-1], np.uint8))
-    into = np.array([block.address + end for end in ends[:-1]], np.int64)
-    tables = np.array([(layout.length, layout.address) for layout in layouts], np.int64)
-    compiled.kernels.gather(tables, rows, np.array(plain, np.int64), into)
-    made: list[pa.Array | tuple[int, int]] = []
-    where: list[Place] | None = []
-    bounds = iter(zip(ends, ends[1:], strict=False))
-    for column in range(len(types)):
-        if column in plain:
-            begin, end = next(bounds)
-            made.append((begin, end))
-            one: list[Place] | None = [(layouts[0].places[column][0], 0, block.address + begin, 0, 0)]
-        else:
-            array = take_array(pa.concat_arrays([part.columns[column] for part in parts]), rows)
-            made.append(array)
-            one = places_of([array])
-        where = None if where is None or one is None else [*where, *one]
-    held = (block, made)
-    layout = Layout(where, len(rows), held) if where and len(rows) else None
-    return GatheredRun(codes, values, layout, types=types, made=made, block=block)
+    gathered = gather(parts, layouts, rows)
+    return GatheredRun(codes, gathered, values, gathered.layout(layouts[0].places))

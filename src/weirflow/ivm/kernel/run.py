@@ -55,6 +55,9 @@ class Run:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def __reduce__(self) -> tuple[type[Run], tuple[Any, ...]]:
+        return Run, (self.codes, self.columns, self.values)
+
     @property
     def columns(self) -> tuple[pa.Array, ...]:
         """The columns of the rows."""

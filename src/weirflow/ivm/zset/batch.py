@@ -128,6 +128,9 @@ class Batch:
     weights: Int64s
     _layout: Layout | None = field(default=None, init=False, repr=False)
 
+    def __reduce__(self) -> tuple[type[Batch], tuple[Any, ...]]:
+        return Batch, (self.columns, self.weights)
+
     @property
     def layout(self) -> Layout | None:
         """Where its columns lie, for compiled kernels; None if these do not read them."""

@@ -81,10 +81,14 @@ def hash_rows(columns: Sequence[pa.Array], length: int, equality: Equality) -> U
 
 
 def hash_layout(layout: Layout, equality: Equality) -> UInt64s:
-    """``hash_rows`` of columns whose layout is known, by compiled kernels."""
+    """``hash_rows`` of columns whose layout is known, by compiled kernels; not to be changed."""
+    if equality is Equality.IDENTITY and layout.identities is not None:
+        return layout.identities
     hashes: UInt64s = compiled.kernels.hash_table(
         layout.address, len(layout.places), layout.length, equality is Equality.GROUPING
     )
+    if equality is Equality.IDENTITY:
+        layout.identities = hashes
     return hashes
 
 

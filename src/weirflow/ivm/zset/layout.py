@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from weirflow.ivm.zset.batch import UInt64s
 
 _KINDS = {
     pa.bool_().id: 1,
@@ -38,16 +42,21 @@ class Layout:
         address: of the table, as ``compiled.tables`` describes it.
         places: the columns of the table.
         length: how many rows there are.
+        identities: the hashes of the rows by ``Equality.IDENTITY``, once somebody has asked for them.
     """
 
-    __slots__ = ("_held", "address", "length", "places")
+    __slots__ = ("_held", "address", "identities", "length", "places")
 
     def __init__(self, places: Sequence[Place], length: int, held: object) -> None:
         table = pa.py_buffer(np.array(places, np.int64))
         self.address = table.address
         self.places = places
         self.length = length
+        self.identities: UInt64s | None = None
         self._held = (table, held)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a layout holds addresses of this process")
 
     @classmethod
     def of(cls, columns: Sequence[pa.Array]) -> Layout | None:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from typing_extensions import override
 
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double
+from weirflow.ivm.operators.aggregate.linear import LinearFunction, array_of, exact_double
 from weirflow.ivm.zset.buffers import raw_values
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class DoubleSum(DoubleFunction):
 
     @override
     def decode(self, totals: np.ndarray, values: Any) -> pa.Array:
-        return pa.array(values, pa.float64(), mask=totals[:, 0] == 0)
+        return array_of(values, totals[:, 0] == 0)
 
 
 class DoubleAverage(DoubleSum):

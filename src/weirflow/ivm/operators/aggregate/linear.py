@@ -60,6 +60,11 @@ class LinearFunction(ABC):
         """The results of groups with these totals, of which ``values`` were read."""
 
 
+def array_of(values: np.ndarray, empty: np.ndarray) -> pa.Array:
+    """Numbers, NULL where there are none to add up."""
+    return pa.array(values, mask=empty) if empty.any() else pa.array(values)
+
+
 class Count(LinearFunction):
     """COUNT(*) and COUNT(x): the rows whose argument is not NULL."""
 
@@ -103,7 +108,7 @@ class IntegerSum(LinearFunction):
                 condition="ARITHMETIC_OVERFLOW",
                 position=self.position,
             )
-        return pa.array(sums_, pa.int64(), mask=empty)
+        return array_of(sums_, empty)
 
 
 class DecimalSum(LinearFunction):
