@@ -6,7 +6,7 @@ or loads them from numba's cache.
 
 from weirflow.ivm.compiled.hashes import hash_bytes, hash_integers
 from weirflow.ivm.compiled.keys import equal_bytes, equal_integers, find_ranges
-from weirflow.ivm.compiled.orders import bulk_order, in_order
+from weirflow.ivm.compiled.orders import code_order, in_order
 from weirflow.ivm.compiled.tables import (
     add_found,
     equal_pairs,
@@ -23,7 +23,7 @@ from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles
 __all__ = [
     "add_found",
     "add_rows",
-    "bulk_order",
+    "code_order",
     "double_totals",
     "encode_doubles",
     "equal_bytes",

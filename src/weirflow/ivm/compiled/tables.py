@@ -24,14 +24,13 @@ from weirflow.ivm.compiled.memory import (
     write_32,
     write_64,
 )
-from weirflow.ivm.compiled.orders import bulk_order, stable_order
+from weirflow.ivm.compiled.orders import code_order
 from weirflow.ivm.compiled.signatures import INTS, NEW_BOOLS, NEW_INTS, NEW_ROWS, NEW_WORDS, ROWS, WORDS, compiled, several
 
 FIELDS = 5
 BITS, BYTE, SHORT, INT, LONG, SINGLE, DOUBLE, WIDE, TEXT = range(1, 10)
 """Kinds of values: booleans, signed integers of 1, 2, 4 and 8 bytes, floating-point numbers, 16 bytes, byte strings."""
 
-_MANY = 4096
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _COLUMN = np.uint64(0xD1342543DE82EF95)
 _NULL = np.uint64(0x9E6C63D0676A9A99)
@@ -40,11 +39,6 @@ _HIGH, _LOW = np.uint64(0xFFFFFFFF00000000), np.uint64(0x00000000FFFFFFFF)
 _NAN_DOUBLE, _NAN_SINGLE = np.int64(0x7FF8000000000000), np.int64(0x7FC00000)
 _ZERO_SINGLE = np.int64(-(1 << 31))
 _ZERO_DOUBLE = np.int64(-(1 << 63))
-
-
-@compiled(NEW_INTS(WORDS))
-def _order(codes: Any) -> Any:
-    return stable_order(codes) if len(codes) <= _MANY else bulk_order(codes)
 
 
 @compiled(boolean(int64, int64))
@@ -193,7 +187,7 @@ def group_table(table: Any, columns: Any, codes: Any, grouping: Any) -> Any:
 
     It is not exact, and to be done otherwise, if rows that differ have the same code.
     """
-    order = _order(codes)
+    order = code_order(codes)
     starts, own = np.empty(len(codes), np.int64), np.empty(len(codes), np.uint64)
     count, exact = 0, True
     for at in range(len(codes)):
@@ -331,7 +325,7 @@ def merge_parts(parts: Any, width: Any, columns: Any, grouping: Any) -> Any:
             codes[at] = np.uint64(read_64(parts[part, 0] + 8 * row))
             owner[at] = part
             at += 1
-    order = _order(codes)
+    order = code_order(codes)
     kept_codes, values, rows = np.empty(total, np.uint64), np.empty((total, width), np.int64), np.empty(total, np.int64)
     count = np.int64(0)
     at = np.int64(0)
