@@ -138,36 +138,46 @@ def keyed_codes(table: Any, columns: Any, keys: Any, length: Any, float_keys: An
     return codes
 
 
+@compiled(boolean(int64, int64, int64, int64))
+def _equal_bytes(left: Any, left_offsets: Any, right: Any, right_offsets: Any) -> Any:
+    """Whether two byte strings are equal; offsets are the addresses of where each begins."""
+    begin, start = read_32(left_offsets), read_32(right_offsets)
+    size = read_32(left_offsets + 4) - begin
+    if size != read_32(right_offsets + 4) - start:
+        return False
+    for index in range(size):
+        if read_8(left + begin + index) != read_8(right + start + index):
+            return False
+    return True
+
+
+@compiled(boolean(int64, int64, int64, int64, boolean))
+def _equal_values(one: Any, row: Any, other: Any, other_row: Any, grouping: Any) -> Any:
+    """Whether two values are equal, of columns of one kind, each given by its place in a table."""
+    kind = read_64(one)
+    at, there = read_64(one + 32) + row, read_64(other + 32) + other_row
+    valid, others_valid = read_64(one + 8), read_64(other + 8)
+    if valid != 0 or others_valid != 0:
+        present = valid == 0 or _bit(valid, at)
+        if present != (others_valid == 0 or _bit(others_valid, there)):
+            return False
+        if not present:
+            return True
+    values, others = read_64(one + 16), read_64(other + 16)
+    if kind == TEXT:
+        return _equal_bytes(values, read_64(one + 24) + 4 * at, others, read_64(other + 24) + 4 * there)
+    if kind == WIDE:
+        same = read_64(values + 16 * at) == read_64(others + 16 * there)
+        return same and read_64(values + 16 * at + 8) == read_64(others + 16 * there + 8)
+    return _word(kind, values, at, grouping) == _word(kind, others, there, grouping)
+
+
 @compiled(boolean(int64, int64, int64, int64, int64, boolean))
 def _equal_rows(left: Any, left_row: Any, right: Any, right_row: Any, columns: Any, grouping: Any) -> Any:
     """Whether the first columns of two rows are equal; both tables have the same kinds of them."""
     for column in range(columns):
-        one, other = left + 8 * FIELDS * column, right + 8 * FIELDS * column
-        kind = read_64(one)
-        at, there = read_64(one + 32) + left_row, read_64(other + 32) + right_row
-        valid, others_valid = read_64(one + 8), read_64(other + 8)
-        if valid != 0 or others_valid != 0:
-            present = valid == 0 or _bit(valid, at)
-            if present != (others_valid == 0 or _bit(others_valid, there)):
-                return False
-            if not present:
-                continue
-        values, others = read_64(one + 16), read_64(other + 16)
-        if kind == TEXT:
-            offsets, others_offsets = read_64(one + 24) + 4 * at, read_64(other + 24) + 4 * there
-            begin, size = read_32(offsets), read_32(offsets + 4) - read_32(offsets)
-            start = read_32(others_offsets)
-            if size != read_32(others_offsets + 4) - start:
-                return False
-            for index in range(size):
-                if read_8(values + begin + index) != read_8(others + start + index):
-                    return False
-        elif kind == WIDE:
-            if read_64(values + 16 * at) != read_64(others + 16 * there):
-                return False
-            if read_64(values + 16 * at + 8) != read_64(others + 16 * there + 8):
-                return False
-        elif _word(kind, values, at, grouping) != _word(kind, others, there, grouping):
+        place = 8 * FIELDS * column
+        if not _equal_values(left + place, left_row, right + place, right_row, grouping):
             return False
     return True
 
@@ -243,6 +253,31 @@ def _place(
     return np.int64(-1)
 
 
+@compiled(void(ROWS, int64, int64, int64, WORDS, INTS, int64, boolean, NEW_INTS))
+def _places(
+    runs: Any, run: Any, block: Any, table: Any, codes: Any, rows: Any, columns: Any, grouping: Any, places: Any
+) -> None:
+    """Write where a run holds rows of the table, -1 where it does not.
+
+    A search waits for memory, and so does each comparison. Done for all rows, one after the other and a column at a
+    time, they wait together.
+    """
+    begin, length, held = runs[run, 0], runs[run, 1], runs[run, 5]
+    for number in range(len(rows)):
+        code = codes[rows[number]]
+        at = _first_at(begin, length, runs[run, 2], runs[run, 3], block, code)
+        fits = at < length and np.uint64(read_64(begin + 8 * at)) == code
+        places[number] = at if fits else -1
+    for column in range(columns):
+        one, other = held + 8 * FIELDS * column, table + 8 * FIELDS * column
+        for number in range(len(rows)):
+            if places[number] >= 0 and not _equal_values(one, places[number], other, rows[number], grouping):
+                # Another row with the same code, maybe the one behind it.
+                places[number] = _place(
+                    runs, run, block, table, rows[number], codes[rows[number]], columns, grouping
+                )
+
+
 @compiled(void(ROWS, int64, int64, WORDS, int64, boolean, NEW_ROWS))
 def add_found(runs: Any, block: Any, table: Any, codes: Any, columns: Any, grouping: Any, totals: Any) -> None:
     """Add to each row of ``totals`` the values that runs hold for the row of the table; equal by so many columns.
@@ -250,13 +285,13 @@ def add_found(runs: Any, block: Any, table: Any, codes: Any, columns: Any, group
     ``runs`` has for each run: the address of its codes, its length, the address of its sample, how many these are, the
     address of its values, and its table.
     """
-    width = totals.shape[1]
+    width, rows, places = totals.shape[1], np.arange(len(codes)), np.empty(len(codes), np.int64)
     for run in range(len(runs)):
+        _places(runs, run, block, table, codes, rows, columns, grouping, places)
         for row in range(len(codes)):
-            at = _place(runs, run, block, table, row, codes[row], columns, grouping)
-            if at >= 0:
+            if places[row] >= 0:
                 for index in range(width):
-                    totals[row, index] += read_64(runs[run, 4] + 8 * (width * at + index))
+                    totals[row, index] += read_64(runs[run, 4] + 8 * (width * places[row] + index))
 
 
 @compiled(several(NEW_INTS, NEW_INTS, NEW_INTS)(ROWS, int64, int64, WORDS, uint64, int64, int64))
@@ -291,20 +326,14 @@ def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: A
 @compiled(NEW_INTS(ROWS, int64, int64, WORDS, int64, INTS))
 def overdrawn(runs: Any, block: Any, table: Any, codes: Any, columns: Any, weights: Any) -> Any:
     """The rows of negative weight that runs do not hold often enough."""
-    short = np.empty(len(codes), np.int64)
-    count = 0
-    for row in range(len(codes)):
-        if weights[row] >= 0:
-            continue
-        held = weights[row]
-        for run in range(len(runs)):
-            at = _place(runs, run, block, table, row, codes[row], columns, False)
-            if at >= 0:
-                held += read_64(runs[run, 4] + 8 * at)
-        if held < 0:
-            short[count] = row
-            count += 1
-    return short[:count]
+    rows = np.flatnonzero(weights < 0)
+    held, places = weights[rows], np.empty(len(rows), np.int64)
+    for run in range(len(runs)):
+        _places(runs, run, block, table, codes, rows, columns, False, places)
+        for number in range(len(rows)):
+            if places[number] >= 0:
+                held[number] += read_64(runs[run, 4] + 8 * places[number])
+    return rows[held < 0]
 
 
 @compiled(several(NEW_WORDS, NEW_ROWS, NEW_INTS, boolean)(ROWS, int64, int64, boolean))

@@ -95,12 +95,30 @@ def gather(parts: Sequence[Run], layouts: Sequence[Layout], rows: Int64s) -> Gat
         tables = np.array([(layout.length, layout.address) for layout in layouts], np.int64)
         compiled.kernels.gather(tables, rows, np.array(plain, np.int64), into)
     bounds = dict(zip(plain, zip(ends, ends[1:], strict=False), strict=True))
-    made = [bounds.get(column) or _taken([part.columns[column] for part in parts], rows) for column in range(len(types))]
+    made = [
+        bounds.get(column) or _taken([part.columns[column] for part in parts], rows) for column in range(len(types))
+    ]
     return GatheredColumns(types, made, block, len(rows))
 
 
 def _taken(arrays: Sequence[pa.Array], rows: Int64s) -> pa.Array:
-    return take_array(arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays), rows)
+    """The values at these places in all arrays one below the other; what is large is not put together for few rows."""
+    if len(arrays) == 1:
+        return take_array(arrays[0], rows)
+    ends = np.cumsum([len(array) for array in arrays])
+    if int(ends[-1]) <= 2 * len(rows):
+        return take_array(pa.concat_arrays(arrays), rows)
+    owner = ends.searchsorted(rows, "right")
+    order = np.argsort(owner, kind="stable")
+    cuts = owner[order].searchsorted(np.arange(len(arrays) + 1))
+    starts = ends - [len(array) for array in arrays]
+    parts = [
+        take_array(array, rows[order[begin:end]] - start)
+        for array, start, begin, end in zip(arrays, starts.tolist(), cuts.tolist(), cuts[1:].tolist(), strict=False)
+    ]
+    back = np.empty(len(rows), np.int64)
+    back[order] = np.arange(len(rows))
+    return take_array(pa.concat_arrays(parts), back)
 
 
 def layouts_of(runs: Sequence[Run]) -> list[Layout] | None:

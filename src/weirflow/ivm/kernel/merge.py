@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
+_MANY = 1 << 18
+"""Larger runs are sorted by NumPy, column by column."""
 MAX_STRING_BYTES = 2**31 - 1
 """What the 32-bit offsets of one Arrow string array can address."""
 
@@ -99,9 +101,13 @@ class CodeOrder:
 
     def __init__(self, equality: Equality) -> None:
         self._equality = equality
+        self._grouping = equality is Equality.GROUPING
 
     def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
         """A run of rows in any order."""
+        few = len(values) <= _MANY
+        if few and (run := merged([Run(codes, tuple(columns), values)], grouping=self._grouping)) is not None:
+            return run
         return sorted_run(codes, columns, values, self._equality)
 
     def merge(self, parts: Sequence[Run]) -> Run:
@@ -110,7 +116,7 @@ class CodeOrder:
 
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
         """One run of all rows, of which only the first part is sorted."""
-        if (run := merged(parts, grouping=self._equality is Equality.GROUPING)) is not None:
+        if (run := merged(parts, grouping=self._grouping)) is not None:
             return run
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
