@@ -177,7 +177,11 @@ def test_rows_are_found_behind_others_with_their_code():
     weights = np.array([-30, -11, 5, -1], np.int64)
     assert compiled.kernels.overdrawn(places, BLOCK, layout.address, codes, 1, weights).tolist() == [1, 3]
     probe, rows, held = compiled.kernels.find_rows(places, BLOCK, layout.address, codes, np.uint64(0), 1, 100)
-    assert sorted(zip(probe.tolist(), rows.tolist(), held.tolist(), strict=True)) == [(0, 3, 30), (1, 1, 10), (2, 2, 20)]
+    assert sorted(zip(probe.tolist(), rows.tolist(), held.tolist(), strict=True)) == [
+        (0, 3, 30),
+        (1, 1, 10),
+        (2, 2, 20),
+    ]
 
 
 @given(TYPES, st.data())
@@ -204,7 +208,8 @@ def _counted(found):
     columns = (pa.array(found.probe_index), *found.batch.columns)
     summed = without(consolidate, Batch(columns, found.batch.weights))
     return sorted(
-        repr(row) for row in zip(*(column.to_pylist() for column in summed.columns), summed.weights.tolist(), strict=True)
+        repr(row)
+        for row in zip(*(column.to_pylist() for column in summed.columns), summed.weights.tolist(), strict=True)
     )
 
 
@@ -225,10 +230,14 @@ def test_probes_of_runs_with_texts_take_from_each_run():
     """Of a large run with texts only the rows that are asked for are copied."""
     arrangement = Arrangement([pa.int64(), pa.string()], 1)
     numbers = np.arange(10_000)
-    arrangement.insert(Batch((pa.array(numbers), pa.array([f"row {one}" for one in numbers])), np.ones(10_000, np.int64)))
+    arrangement.insert(
+        Batch((pa.array(numbers), pa.array([f"row {one}" for one in numbers])), np.ones(10_000, np.int64))
+    )
     arrangement.insert(Batch((pa.array([7, 10_001]), pa.array(["again", None])), np.array([2, 1])))
     found = arrangement.probe([pa.array([10_001, 7, 9_999])])
-    rows = zip(found.probe_index.tolist(), found.batch.columns[1].to_pylist(), found.batch.weights.tolist(), strict=True)
+    rows = zip(
+        found.probe_index.tolist(), found.batch.columns[1].to_pylist(), found.batch.weights.tolist(), strict=True
+    )
     assert sorted(rows, key=repr) == [(0, None, 1), (1, "again", 2), (1, "row 7", 1), (2, "row 9999", 1)]
 
 

@@ -254,11 +254,7 @@ class Circuit:
             output = stepped(node.operator, inputs)
             if len(output):
                 outputs[number] = output
-        changed = {
-            name: self._consolidated(number, outputs)
-            for number in outputs
-            for name in routes.views(number)
-        }
+        changed = {name: self._consolidated(number, outputs) for number in outputs for name in routes.views(number)}
         return {name: delta for name, delta in changed.items() if len(delta)}
 
     def _consolidated(self, number: int, outputs: Mapping[int, Batch]) -> Batch:

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 def _reader(bits: int) -> Any:
     """A function of an address: the signed integer of so many bits that lies there, as int64."""
 
-    def read(_: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
+    def read(_: Any, _address: Any) -> tuple[Any, Callable[..., Any]]:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             kind = ir.IntType(bits)
             place = builder.inttoptr(arguments[0], kind.as_pointer())
@@ -28,7 +28,7 @@ def _reader(bits: int) -> Any:
 def _writer(bits: int) -> Any:
     """A function of an address and an int64, whose lowest bits it writes there."""
 
-    def write(_: Any, address: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+    def write(_: Any, _address: Any, _value: Any) -> tuple[Any, Callable[..., Any]]:
         def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             kind = ir.IntType(bits)
             place = builder.inttoptr(arguments[0], kind.as_pointer())
@@ -44,7 +44,7 @@ def _writer(bits: int) -> Any:
 def _as_float(kind: Any, bits: int) -> Any:
     """A function of the bits of a floating-point number, which it returns as one."""
 
-    def read(_: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
+    def read(_: Any, _word: Any) -> tuple[Any, Callable[..., Any]]:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             low = arguments[0] if bits == 64 else builder.trunc(arguments[0], ir.IntType(bits))  # noqa: PLR2004
             return builder.bitcast(low, ir.DoubleType() if bits == 64 else ir.FloatType())  # noqa: PLR2004

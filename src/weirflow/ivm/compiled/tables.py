@@ -25,12 +25,23 @@ from weirflow.ivm.compiled.memory import (
     write_64,
 )
 from weirflow.ivm.compiled.orders import code_order
-from weirflow.ivm.compiled.signatures import INTS, NEW_BOOLS, NEW_INTS, NEW_ROWS, NEW_WORDS, ROWS, WORDS, compiled, several
+from weirflow.ivm.compiled.signatures import (
+    INTS,
+    NEW_BOOLS,
+    NEW_INTS,
+    NEW_ROWS,
+    NEW_WORDS,
+    ROWS,
+    WORDS,
+    compiled,
+    several,
+)
 
 FIELDS = 5
 BITS, BYTE, SHORT, INT, LONG, SINGLE, DOUBLE, WIDE, TEXT = range(1, 10)
 """Kinds of values: booleans, signed integers of 1, 2, 4 and 8 bytes, floating-point numbers, 16 bytes, byte strings."""
 
+_GROUPING, _IDENTITY = True, False
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _COLUMN = np.uint64(0xD1342543DE82EF95)
 _NULL = np.uint64(0x9E6C63D0676A9A99)
@@ -47,7 +58,7 @@ def _bit(address: Any, at: Any) -> Any:
 
 
 @compiled(int64(int64, int64, int64, boolean))
-def _word(kind: Any, values: Any, at: Any, grouping: Any) -> Any:  # noqa: PLR0911 - one for each kind
+def _word(kind: Any, values: Any, at: Any, grouping: Any) -> Any:
     """A value of up to 64 bits, of which equal ones have equal words."""
     if kind == LONG:
         return read_64(values + 8 * at)
@@ -112,10 +123,8 @@ def _hash_columns(table: Any, begin: Any, end: Any, grouping: Any, hashes: Any) 
         offsets, first = read_64(place + 24), read_64(place + 32)
         for row in range(len(hashes)):
             at = first + row
-            if valid != 0 and not _bit(valid, at):
-                own = _NULL
-            else:
-                own = _hash_value(kind, values, offsets, at, grouping)
+            is_null = valid != 0 and not _bit(valid, at)
+            own = _NULL if is_null else _hash_value(kind, values, offsets, at, grouping)
             hashes[row] = own if column == begin else hashes[row] * _COLUMN + own
 
 
@@ -131,8 +140,8 @@ def hash_table(table: Any, columns: Any, length: Any, grouping: Any) -> Any:
 def keyed_codes(table: Any, columns: Any, keys: Any, length: Any, float_keys: Any) -> Any:
     """The key's hash above and the row's below, the twin of ``kernel.codes.RowCodes`` for some but not all columns."""
     codes, rest = np.empty(length, np.uint64), np.empty(length, np.uint64)
-    _hash_columns(table, 0, keys, True, codes)
-    _hash_columns(table, 0 if float_keys else keys, columns, False, rest)
+    _hash_columns(table, 0, keys, _GROUPING, codes)
+    _hash_columns(table, 0 if float_keys else keys, columns, _IDENTITY, rest)
     for row in range(length):
         codes[row] = (codes[row] & _HIGH) | (rest[row] & _LOW)
     return codes
@@ -145,10 +154,10 @@ def _equal_bytes(left: Any, left_offsets: Any, right: Any, right_offsets: Any) -
     size = read_32(left_offsets + 4) - begin
     if size != read_32(right_offsets + 4) - start:
         return False
-    for index in range(size):
-        if read_8(left + begin + index) != read_8(right + start + index):
-            return False
-    return True
+    at = np.int64(0)
+    while at < size and read_8(left + begin + at) == read_8(right + start + at):
+        at += 1
+    return at == size
 
 
 @compiled(boolean(int64, int64, int64, int64, boolean))
@@ -228,7 +237,7 @@ def _first_at(codes: Any, length: Any, sample: Any, samples: Any, block: Any, co
         else:
             end = middle
     chosen = begin
-    begin = max((chosen - 1) * block, 0)
+    begin = max((chosen - 1) * block, np.int64(0))
     end = chosen * block if chosen < samples else length
     while begin < end:
         middle = (begin + end) >> 1
@@ -240,9 +249,7 @@ def _first_at(codes: Any, length: Any, sample: Any, samples: Any, block: Any, co
 
 
 @compiled(int64(ROWS, int64, int64, int64, int64, uint64, int64, boolean))
-def _place(
-    runs: Any, run: Any, block: Any, table: Any, row: Any, code: Any, columns: Any, grouping: Any
-) -> Any:
+def _place(runs: Any, run: Any, block: Any, table: Any, row: Any, code: Any, columns: Any, grouping: Any) -> Any:
     """Where a run holds a row with this code, -1 if it does not; a run holds it once."""
     codes, length = runs[run, 0], runs[run, 1]
     at = _first_at(codes, length, runs[run, 2], runs[run, 3], block, code)
@@ -273,9 +280,7 @@ def _places(
         for number in range(len(rows)):
             if places[number] >= 0 and not _equal_values(one, places[number], other, rows[number], grouping):
                 # Another row with the same code, maybe the one behind it.
-                places[number] = _place(
-                    runs, run, block, table, rows[number], codes[rows[number]], columns, grouping
-                )
+                places[number] = _place(runs, run, block, table, rows[number], codes[rows[number]], columns, grouping)
 
 
 @compiled(void(ROWS, int64, int64, WORDS, int64, boolean, NEW_ROWS))
@@ -309,7 +314,7 @@ def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: A
             last = low[row] | span
             at = _first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
             while at < length and np.uint64(read_64(codes + 8 * at)) <= last:
-                if _equal_rows(runs[run, 5], at, table, row, columns, True):
+                if _equal_rows(runs[run, 5], at, table, row, columns, _GROUPING):
                     if count == size:
                         size *= 2
                         probe, found, values = _grown(probe, size), _grown(found, size), _grown(values, size)
@@ -329,7 +334,7 @@ def overdrawn(runs: Any, block: Any, table: Any, codes: Any, columns: Any, weigh
     rows = np.flatnonzero(weights < 0)
     held, places = weights[rows], np.empty(len(rows), np.int64)
     for run in range(len(runs)):
-        _places(runs, run, block, table, codes, rows, columns, False, places)
+        _places(runs, run, block, table, codes, rows, columns, _IDENTITY, places)
         for number in range(len(rows)):
             if places[number] >= 0:
                 held[number] += read_64(runs[run, 4] + 8 * places[number])

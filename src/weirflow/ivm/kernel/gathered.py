@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -94,7 +95,7 @@ def gather(parts: Sequence[Run], layouts: Sequence[Layout], rows: Int64s) -> Gat
         into = np.array([block.address + end for end in ends[:-1]], np.int64)
         tables = np.array([(layout.length, layout.address) for layout in layouts], np.int64)
         compiled.kernels.gather(tables, rows, np.array(plain, np.int64), into)
-    bounds = dict(zip(plain, zip(ends, ends[1:], strict=False), strict=True))
+    bounds = dict(zip(plain, pairwise(ends), strict=True))
     made = [
         bounds.get(column) or _taken([part.columns[column] for part in parts], rows) for column in range(len(types))
     ]

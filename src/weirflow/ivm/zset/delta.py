@@ -119,8 +119,8 @@ class DeltaBatch:
         Rows of weight zero are left out.
         """
         wanted = None if schema is None else spark_schema(schema)
-        if wanted is None and isinstance(data, pa.RecordBatch) and (batch := plain_weighted(data)) is not None:
-            return cls.of_batch(*batch)
+        if wanted is None and isinstance(data, pa.RecordBatch) and (plain := plain_weighted(data)) is not None:
+            return cls.of_batch(*plain)
         given = columns_of(data, None if wanted is None else wanted.names, WEIGHT)
         if WEIGHT not in given.of:
             raise ConfigError(
@@ -153,7 +153,7 @@ class DeltaBatch:
     def of_batch(cls, schema: pa.Schema, batch: Batch) -> DeltaBatch:
         """The rows of a kernel batch, with the names that ``schema`` gives its columns."""
         made = cls.__new__(cls)
-        made._data, made._schema, made._batch = None, schema, batch
+        made._data, made._schema, made._batch = None, schema, batch  # noqa: SLF001 - its own
         return made
 
     @classmethod
