@@ -27,6 +27,13 @@ _SAME = (
 _MAX_PRECISION = 38
 
 
+def is_spark_type(type_: pa.DataType) -> bool:
+    """Whether Spark uses this very type for values that are not nested."""
+    if pt.is_timestamp(type_):
+        return bool(type_.unit == "us" and type_.tz in (None, "UTC"))
+    return any(is_same(type_) for is_same in _SAME) or type_ in (pa.string(), pa.binary(), pa.duration("us"))
+
+
 def spark_type(type_: pa.DataType, where: str) -> pa.DataType:  # noqa: PLR0911 (one return for each kind of type)
     """The Arrow type that Spark uses for such values; ``where`` names the column for the error.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.circuit.fingerprint import fingerprint
+from weirflow.ivm.circuit.routes import Routes
 from weirflow.ivm.circuit.slices import SlicedJoins
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.operators.arrange import Arrange
@@ -79,6 +80,9 @@ class Circuit:
     _steps: int = field(default=0, init=False, repr=False)
     _is_open: bool = field(default=False, init=False, repr=False)
     """Whether a step was begun that was neither committed nor discarded."""
+    _stepped: list[Operator] = field(default_factory=list, init=False, repr=False)
+    """The operators that the open step has reached."""
+    _routes: Routes = field(default_factory=lambda: Routes((), {}), init=False, repr=False)
     _untidy: dict[Operator, None] = field(default_factory=dict, init=False, repr=False)
     """Operators whose state has changed and may have something to merge."""
     _sliced: SlicedJoins | None = field(default=None, init=False, repr=False)
@@ -240,22 +244,24 @@ class Circuit:
             self._steps += 1
             compiled.offer(self._steps, sum(map(len, deltas.values())))
         given = {self.sources[name]: delta for name, delta in deltas.items()}
+        if not self._routes.are_of(self.nodes, self.views):
+            self._routes = Routes(self.nodes, self.views)
+        nodes, routes = self.nodes, self._routes
         outputs: dict[int, Batch] = {}
         sliced = self._sliced_joins().run()
-        for number, node in enumerate(self.nodes):
+        for number in routes.behind(frozenset(given)):
+            node = nodes[number]
             if number in given:
                 inputs = [given[number]]
+            elif any(one in outputs for one in node.inputs) or sliced.waits(node):
+                inputs = [outputs.get(one) or nodes[one].operator.nothing for one in node.inputs]
             else:
-                inputs = [outputs[one] for one in node.inputs if one in outputs]
-                if not inputs and not sliced.waits(node):
-                    continue
-                inputs = [outputs.get(one) or self.nodes[one].operator.nothing for one in node.inputs]
+                continue
+            self._stepped.append(node.operator)
             output = sliced.step(number, inputs)
             if len(output):
                 outputs[number] = output
-        changed = {
-            name: self._consolidated(number, outputs) for name, number in self.views.items() if number in outputs
-        }
+        changed = {name: self._consolidated(number, outputs) for number in outputs for name in routes.views(number)}
         return {name: delta for name, delta in changed.items() if len(delta)}
 
     def _sliced_joins(self) -> SlicedJoins:
@@ -271,12 +277,12 @@ class Circuit:
 
         What raises may have applied a part of them: ``rewind`` with the same marks takes that back.
         """
-        for node in self.nodes:
-            operator = node.operator
+        for operator in self._stepped:
             if operator.is_staged:
                 marks.append((operator, operator.mark()))
                 self._untidy[operator] = None
                 operator.commit()
+        self._stepped = []
         self._is_open = False
 
     def rewind(self, marks: Marks) -> None:
@@ -300,6 +306,7 @@ class Circuit:
         """Forget the tick: the circuit is as it was before ``step``."""
         for node in self.nodes:
             node.operator.discard()
+        self._stepped = []
         self._is_open = False
 
 

@@ -12,6 +12,7 @@ from weirflow.ivm.compiled.signatures import INTS, NEW_INTS, NEW_WORDS, WORDS, c
 _SHORT = 32
 _UPPER, _LOWER = 1 << 11, 1 << 8
 _FEW_STRETCHES = 16
+_SOME, _VERY_MANY = 64, 1 << 19
 
 
 @compiled(void(WORDS, NEW_INTS))
@@ -132,9 +133,45 @@ def _radix_order(codes: Any) -> Any:
 
 
 @compiled(NEW_INTS(WORDS))
-def bulk_order(codes: Any) -> Any:
-    """The stable order that sorts very many codes, in no order or of a few sorted stretches."""
-    return _radix_order(codes) if _stretches(codes) > _FEW_STRETCHES else stable_order(codes)
+def _spread_order(codes: Any) -> Any:
+    """The stable order of some thousand codes in no order: by as many upper bits as leave about four to a bucket."""
+    length = len(codes)
+    bits = 1
+    while (4 << bits) < length:
+        bits += 1
+    shift = np.uint64(64 - bits)
+    starts = np.zeros((1 << bits) + 1, np.int64)
+    for row in range(length):
+        starts[np.int64(codes[row] >> shift) + 1] += 1
+    for bucket in range(1 << bits):
+        starts[bucket + 1] += starts[bucket]
+    keys, rows, ends = np.empty(length, np.uint64), np.empty(length, np.int64), starts[:-1].copy()
+    for row in range(length):
+        own = np.int64(codes[row] >> shift)
+        keys[ends[own]] = codes[row]
+        rows[ends[own]] = row
+        ends[own] += 1
+    for bucket in range(1 << bits):
+        begin, end = starts[bucket], starts[bucket + 1]
+        if end - begin > 2 * _SHORT:
+            order = stable_order(keys[begin:end])
+            rows[begin:end] = rows[begin:end][order]
+            continue
+        for at in range(begin + 1, end):
+            key, row, place = keys[at], rows[at], at
+            while place > begin and keys[place - 1] > key:
+                keys[place], rows[place] = keys[place - 1], rows[place - 1]
+                place -= 1
+            keys[place], rows[place] = key, row
+    return rows
+
+
+@compiled(NEW_INTS(WORDS))
+def code_order(codes: Any) -> Any:
+    """The stable order that sorts any number of codes, in no order or of a few sorted stretches."""
+    if len(codes) <= _SOME or _stretches(codes) <= _FEW_STRETCHES:
+        return stable_order(codes)
+    return _radix_order(codes) if len(codes) > _VERY_MANY else _spread_order(codes)
 
 
 @compiled(several(NEW_WORDS, NEW_INTS)(WORDS, INTS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -63,7 +63,7 @@ class Relation:
         """The types of its columns."""
         return tuple(field.type for field in self.fields)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Its columns."""
         return pa.schema([(field.name, field.type) for field in self.fields])

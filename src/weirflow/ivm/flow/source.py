@@ -277,20 +277,15 @@ class SourceInput:
         return consolidate(Batch.concat([old, new]))
 
     def _require_present(self, rows: Batch) -> None:
-        if not len(rows) or rows.weights.min() >= 0:
-            return
-        retracted = rows.filter(rows.weights < 0)
-        stored = self._rows.weights_of(retracted)
-        short = np.flatnonzero(stored + retracted.weights < 0)
+        short = self._rows.overdrawn(rows)
         if len(short):
-            at = int(short[0])
+            first = rows.take(short[:1])
             row = {
-                name: column[at].as_py()
-                for name, column in zip(self.source.schema.names, retracted.columns, strict=True)
+                name: column[0].as_py() for name, column in zip(self.source.schema.names, first.columns, strict=True)
             }
             raise DataError(
-                f"The delta retracts a row {-int(retracted.weights[at])} times that the source {self.source.name!r} "
-                f"holds {int(stored[at])} times: {row}.",
+                f"The delta retracts a row {-int(first.weights[0])} times that the source {self.source.name!r} "
+                f"holds {int(self._rows.weights_of(first)[0])} times: {row}.",
                 hint="retract rows exactly as they were inserted, or register the source with a key",
             )
 

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.errors import DataError
+from weirflow.ivm import compiled
 from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
+from weirflow.ivm.kernel.run import BLOCK
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.zset.batch import add_rows, magnitude
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
+from weirflow.ivm.zset.layout import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,15 +75,16 @@ class AdditiveArrangement(SpineState):
         total = np.zeros((length, self.width), np.int64)
         if codes is None:
             codes = self._codes(keys, length)
+        if compiled.kernels is not None and (layout := Layout.of(keys)) is not None:
+            places = self._spine.places
+            if places is not None:
+                compiled.kernels.add_found(places, BLOCK, layout.address, codes, len(keys), True, total)  # noqa: FBT003
+                return _within_limit(total)
         needles = Needles(keys, codes, _EXACT, Equality.GROUPING)
         for run, probe, position in needles.matches(self._spine.runs):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
             add_rows(total, probe, run.values, position)
-        if magnitude(total) > _LIMIT:
-            raise DataError(
-                "A sum does not fit its 64-bit accumulator any more.", hint="make groups smaller, or sum smaller values"
-            )
-        return total
+        return _within_limit(total)
 
     def rows(self) -> Iterator[tuple[tuple[pa.Array, ...], Int64s]]:
         """All keys with their accumulators, each once, in pieces of about 65,536 keys and in no useful order."""
@@ -89,3 +93,11 @@ class AdditiveArrangement(SpineState):
             run = merge.advance(_ROWS_PER_BATCH)
             if len(run):
                 yield run.columns, run.values
+
+
+def _within_limit(totals: Int64s) -> Int64s:
+    if magnitude(totals) > _LIMIT:
+        raise DataError(
+            "A sum does not fit its 64-bit accumulator any more.", hint="make groups smaller, or sum smaller values"
+        )
+    return totals

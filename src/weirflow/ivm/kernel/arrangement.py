@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm import compiled
 from weirflow.ivm.kernel.codes import EVERYTHING, NOTHING, RowCodes
+from weirflow.ivm.kernel.gathered import gather, layouts_of
 from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
+from weirflow.ivm.kernel.run import BLOCK
 from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.kernel.state import ProbeResult
 from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
-from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
+from weirflow.ivm.zset.hashing import Equality, RowHash, hash_layout, hash_rows
+from weirflow.ivm.zset.layout import Layout
 from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Int64s
 
 _ROWS_PER_BATCH = 1 << 16
+_MANY = 1 << 16
+"""More needles than that are sorted before they are looked for, so that a search touches each part of a run once."""
+_ALL = 2**62
 
 
 class Arrangement(SpineState):
@@ -62,7 +69,10 @@ class Arrangement(SpineState):
         """
         if len(batch) == 0:
             return
-        self._spine.insert(batch.columns, np.ascontiguousarray(batch.weights).reshape(-1, 1))
+        weights = np.ascontiguousarray(batch.weights).reshape(-1, 1)
+        layout = None if compiled.kernels is None or self._hash is not hash_rows else batch.layout
+        codes = None if layout is None else self._codes.of_layout(layout)
+        self._spine.insert(batch.columns, weights, codes, layout)
 
     def probe(
         self,
@@ -79,6 +89,8 @@ class Arrangement(SpineState):
         more than ``most`` matches.
         """
         runs = self._spine.runs
+        if (matches := self._found(runs, keys, most)) is not None:
+            return _consolidated(matches, self._hash) if consolidated and len(runs) > 1 else matches
         hits = []
         if runs:
             needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
@@ -92,6 +104,38 @@ class Arrangement(SpineState):
             probe, found = probe[equal], found.filter(equal)
         matches = ProbeResult(probe, found)
         return _consolidated(matches, self._hash) if consolidated and len(hits) > 1 else matches
+
+    def _found(self, runs: Sequence[Run], keys: Sequence[pa.Array], most: int | None) -> ProbeResult | None:
+        """What ``probe`` finds, by compiled kernels; None if it is not for these."""
+        if compiled.kernels is None or self._hash is not hash_rows or not keys or len(keys[0]) > _MANY:
+            return None
+        places, layout, layouts = self._spine.places, Layout.of(keys), layouts_of(runs)
+        if places is None or layout is None or layouts is None:
+            return None
+        low = hash_layout(layout, Equality.GROUPING) & ~self._span
+        limit = _ALL if most is None else most
+        probe, rows, weights = compiled.kernels.find_rows(
+            places, BLOCK, layout.address, low, self._span, self.key_count, limit
+        )
+        if len(probe) > limit:
+            return None
+        return ProbeResult(probe, Batch(gather(runs, layouts, rows).arrays(), weights))
+
+    def overdrawn(self, batch: Batch) -> Int64s:
+        """The rows of the batch that are retracted more often than they are stored; each is in it once."""
+        if len(batch) == 0 or batch.weights.min() >= 0:
+            return np.empty(0, np.int64)
+        fast = compiled.kernels is not None and self._hash is hash_rows and len(batch) <= _MANY
+        if fast and (layout := batch.layout) is not None:
+            places = self._spine.places
+            if places is not None:
+                short: Int64s = compiled.kernels.overdrawn(
+                    places, BLOCK, layout.address, self._codes.of_layout(layout), len(self.types), batch.weights
+                )
+                return short
+        retracted = np.flatnonzero(batch.weights < 0)
+        stored = self.weights_of(batch.take(retracted))
+        return retracted[stored + batch.weights[retracted] < 0]
 
     def weights_of(self, batch: Batch) -> Int64s:
         """The stored weight of each row of ``batch``, 0 where it is not stored; the batch's weights are ignored."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weirflow.ivm.zset.hashing import Equality, RowHash, has_floats
+from weirflow.ivm import compiled
+from weirflow.ivm.zset.hashing import Equality, RowHash, has_floats, hash_layout, hash_rows
+from weirflow.ivm.zset.layout import Layout
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +45,8 @@ class RowCodes:
 
     def __call__(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
         """The codes of ``length`` rows."""
+        if compiled.kernels is not None and self._hash is hash_rows and (layout := Layout.of(columns)) is not None:
+            return self.of_layout(layout)
         keys = columns[: self._key_count]
         if self.span == EVERYTHING:
             return self._hash(columns, length, Equality.IDENTITY)
@@ -55,4 +59,13 @@ class RowCodes:
         lower = self._hash(rest, length, Equality.IDENTITY)
         lower &= _LOW
         codes |= lower
+        return codes
+
+    def of_layout(self, layout: Layout) -> UInt64s:
+        """The same by compiled kernels, of columns whose layout is known."""
+        if self.span != _LOW:
+            return hash_layout(layout, Equality.IDENTITY if self.span == EVERYTHING else Equality.GROUPING)
+        codes: UInt64s = compiled.kernels.keyed_codes(
+            layout.address, len(layout.places), self._key_count, layout.length, self._float_keys
+        )
         return codes

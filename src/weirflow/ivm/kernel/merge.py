@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from weirflow.ivm.kernel import weights
+from weirflow.ivm.kernel.gathered import merged
 from weirflow.ivm.kernel.memory import Allocate, in_memory
 from weirflow.ivm.kernel.run import Run, kept_rows, sorted_run, sorted_runs
 from weirflow.ivm.zset.batch import concat_columns
@@ -114,10 +115,13 @@ class CodeOrder:
 
     def __init__(self, equality: Equality) -> None:
         self._equality = equality
+        self._grouping = equality is Equality.GROUPING
         self.weighs = equality is Equality.IDENTITY
 
     def sort(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Sequence[Run]:
         """Runs of rows in any order."""
+        if (run := self._merged([Run(codes, tuple(columns), values)])) is not None:
+            return [run]
         return sorted_runs(codes, columns, values) if self.weighs else [self._sorted(codes, columns, values)]
 
     def merge(self, parts: Sequence[Run]) -> Run:
@@ -126,9 +130,15 @@ class CodeOrder:
 
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
         """One run of all rows, of which only the first part is sorted."""
+        if (run := self._merged(parts)) is not None:
+            return run
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
         return self._sorted(codes, concat_columns([part.columns for part in parts]), values)
+
+    def _merged(self, parts: Sequence[Run]) -> Run | None:
+        """The run by compiled kernels; very many rows are sorted by NumPy, column by column."""
+        return merged(parts, grouping=self._grouping) if sum(map(len, parts)) < weights.MANY else None
 
     def _sorted(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
         return sorted_run(codes, columns, values, self._equality)

@@ -14,6 +14,7 @@ from weirflow.ivm.kernel import weights
 from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.hashing import Equality
+from weirflow.ivm.zset.layout import Layout
 from weirflow.ivm.zset.rows import group_sorted
 from weirflow.ivm.zset.sorting import sorted_codes
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 _FORMAT = {b"weirflow.run": b"1"}
 _CODE, _VALUES = "_code", "_values"
 _SAMPLED_ROWS = 1 << 19
+_UNSAMPLED_ROWS = 1 << 12
+"""So few codes stay in the processor's cache themselves."""
+RunPlace = tuple[int, int, int, int, int, int, int]
+"""A run, as ``compiled.tables.add_found`` reads it."""
 BLOCK = 64
 """Rows for each code of a run's sample."""
 SUMMED = 32
@@ -40,18 +45,37 @@ class Run:
     Where every weight is 1, ``values`` is one number that is seen at each row (its stride is 0) and takes no memory.
     """
 
-    __slots__ = ("__weakref__", "_cancels", "_sample", "_sums", "codes", "columns", "values")
+    __slots__ = (
+        "__weakref__", "_cancels", "_columns", "_layout", "_place", "_sample", "_sums", "codes", "values"
+    )  # fmt: skip
 
-    def __init__(self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s) -> None:
+    def __init__(
+        self, codes: UInt64s, columns: tuple[pa.Array, ...], values: Int64s, layout: Layout | None = None
+    ) -> None:
         self.codes = codes
-        self.columns = columns
+        self._columns = columns
         self.values = values
+        self._layout = layout
+        self._place: RunPlace | None = None
         self._sample: UInt64s | None = None
         self._cancels: bool | None = None
         self._sums: Int64s | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def __reduce__(self) -> tuple[type[Run], tuple[Any, ...]]:
+        return Run, (self.codes, self.columns, self.values)
+
+    @property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """The columns of the rows."""
+        return self._columns
+
+    @property
+    def types(self) -> Sequence[pa.DataType]:
+        """The columns' types."""
+        return [column.type for column in self._columns]
 
     @property
     def nbytes(self) -> int:
@@ -86,6 +110,25 @@ class Run:
             np.cumsum(np.add.reduceat(self.values[:, 0], np.arange(0, len(self), SUMMED)), out=sums[1:])
             self._sums = sums
         return self._sums
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where its columns lie, for compiled kernels; None if these do not read them."""
+        if self._layout is None:
+            self._layout = Layout.of(self.columns)
+        return self._layout
+
+    @property
+    def place(self) -> RunPlace | None:
+        """Where it lies, for compiled kernels; None if these do not read it."""
+        if self._place is None and self.layout is not None:
+            found = weights.place(self.values)
+            if found is None:
+                return None
+            sample = self.sample if len(self) > _UNSAMPLED_ROWS else self.codes[:0]
+            codes, samples = (pa.py_buffer(one).address for one in (self.codes, sample))
+            self._place = (codes, len(self), samples, len(sample), *found, self.layout.address)
+        return self._place
 
     def search(self, low: UInt64s) -> Int64s:
         """The first position whose code is not below each of ``low``, which is in ascending order."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.zset.batch import Int64s, UInt64s
+    from weirflow.ivm.zset.layout import Layout
 
     Codes = Callable[[Sequence[pa.Array], int], UInt64s]
     """Columns of rows and how many these are to the rows' codes."""
@@ -41,6 +42,7 @@ class _WaitingRows(NamedTuple):
     columns: tuple[pa.Array, ...]
     values: Int64s
     codes: UInt64s | None
+    layout: Layout | None
 
 
 class Content(NamedTuple):
@@ -86,6 +88,18 @@ class Spine:
         self.content = Content(tuple([run for run in runs if len(run)]))
         self._merges: list[RunMerge] = []
         self._planned: tuple[Run, ...] | None = None
+        self._places: tuple[tuple[Run, ...], Int64s | None] = ((), None)
+
+    @property
+    def places(self) -> Int64s | None:
+        """The runs as ``compiled.tables`` reads them; None if it does not read one of them, or there are none."""
+        runs = self.runs
+        known, places = self._places
+        if len(known) != len(runs) or any(one is not other for one, other in zip(known, runs, strict=True)):
+            found = [run.place for run in runs]
+            places = None if not found or None in found else np.array(found, np.int64)
+            self._places = (runs, places)
+        return places
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -104,14 +118,20 @@ class Spine:
         """Bytes of all runs, without merges under way."""
         return sum(run.nbytes for run in self.runs)
 
-    def insert(self, columns: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
+    def insert(
+        self,
+        columns: Sequence[pa.Array],
+        values: Int64s,
+        codes: UInt64s | None = None,
+        layout: Layout | None = None,
+    ) -> None:
         """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
         before = self.content
         if len(values) > HEAD_ROWS // 2:
             self.content = self._with_many(Run(self._coded(columns, len(values), codes), tuple(columns), values))
             return
         large = before.large or magnitude(values) > _LARGE
-        inserted = (*before.inserted, _WaitingRows(tuple(columns), values, codes))
+        inserted = (*before.inserted, _WaitingRows(tuple(columns), values, codes, layout))
         rows = before.inserted_rows + len(values)
         after = Content(before.runs, before.head, inserted, rows, large, before.settled)
         self.content = self._tidied(after) if large or rows > HEAD_ROWS // 2 else after
@@ -170,7 +190,9 @@ class Spine:
             columns, values = concat_columns([one.columns for one in waiting]), [one.values for one in waiting]
             summed = values[0] if len(values) == 1 else np.concatenate(values)
             newest.append(Run(self._coded(columns, len(summed), None), columns, summed))
-        newest += [Run(one.codes, one.columns, one.values) for one in content.inserted if one.codes is not None]
+        newest += [
+            Run(one.codes, one.columns, one.values, one.layout) for one in content.inserted if one.codes is not None
+        ]
         head = self._order.merge_unsorted(newest)
         if len(head) > HEAD_ROWS:
             return Content((*content.runs, head), large=content.large)
@@ -213,7 +235,7 @@ class Spine:
         """With a few rows that were taken out of a run: they go where newer rows are, and are no run to be searched."""
         if not apart:
             return content
-        waiting = [_WaitingRows(run.columns, run.values, run.codes) for run in apart]
+        waiting = [_WaitingRows(run.columns, run.values, run.codes, None) for run in apart]
         rows = content.inserted_rows + sum(map(len, apart))
         large = content.large or any(magnitude(run.values) > _LARGE for run in apart)
         inserted = (*content.inserted, *waiting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
+from weirflow.ivm.zset.layout import Layout
 from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
@@ -126,6 +127,17 @@ class Batch:
 
     columns: tuple[pa.Array, ...]
     weights: Int64s
+    _layout: Layout | None = field(default=None, init=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[Batch], tuple[Any, ...]]:
+        return Batch, (self.columns, self.weights)
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where its columns lie, for compiled kernels; None if these do not read them."""
+        if self._layout is None:
+            object.__setattr__(self, "_layout", Layout.of(self.columns))
+        return self._layout
 
     @classmethod
     def empty(cls, types: Iterable[pa.DataType]) -> Batch:

@@ -17,7 +17,7 @@ from weirflow.errors import ConfigError, DataError, DependencyMissing
 from weirflow.ivm.zset import render
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
-from weirflow.ivm.zset.ingest import WEIGHT, made_table, read_table, read_weights, without
+from weirflow.ivm.zset.ingest import WEIGHT, made_table, plain_weighted, read_table, read_weights, without
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.rows.arrays import from_numpy
 from weirflow.rows.tabular import GivenColumns, columns_of, rereadable
@@ -58,7 +58,7 @@ class DeltaBatch:
     1 {'name': 'bob', 'age': 12}
     """
 
-    __slots__ = ("_data",)
+    __slots__ = ("_batch", "_data", "_schema")
     __hash__ = None  # type: ignore[assignment]  # equality is that of multisets, too dear for a hash
 
     @checked
@@ -68,7 +68,12 @@ class DeltaBatch:
             raise ConfigError(
                 f"The last column of a DeltaBatch is '{WEIGHT}: int64 not null'.", hint="use DeltaBatch.from_weighted"
             )
-        self._data = data
+        self._data: pa.RecordBatch | None = data
+        self._schema: pa.Schema | None = None
+        self._batch: Batch | None = None
+
+    def __reduce__(self) -> tuple[type[DeltaBatch], tuple[pa.RecordBatch]]:
+        return type(self), (self.to_arrow(),)
 
     @classmethod
     @checked
@@ -115,6 +120,8 @@ class DeltaBatch:
         Rows of weight zero are left out.
         """
         wanted = None if schema is None else spark_schema(schema)
+        if wanted is None and isinstance(data, pa.RecordBatch) and (plain := plain_weighted(data)) is not None:
+            return cls.of_batch(*plain)
         given = columns_of(data, None if wanted is None else wanted.names, WEIGHT)
         if WEIGHT not in given.of:
             raise ConfigError(
@@ -146,8 +153,9 @@ class DeltaBatch:
     @classmethod
     def of_batch(cls, schema: pa.Schema, batch: Batch) -> DeltaBatch:
         """The rows of a kernel batch, with the names that ``schema`` gives its columns."""
-        arrays = [*batch.columns, from_numpy(batch.weights)]
-        return cls(pa.RecordBatch.from_arrays(arrays, schema=schema.append(_WEIGHT_FIELD)))
+        made = cls.__new__(cls)
+        made._data, made._schema, made._batch = None, schema, batch  # noqa: SLF001 - its own
+        return made
 
     @classmethod
     def _uniform(cls, data: Any, schema: pa.Schema | None, weight: int) -> DeltaBatch:
@@ -158,28 +166,33 @@ class DeltaBatch:
     @property
     def schema(self) -> pa.Schema:
         """The columns without ``_weight``."""
-        return pa.schema(list(self._data.schema)[:-1])
+        if self._schema is None:
+            self._schema = pa.schema(list(self.to_arrow().schema)[:-1])
+        return self._schema
 
     @property
     def weights(self) -> Int64s:
         """The weights, read-only."""
-        return raw_values(self._data.column(self._data.num_columns - 1))
+        return self.batch.weights
 
     @property
     def batch(self) -> Batch:
         """The rows as the kernel takes them."""
-        return Batch(tuple(self._data.columns[:-1]), self.weights)
+        if self._batch is None:
+            *columns, weights = self.to_arrow().columns
+            self._batch = Batch(tuple(columns), raw_values(weights))
+        return self._batch
 
     @property
     def num_rows(self) -> int:
         """Rows of the record batch, whatever their weights."""
-        return int(self._data.num_rows)
+        return len(self.batch)
 
     def __len__(self) -> int:
         return self.num_rows
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], int]]:
-        rows = self._data.select(self._data.schema.names[:-1]) if self.schema.names else None
+        rows = self.to_arrow().select(self.schema.names) if self.schema.names else None
         cells = rows.to_pylist() if rows is not None else [{} for _ in range(self.num_rows)]
         return zip(cells, self.weights.tolist(), strict=True)
 
@@ -229,7 +242,7 @@ class DeltaBatch:
         try:
             if not isinstance(condition, pc.Expression) and not isinstance(condition, pa.Array):
                 mask = pa.array(condition, pa.bool_())
-            return DeltaBatch(self._data.filter(mask))
+            return DeltaBatch(self.to_arrow().filter(mask))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise ConfigError(
                 f"The rows cannot be filtered: {error}",
@@ -246,26 +259,30 @@ class DeltaBatch:
 
     def to_arrow(self) -> pa.RecordBatch:
         """The record batch, with ``_weight`` as its last column."""
+        if self._data is None:
+            batch = self.batch
+            arrays = [*batch.columns, from_numpy(batch.weights)]
+            self._data = pa.RecordBatch.from_arrays(arrays, schema=self.schema.append(_WEIGHT_FIELD))
         return self._data
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts, each with its ``_weight``."""
-        rows: list[dict[str, Any]] = self._data.to_pylist()
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
         return rows
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas frame, with a column ``_weight``; needs ``weirflow[pandas]``."""
         _require_installed("pandas", DependencyMissing.extra("pandas", needed_for="DeltaBatch.to_pandas()"))  # noqa: S610 - no Django
-        return self._data.to_pandas()
+        return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a Polars frame, with a column ``_weight``; needs Polars."""
         missing = DependencyMissing("DeltaBatch.to_polars() needs Polars.", hint="pip install polars")
-        frame: pl.DataFrame = _require_installed("polars", missing).from_arrow(self._data)
+        frame: pl.DataFrame = _require_installed("polars", missing).from_arrow(self.to_arrow())
         return frame
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return pa.Table.from_batches([self._data]).__arrow_c_stream__(requested_schema)
+        return pa.Table.from_batches([self.to_arrow()]).__arrow_c_stream__(requested_schema)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeltaBatch):
@@ -275,10 +292,10 @@ class DeltaBatch:
         return len((self + -other).consolidate()) == 0
 
     def __repr__(self) -> str:
-        return render.text(self._data)
+        return render.text(self.to_arrow())
 
     def _repr_html_(self) -> str:
-        return render.html(self._data)
+        return render.html(self.to_arrow())
 
     def _repeated(self, counts: Int64s) -> pa.Table:
         rows = np.flatnonzero(counts > 0)

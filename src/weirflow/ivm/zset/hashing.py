@@ -24,6 +24,7 @@ from weirflow.ivm.zset.buffers import (
     validity,
     value_offsets,
 )
+from weirflow.ivm.zset.layout import Layout
 
 if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Int64s, UInt64s
@@ -67,6 +68,8 @@ _PLAIN = {pa.int64().id, pa.timestamp("us").id}
 
 def hash_rows(columns: Sequence[pa.Array], length: int, equality: Equality) -> UInt64s:
     """One hash for each row of ``columns``, all of which have ``length`` values."""
+    if compiled.kernels is not None and (layout := Layout.of(columns)) is not None:
+        return hash_layout(layout, equality)
     if length <= _BLOCK:
         return _hash_block(columns, length, equality)
     hashes = np.empty(length, np.uint64)
@@ -74,6 +77,18 @@ def hash_rows(columns: Sequence[pa.Array], length: int, equality: Equality) -> U
         stop = min(start + _BLOCK, length)
         part = [column.slice(start, stop - start) for column in columns]
         hashes[start:stop] = _hash_block(part, stop - start, equality)
+    return hashes
+
+
+def hash_layout(layout: Layout, equality: Equality) -> UInt64s:
+    """``hash_rows`` of columns whose layout is known, by compiled kernels; not to be changed."""
+    if equality is Equality.IDENTITY and layout.identities is not None:
+        return layout.identities
+    hashes: UInt64s = compiled.kernels.hash_table(
+        layout.address, len(layout.places), layout.length, equality is Equality.GROUPING
+    )
+    if equality is Equality.IDENTITY:
+        layout.identities = hashes
     return hashes
 
 

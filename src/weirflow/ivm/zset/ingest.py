@@ -13,14 +13,16 @@ from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.ivm.zset.batch import Batch, one_array
 from weirflow.ivm.zset.buffers import raw_values
+from weirflow.rows.casts import is_always_valid
 from weirflow.rows.tabular import GivenColumns, columns_of
-from weirflow.rows.types import spark_schema
+from weirflow.rows.types import is_spark_type, spark_schema
 
 if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Int64s
 
 WEIGHT = "_weight"
 """The column of weights."""
+_RECENT = 8
 
 
 def read_table(data: Any, schema: pa.Schema | None = None) -> pa.Table:
@@ -66,6 +68,47 @@ def read_weighted(data: Any, schema: pa.Schema, *, key: Collection[str] = ()) ->
     given = without(given, WEIGHT)
     columns = _keyed(given, schema, weights, key) if key else Batch.of_arrow(made_table(given, schema)).columns
     return Batch(columns, weights).filter(weights != 0)
+
+
+class _PlainSchemas:
+    """Which schemas of record batches are of plain columns and then the weight, of the last few that were asked for."""
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[pa.Schema, pa.Schema | None], ...] = ()
+
+    def others(self, schema: pa.Schema) -> pa.Schema | None:
+        """The columns but the weight; None if that is not the last, or not all of them are plain."""
+        for known, others in self._known:
+            if known.equals(schema):
+                return others
+        others = _others_if_plain(schema)
+        self._known = ((schema, others), *self._known[: _RECENT - 1])
+        return others
+
+
+_PLAIN_SCHEMAS = _PlainSchemas()
+
+
+def plain_weighted(data: pa.RecordBatch) -> tuple[pa.Schema, Batch] | None:
+    """The columns and rows of a batch that needs no reading: plain columns of Spark's types, then weights but 0."""
+    others = _PLAIN_SCHEMAS.others(data.schema)
+    if others is None:
+        return None
+    *columns, weight = data.columns
+    weights = raw_values(weight)
+    if weight.null_count or not weights.all():
+        return None
+    return others, Batch(tuple(columns), weights)
+
+
+def _others_if_plain(schema: pa.Schema) -> pa.Schema | None:
+    names = schema.names
+    if not names or names[-1] != WEIGHT or len(set(names)) < len(names) or not pt.is_int64(schema.types[-1]):
+        return None
+    others = list(schema)[:-1]
+    if not all(is_always_valid(field.type) and is_spark_type(field.type) for field in others):
+        return None
+    return pa.schema([(field.name, field.type) for field in others])
 
 
 def read_weights(given: GivenColumns) -> Int64s:

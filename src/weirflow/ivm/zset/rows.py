@@ -24,7 +24,8 @@ from weirflow.ivm.zset.buffers import (
     validity,
     value_offsets,
 )
-from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
+from weirflow.ivm.zset.hashing import Equality, RowHash, hash_layout, hash_rows
+from weirflow.ivm.zset.layout import Layout
 from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ def equal_rows_at(
     left: Sequence[pa.Array], left_at: Int64s, right: Sequence[pa.Array], right_at: Int64s, equality: Equality
 ) -> Bools:
     """Whether the left rows at ``left_at`` equal the right rows at ``right_at``, pair by pair."""
+    if compiled.kernels is not None and (one := Layout.of(left)) is not None:
+        other = one if right is left else Layout.of(right)
+        if other is not None:
+            found: Bools = compiled.kernels.equal_pairs(
+                one.address, left_at, other.address, right_at, len(left), equality is Equality.GROUPING
+            )
+            return found
     equal = np.ones(len(left_at), np.bool_)
     for one, other in zip(left, right, strict=True):
         if one.null_count == 0 and other.null_count == 0:
@@ -252,11 +260,23 @@ def group_rows(
     columns: Sequence[pa.Array], length: int, equality: Equality = Equality.IDENTITY, *, row_hash: RowHash = hash_rows
 ) -> GroupedRows:
     """Group equal rows. Exact whatever the hash; rows of a group keep their order, groups are sorted by hash."""
+    if compiled.kernels is not None and row_hash is hash_rows and (layout := Layout.of(columns)) is not None:
+        grouped = _group_layout(layout, equality)
+        if grouped is not None:
+            return grouped
     order, codes, repeated = sorted_codes(row_hash(columns, length, equality))
     regrouped, starts = group_sorted(codes, repeated, columns, equality, order)
     if starts is None:
         return GroupedRows(order, np.arange(length), codes)
     return GroupedRows(order if regrouped is None else order[regrouped], starts, codes[starts])
+
+
+def _group_layout(layout: Layout, equality: Equality) -> GroupedRows | None:
+    """``group_rows`` by compiled kernels; None if rows that differ have equal codes."""
+    order, starts, own, exact = compiled.kernels.group_table(
+        layout.address, len(layout.places), hash_layout(layout, equality), equality is Equality.GROUPING
+    )
+    return GroupedRows(order, starts, own) if exact else None
 
 
 def consolidate(batch: Batch, *, row_hash: RowHash = hash_rows) -> Batch:
@@ -266,9 +286,12 @@ def consolidate(batch: Batch, *, row_hash: RowHash = hash_rows) -> Batch:
     """
     if len(batch) == 0:
         return batch
-    order, starts, _ = group_rows(batch.columns, len(batch), row_hash=row_hash)
+    grouped = None
+    if compiled.kernels is not None and row_hash is hash_rows and batch.layout is not None:
+        grouped = _group_layout(batch.layout, Equality.IDENTITY)
+    order, starts, _ = grouped or group_rows(batch.columns, len(batch), row_hash=row_hash)
     if len(starts) == len(batch):
-        return batch.filter(batch.weights != 0)
+        return batch if batch.weights.all() else batch.filter(batch.weights != 0)
     weights = add_segments(batch.weights[order], starts)
     kept = np.flatnonzero(weights)
     return Batch(take_columns(batch.columns, order[starts[kept]]), weights[kept])

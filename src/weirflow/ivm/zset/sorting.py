@@ -25,11 +25,11 @@ def sorted_codes(codes: UInt64s) -> tuple[Int64s, UInt64s, Int64s]:
 
 def sort_order(codes: UInt64s) -> Int64s:
     """The stable order that sorts the codes; fastest for codes that are spread evenly over 64 bits."""
+    if compiled.kernels is not None:
+        fast: Int64s = compiled.kernels.code_order(codes)
+        return fast
     if len(codes) <= _CHUNK:
         return np.argsort(codes, kind="stable")
-    if compiled.kernels is not None:
-        fast: Int64s = compiled.kernels.bulk_order(codes)
-        return fast
     # Radix sort by the upper 16 bits, then chunks that fit the processor's cache by the next 16 bits, then what is
     # still equal by comparison: hashes are spread evenly, so that is little unless one key has many rows.
     bucket = (codes >> np.uint64(48)).astype(np.uint16)

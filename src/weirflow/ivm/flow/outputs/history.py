@@ -13,7 +13,7 @@ from weirflow.errors import HistoryGone
 if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Batch
 
-_SMALL = 4096
+_SMALL = 1 << 14
 
 
 class History:

@@ -74,6 +74,9 @@ def compile_expression(expr: Expr) -> Evaluator:
 
 def compile_expressions(exprs: Sequence[Expr]) -> Callable[[Sequence[pa.Array], int], list[pa.Array]]:
     """An evaluator of several expressions over the same rows; what they have in common is evaluated once."""
+    columns = [(expr.index, expr.type) for expr in exprs if isinstance(expr, Column)]
+    if len(columns) == len(exprs):
+        return lambda given, _: [retyped(given[index], kind) for index, kind in columns]
     compiler = _Compiler(exprs)
     outputs, prepare = [(compiler.node(expr), expr.type) for expr in exprs], compiler.foreign.prepare
 

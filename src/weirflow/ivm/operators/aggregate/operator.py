@@ -22,7 +22,7 @@ from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.zset.batch import Batch, magnitude, sum_groups, take_array, take_columns
+from weirflow.ivm.zset.batch import Batch, concat_columns, magnitude, sum_groups, take_array, take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import equal_rows_at, group_rows
 
@@ -331,8 +331,11 @@ class Aggregate(Operator):
         """The old rows of the touched groups taken back, the new ones given, where they differ."""
         before, after = (mask.nonzero()[0] for mask in alive)
         stays = alive[0] & alive[1]
-        keys = take_columns(groups.keys, np.concatenate([before, after]))
-        stacked = np.concatenate([totals[0][before], totals[1][after]])
+        if len(before) == len(after) == groups.count:
+            keys, stacked = concat_columns([groups.keys, groups.keys]), np.concatenate(totals)
+        else:
+            keys = take_columns(groups.keys, np.concatenate([before, after]))
+            stacked = np.concatenate([totals[0][before], totals[1][after]])
         escaped = self._escapes.read(groups, before, after)
         others = [pa.concat_arrays([_at(old, before), _at(new, after)]) for old, new in touched]
         weights = np.ones(len(stacked), np.int64)

@@ -1,0 +1,59 @@
+"""Words read from and written to memory by address, for kernels that look at Arrow's buffers where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import float32, float64, int64, types
+from numba.extending import intrinsic
+
+
+def _reader(bits: int) -> Any:
+    """A function of an address: the signed integer of so many bits that lies there, as int64."""
+
+    def read(_: Any, _address: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            kind = ir.IntType(bits)
+            place = builder.inttoptr(arguments[0], kind.as_pointer())
+            value = builder.load(place, align=1)
+            return value if bits == 64 else builder.sext(value, ir.IntType(64))  # noqa: PLR2004 - a whole word
+
+        return int64(types.int64), generate
+
+    return intrinsic(read)
+
+
+def _writer(bits: int) -> Any:
+    """A function of an address and an int64, whose lowest bits it writes there."""
+
+    def write(_: Any, _address: Any, _value: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            kind = ir.IntType(bits)
+            place = builder.inttoptr(arguments[0], kind.as_pointer())
+            low = arguments[1] if bits == 64 else builder.trunc(arguments[1], kind)  # noqa: PLR2004 - a whole word
+            builder.store(low, place, align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), generate
+
+    return intrinsic(write)
+
+
+def _as_float(kind: Any, bits: int) -> Any:
+    """A function of the bits of a floating-point number, which it returns as one."""
+
+    def read(_: Any, _word: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            low = arguments[0] if bits == 64 else builder.trunc(arguments[0], ir.IntType(bits))  # noqa: PLR2004
+            return builder.bitcast(low, ir.DoubleType() if bits == 64 else ir.FloatType())  # noqa: PLR2004
+
+        return kind(types.int64), generate
+
+    return intrinsic(read)
+
+
+read_8, read_16, read_32, read_64 = (_reader(bits) for bits in (8, 16, 32, 64))
+write_8, write_16, write_32, write_64 = (_writer(bits) for bits in (8, 16, 32, 64))
+as_single, as_double = _as_float(float32, 32), _as_float(float64, 64)
