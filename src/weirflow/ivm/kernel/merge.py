@@ -207,7 +207,7 @@ class _RunBuilder:
         columns = tuple([builder.build() for builder in self._columns])
         values = weights.all_one(self._length) if self._values is None else self._values[: self._length]
         run = Run(self._codes[: self._length], columns, values)
-        return [run, _behind_each_other(self._apart)] if self._apart else [run]
+        return [run, behind_each_other(self._apart)] if self._apart else [run]
 
     def _without_others(self, part: Run) -> Run:
         """The rows of a slice whose weight is 1; all of it once there were too many others."""
@@ -227,8 +227,8 @@ class _RunBuilder:
         return values
 
 
-def _behind_each_other(parts: Sequence[Run]) -> Run:
-    """One run of runs whose codes follow each other."""
+def behind_each_other(parts: Sequence[Run]) -> Run:
+    """The rows of runs one below the other, which is a run if their codes follow each other."""
     codes, values = np.concatenate([part.codes for part in parts]), np.concatenate([part.values for part in parts])
     return Run(codes, concat_columns([part.columns for part in parts]), values)
 

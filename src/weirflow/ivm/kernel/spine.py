@@ -9,7 +9,7 @@ import numpy as np
 
 from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
-from weirflow.ivm.kernel.merge import RunMerge, RunOrder, can_merge, copied
+from weirflow.ivm.kernel.merge import RunMerge, RunOrder, behind_each_other, can_merge, copied
 from weirflow.ivm.kernel.run import Run, kept_rows
 from weirflow.ivm.zset.batch import concat_columns, magnitude
 
@@ -145,11 +145,10 @@ class Spine:
         runs, content = self.runs, self.content
         many = len(rows) > REBUILT_HEADS * HEAD_ROWS and 2 * len(rows) >= sum(map(len, runs)) > 0
         if not many or not any(run.cancels for run in (rows, *runs)) or not can_merge([*runs, rows]):
-            merged, *apart = self._order.sort(rows.codes, rows.columns, rows.values)
-            others = content
+            together, others = rows, content
         else:
-            merged, apart = self._order.merge_unsorted([*runs, rows]), []
-            others = content._replace(runs=(), head=None)
+            together, others = behind_each_other([*runs, rows]), content._replace(runs=(), head=None)
+        merged, *apart = self._order.sort(together.codes, together.columns, together.values)
         if not len(merged):
             return self._with_apart(others, apart)
         if self._spill is not None:
