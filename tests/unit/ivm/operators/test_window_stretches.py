@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from decimal import Decimal
 
@@ -187,6 +188,31 @@ def few_ties(request, monkeypatch):
 @given(selects() | near_values(), TICKS)
 def test_a_window_equals_one_that_is_computed_anew(select, ticks):
     calls = calls_of(select)
+    check(Window(TYPES, calls), calls, ticks)
+
+
+MIXED = {
+    "both ways": ["lead(f, 3) OVER (w)", "SUM(d) OVER (w ROWS BETWEEN 5 PRECEDING AND CURRENT ROW)"],
+    "places and peers": ["lag(s, 2) OVER (w)", "MIN(f) OVER (w RANGE BETWEEN CURRENT ROW AND CURRENT ROW)"],
+    "onwards and around": ["row_number() OVER (w)", "SUM(d) OVER (w)", "lead(s, 2) OVER (w)"],
+    "onwards and near": ["rank() OVER (w)", "COUNT(s) OVER (w RANGE BETWEEN 2 PRECEDING AND 1 FOLLOWING)"],
+}
+
+
+@pytest.mark.usefixtures("few_ties")
+@pytest.mark.parametrize("select", MIXED.values(), ids=MIXED)
+def test_calls_that_reach_differently_far_go_together(select):
+    dice = random.Random(5)
+    rows = [
+        (1, n // 8, dice.choice([None, dice.random()]), dice.choice("abc"), Decimal(dice.randrange(900)) / 100)
+        for n in range(80)
+    ]
+    ticks = [([(row, 1) for row in rows[:50]], [], True)]
+    ticks += [
+        ([(row, 1) for row in dice.sample(rows, dice.randrange(3))], [(dice.randrange(999), 1)], dice.random() < 0.3)
+        for _ in range(40)
+    ]
+    calls = calls_of(", ".join(select).replace("(w", "(PARTITION BY p ORDER BY o"))
     check(Window(TYPES, calls), calls, ticks)
 
 

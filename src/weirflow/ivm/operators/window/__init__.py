@@ -1,1 +1,1 @@
-"""Window functions, by recomputing the partitions a delta touches."""
+"""Window functions, over the stretches of partitions that a delta reaches."""

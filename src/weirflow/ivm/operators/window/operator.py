@@ -195,6 +195,8 @@ class Window(Operator):
             own = change._replace(number=np.cumsum(begins) - 1)
             found = StretchReader(spans, own_keys, own, self._rows.order).around(rows)
             ends = np.flatnonzero(np.diff(found.number, append=-1))
+            if len(ends) < len(partition):
+                raise WholeNeeded  # what is retracted was not there
             edges = take_columns(found.columns, np.append(0, ends[:-1] + 1)), take_columns(found.columns, ends)
             spans, rows = between(whole, *edges, goes_on, self._rows.order, of_peers=True), 0
         # Stretches that are near each other are one.
