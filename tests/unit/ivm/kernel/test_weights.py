@@ -142,9 +142,10 @@ def test_weights_of_runs_are_merged_a_slice_at_a_time(others, fuel):
     again = Arrangement([pa.int64(), pa.int64()], 1)
     rows = numbers(np.arange(ROWS, 2 * ROWS))
     again.insert(Batch((rows, rows), expected[ROWS:]))
-    both = Arrangement([pa.int64(), pa.int64()], 1, runs=[arrangement.runs[0], *again.runs])
-    while both.maintain(fuel):
-        pass
+    merge = RunMerge([arrangement.runs[0], *again.runs], CodeOrder(Equality.IDENTITY))
+    while not merge.finished:
+        merge.step(fuel)
+    both = Arrangement([pa.int64(), pa.int64()], 1, runs=merge.result())
     kept_apart = others <= weights.FEW
     assert [len(run) for run in both.runs] == ([2 * ROWS - others, others] if kept_apart else [2 * ROWS])
     assert weights.are_all_one(both.runs[0].values) == kept_apart
