@@ -130,7 +130,9 @@ def interrupt_after(seconds: float) -> Iterator[None]:
         if not ended.wait(seconds):
             os.kill(os.getpid(), signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, interrupted)
+    before, unraisable = signal.signal(signal.SIGINT, interrupted), sys.unraisablehook
+    # Raised in a finalizer it is reported there and goes no further.
+    sys.unraisablehook = lambda one: None if isinstance(one.exc_value, KeyboardInterrupt) else unraisable(one)
     sender = threading.Thread(target=send, daemon=True)
     sender.start()
     try:
@@ -140,6 +142,7 @@ def interrupt_after(seconds: float) -> Iterator[None]:
         ended.set()
         sender.join()
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = unraisable
 
 
 def async_raise(thread_id: int, exception: type[BaseException]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 MADE_BY_WEIRFLOW = frozenset(
     {
-        *("AggregatingState", "Batch", "BroadcastState", "DataFrame", "DataStreamWriter"),
+        *("AggregatingState", "Batch", "BroadcastState", "DataFrame", "DataStreamWriter", "Layout"),
         *("DetachedQuery", "Document", "Documents", "EvolutionPlan", "FlowGauges", "FlowGraph", "FlowInfo"),
         *(
             "HarnessSnapshot",
@@ -42,7 +42,7 @@ OVERRIDDEN = frozenset({"CoProcessFunction", "KeyedJoin", "ProcessFunction", "St
 """Classes that users write subclasses of: Weirflow calls their methods."""
 
 INNER_METHODS = frozenset(
-    {"Batch", "InMemoryStateBackend", "RocksDbSnapshot", "RocksDbStateBackend", "Source", "TtlStateBackend"}
+    {"Batch", "InMemoryStateBackend", "Layout", "RocksDbSnapshot", "RocksDbStateBackend", "Source", "TtlStateBackend"}
 )
 """Classes whose methods are called by the kernel and by stores of state, for each row."""
 

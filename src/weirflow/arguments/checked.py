@@ -13,6 +13,7 @@ from weirflow.arguments.in_errors import kind_of, shown
 from weirflow.arguments.plain import Rule, Unfit
 from weirflow.arguments.rules import rule
 from weirflow.errors import ConfigError
+from weirflow.stack import grows
 
 Checked = TypeVar("Checked", bound="Callable[..., Any]")
 
@@ -159,13 +160,19 @@ def _said(unfit: Unfit, *, secret: bool) -> str:
     return text if unfit.of_type or text == kind else f"{kind} ({text})"
 
 
+@grows
+def _rules_of(function: Callable[..., Any]) -> ParameterRules:
+    """What the signature says, however deep the first caller is: types that it names may have to be imported."""
+    return ParameterRules(function)
+
+
 def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
     rules: ParameterRules | None = None
 
     def read() -> ParameterRules:
         nonlocal rules
         if rules is None:
-            rules = ParameterRules(function)
+            rules = _rules_of(function)
         return rules
 
     @functools.wraps(function)

@@ -283,9 +283,10 @@ def test_a_text_that_was_kept_is_read_as_it_was():
         assert encode_plan(decode_plan(text)) == text
         program.add_views({name: View("", Mode.INCREMENTAL, plan=text)})
     assert fingerprints(program) == kept["fingerprints"]
+    later = {"first ranked"}  # kinds of nodes that were not there when it was written
     assert {json.loads(row)[0] if isinstance(row, str) else row[0] for row in _rows(kept)} == {
         name for name, _ in KINDS.values()
-    }
+    } - later
 
 
 def _rows(kept):

@@ -11,8 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 from weirflow.environment import COMPILED
@@ -22,7 +25,7 @@ _log = logging.getLogger(__name__)
 _MODES = ("auto", "on", "off")
 
 kernels: Any = None
-"""The module ``weirflow.ivm.compiled.kernels`` once it is loaded."""
+"""The functions of ``weirflow.ivm.compiled.kernels`` once it is loaded."""
 
 decided = False
 """Whether there is nothing more to offer: they are loaded, on their way, or switched off."""
@@ -58,7 +61,23 @@ def load() -> None:
     global kernels, decided
     if find_spec("numba") is None:
         raise DependencyMissing.extra("compiled", needed_for=f"{COMPILED}=on")  # noqa: S610 - no Django
-    kernels, decided = import_module("weirflow.ivm.compiled.kernels"), True
+    module = import_module("weirflow.ivm.compiled.kernels")
+    kernels, decided = SimpleNamespace(**{name: _whole(getattr(module, name)) for name in module.__all__}), True
+
+
+def _whole(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel, interrupted as other calls are: what is raised while numba makes results is a SystemError there."""
+
+    @wraps(kernel)
+    def call(*arguments: Any) -> Any:
+        try:
+            return kernel(*arguments)
+        except SystemError as error:
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
+
+    return call
 
 
 def _load_quietly() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +12,7 @@ from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.settled import is_settled
 from weirflow.ivm.flow.flow import Flow
 from weirflow.sql.settings import USUAL, SqlSettings
+from weirflow.stack import grows
 from weirflow.types import ClockKind, one_of
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class IncrementalFlow(Flow):
         clock: ClockKind | str = ClockKind.SYSTEM,
     ) -> None:
         # The compiler, with the parser of SQL: slow to import, and needed by those who have a flow.
+        _import_compiler()
         from weirflow.ivm.compiler.user_functions import with_functions  # noqa: PLC0415 - see above
         from weirflow.ivm.flow.local import LocalBackend  # noqa: PLC0415 - see above
         from weirflow.sql.zoned import tzinfo_of, zone_name  # noqa: PLC0415 - see above
@@ -128,3 +131,14 @@ class IncrementalFlow(Flow):
                 flow.close()
                 raise
         return flow, repair
+
+
+@grows
+def _import_compiler() -> None:
+    """Import what flows are made of, however deep the caller is: importing nests many calls."""
+    for module in (
+        "weirflow.ivm.compiler.user_functions",
+        "weirflow.ivm.flow.local",
+        "weirflow.ivm.flow.folder.repair",
+    ):
+        import_module(module)

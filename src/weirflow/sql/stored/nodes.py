@@ -29,6 +29,7 @@ from weirflow.sql.plan import (
     Distinct,
     Field,
     Filter,
+    FirstRanked,
     Generate,
     Join,
     JoinKind,
@@ -200,6 +201,10 @@ KINDS: Mapping[type[Any], tuple[str, Mapping[str, _Part]]] = {
         },
     ),
     Window: ("window", {"input": _PLAN, "calls": _many(_node(WindowCall)), "fields": _FIELDS}),
+    FirstRanked: (
+        "first ranked",
+        {"input": _PLAN, "calls": _many(_node(WindowCall)), "fields": _FIELDS, "rank": _INT, "most": _INT},
+    ),
     Distinct: ("distinct", {"input": _PLAN}),
     Union: ("union", {"inputs": _many(_PLAN), "fields": _FIELDS}),
     SetOperation: (
