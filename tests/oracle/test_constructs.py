@@ -7,18 +7,17 @@ from support.construct_catalogue import EDGES, QUERIES, SOURCES, table, ticks
 from support.maintained import Maintained, comparable
 from support.spark_engine import plan_reader
 
-from weirflow.sql.settings import USUAL, SqlSettings
+from weirflow.sql.settings import USUAL
 from weirflow.sql.types import nullable
 
 BATCH = 40
 SAMPLE = 16
 PLAIN = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-KEPT = (*PLAIN, "spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 
 
 @pytest.fixture
 def spark(session):
-    before = {key: session.spark.conf.get(key) for key in KEPT}
+    before = {key: session.spark.conf.get(key) for key in PLAIN}
     for key, value in PLAIN.items():
         session.spark.conf.set(key, value)
     yield session.spark
@@ -34,10 +33,10 @@ def rows(found):
     return Counter(zip(*([comparable(value) for value in column.to_pylist()] for column in found.columns), strict=True))
 
 
-def lives(queries, plans, settings):
+def lives(queries, plans):
     """The columns of each query, and its rows after each tick."""
     names = {f"v{number}": query for number, query in enumerate(queries)}
-    views = Maintained(SOURCES, names, plans and {name: plans[query] for name, query in names.items()}, settings)
+    views = Maintained(SOURCES, names, plans and {name: plans[query] for name, query in names.items()}, USUAL)
     after = []
     for tick in ticks():
         views.tick(tick)
@@ -45,12 +44,12 @@ def lives(queries, plans, settings):
     return {query: columns(views.schemas[name]) for name, query in names.items()}, after
 
 
-def check(session, spark, queries, *, states, settings=USUAL):
+def check(session, spark, queries, *, states):
     reader = plan_reader(spark.newSession)
-    plans = {query: reader.read(query, SOURCES, settings) for query in queries}
+    plans = {query: reader.read(query, SOURCES, USUAL) for query in queries}
     assert None not in plans.values()
     for batch in [queries[at : at + BATCH] for at in range(0, len(queries), BATCH)]:
-        bound, imported = lives(batch, None, settings), lives(batch, plans, settings)
+        bound, imported = lives(batch, None), lives(batch, plans)
         for state in states:
             register(session, state)
             for query in batch:
@@ -77,10 +76,3 @@ def test_a_construct_equals_spark_however_it_is_read(session, spark):
 @pytest.mark.campaign
 def test_every_construct_equals_spark_however_it_is_read(session, spark):
     check(session, spark, [*EDGES, *QUERIES], states=[0, 1, 2])
-
-
-@pytest.mark.campaign
-def test_every_construct_equals_spark_without_ansi_in_another_zone(session, spark):
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
-    check(session, spark, [*EDGES, *QUERIES], states=[1, 2], settings=SqlSettings("Asia/Kolkata", ansi=False))
