@@ -64,7 +64,7 @@ ensure_venv() {
   dev=$("$python" -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"]))')
   printf '%s\n' "$dev" >"$venv/dev-requirements.txt"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c "$constraints" \
-    -r "$venv/dev-requirements.txt" -e '.[compiled,connect,kafka,pandas,postgresql,rocksdb]'
+    -r "$venv/dev-requirements.txt" -e '.[compiled,connect,kafka,pandas,postgresql,rocksdb,server,vector]'
   printf '%s' "$want" | cksum >"$stamp"
 }
 

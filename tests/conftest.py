@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from support import class_archive
-from support.postgres import PostgresServer, postgres_server
+from support.postgres import PostgresDatabase, PostgresServer, postgres_server
 from support.shared_session import SharedSession
 from support.side_by_side import NO_SPARK, PARTS, PLAIN, part_of, run_beside, spark_of
 
@@ -103,6 +103,13 @@ def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server; each test asks it for a database of its own."""
     with postgres_server() as server:
         yield server
+
+
+@pytest.fixture
+def pgvector(postgres: PostgresServer) -> Callable[[], PostgresDatabase]:
+    """Makes empty databases of the server, with pgvector."""
+    postgres.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    return lambda: PostgresDatabase(postgres, postgres.make_uri())
 
 
 @pytest.fixture

@@ -8,14 +8,37 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow._version import __version__
 from weirflow.errors import WeirflowError
-from weirflow.types import ExplainMode, OperationState, OutputMode, Placement, Profile, SaveMode, SourceSpread
+from weirflow.types import (
+    ExplainMode,
+    OperationState,
+    OutputMode,
+    Placement,
+    Profile,
+    SaveMode,
+    SourceSpread,
+    VectorMetric,
+)
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage, open_checkpoint_storage, open_checkpoint_storage_from_uri
+    from weirflow.client import RemoteSession
     from weirflow.config import Settings
     from weirflow.flows.sharded import PartitionedIncrementalFlow
-    from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy, Sink, StepSummary, Watch
+    from weirflow.flows.sinks.vector import IvmVectorSink, spawn_vector_view
+    from weirflow.ivm.flow import (
+        HnswIndex,
+        IncrementalFlow,
+        IvfIndex,
+        Lateness,
+        OverflowPolicy,
+        Sink,
+        StepSummary,
+        VectorViewSpec,
+        Watch,
+    )
+    from weirflow.ivm.flow.outputs.subscription import Subscription
     from weirflow.ivm.zset import DeltaBatch
+    from weirflow.server.server import Server
     from weirflow.session import Operation, Session
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.spark.jobs.assignments import TaskAssignment, render_assignments
@@ -33,7 +56,10 @@ __all__ = [
     "DeltaBatch",
     "DetachedQuery",
     "ExplainMode",
+    "HnswIndex",
     "IncrementalFlow",
+    "IvfIndex",
+    "IvmVectorSink",
     "Lateness",
     "Operation",
     "OperationState",
@@ -42,8 +68,10 @@ __all__ = [
     "PartitionedIncrementalFlow",
     "Placement",
     "Profile",
+    "RemoteSession",
     "RestartPolicy",
     "SaveMode",
+    "Server",
     "Session",
     "Settings",
     "Sink",
@@ -52,15 +80,19 @@ __all__ = [
     "StreamingDataFrame",
     "StreamingQuery",
     "StreamingQueryListener",
+    "Subscription",
     "TaskAssignment",
     "Trigger",
     "UserFunction",
+    "VectorMetric",
+    "VectorViewSpec",
     "Watch",
     "WeirflowError",
     "__version__",
     "open_checkpoint_storage",
     "open_checkpoint_storage_from_uri",
     "render_assignments",
+    "spawn_vector_view",
 ]
 
 _LATE = {
@@ -68,12 +100,17 @@ _LATE = {
     "DataFrame": "weirflow.spark.frames.frame",
     "DeltaBatch": "weirflow.ivm.zset",
     "DetachedQuery": "weirflow.streaming.detached.query",
+    "HnswIndex": "weirflow.ivm.flow",
     "IncrementalFlow": "weirflow.ivm.flow",
+    "IvfIndex": "weirflow.ivm.flow",
+    "IvmVectorSink": "weirflow.flows.sinks.vector",
     "Lateness": "weirflow.ivm.flow",
     "Operation": "weirflow.session",
     "OverflowPolicy": "weirflow.ivm.flow",
     "PartitionedIncrementalFlow": "weirflow.flows.sharded",
+    "RemoteSession": "weirflow.client",
     "RestartPolicy": "weirflow.streaming.query.restart",
+    "Server": "weirflow.server.server",
     "Session": "weirflow.session",
     "Settings": "weirflow.config",
     "Sink": "weirflow.ivm.flow",
@@ -81,13 +118,16 @@ _LATE = {
     "StreamingDataFrame": "weirflow.streaming.frame",
     "StreamingQuery": "weirflow.streaming.query.handle",
     "StreamingQueryListener": "weirflow.streaming.query.listeners",
+    "Subscription": "weirflow.ivm.flow.outputs.subscription",
     "TaskAssignment": "weirflow.spark.jobs.assignments",
     "Trigger": "weirflow.streaming.trigger",
     "UserFunction": "weirflow.sql.registered",
+    "VectorViewSpec": "weirflow.ivm.flow",
     "Watch": "weirflow.ivm.flow",
     "open_checkpoint_storage": "weirflow.checkpoint",
     "open_checkpoint_storage_from_uri": "weirflow.checkpoint",
     "render_assignments": "weirflow.spark.jobs.assignments",
+    "spawn_vector_view": "weirflow.flows.sinks.vector",
 }
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
 from weirflow.arguments import Folder, Name, require
-from weirflow.environment import COMPILED, ENV_PREFIX
+from weirflow.environment import COMPILED, ENV_PREFIX, SERVER_PREFIX
 from weirflow.errors import ConfigError, did_you_mean
 from weirflow.types import Placement, Profile
 
@@ -50,6 +50,11 @@ class Settings(BaseSettings):
     metadata_url: SecretStr | None = Field(None, description="postgresql:// URL of the metadata store")
     packages: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="connectors by name, or Maven coordinates; comma-separated in the environment"
+    )
+    catalogs: dict[str, SecretStr | dict[str, SecretStr]] = Field(
+        default_factory=dict,
+        repr=False,
+        description="catalogs by name: an address, or an address and options; JSON in the environment",
     )
     spark_conf: dict[str, str] = Field(
         default_factory=dict, repr=False, description="further Spark configuration; JSON in the environment"
@@ -118,7 +123,8 @@ def load_settings(**arguments: Any) -> Settings:
 
 def _refuse_unknown_variables() -> None:
     known = {name.upper() for name in Settings.model_fields} | {COMPILED.removeprefix(ENV_PREFIX)}
-    given = sorted(name.removeprefix(ENV_PREFIX) for name in os.environ if name.startswith(ENV_PREFIX))
+    own = (name for name in os.environ if name.startswith(ENV_PREFIX) and not name.startswith(SERVER_PREFIX))
+    given = sorted(name.removeprefix(ENV_PREFIX) for name in own)
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ConfigError(

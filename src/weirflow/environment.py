@@ -6,3 +6,6 @@ ENV_PREFIX: Final = "WEIRFLOW_"
 
 COMPILED: Final = "WEIRFLOW_COMPILED"
 """The one that is about the process and no Session: whether incremental views use compiled kernels."""
+
+SERVER_PREFIX: Final = "WEIRFLOW_SERVER_"
+"""How the variables begin that are a server's; `server/settings.py` reads them."""

@@ -18,11 +18,21 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     ├── EndpointError
     │   ├── EndpointUnreachable     ENDPOINT_UNREACHABLE     nothing answers there in time
     │   └── AuthenticationFailed    AUTHENTICATION_FAILED    the endpoint refused the token
+    ├── NotAllowed                  NOT_ALLOWED              the token is good, and not for this
+    ├── MessageTooLarge             MESSAGE_TOO_LARGE        a request is larger than a server takes
+    ├── RetryLater                  RETRY_LATER              a server cannot do it now; the same call later may
+    │   ├── ServerBusy              SERVER_BUSY              the token has as much under way as it may
+    │   ├── ServerDraining          SERVER_DRAINING          the server is about to end
+    │   └── SpoolFull               SPOOL_FULL               results that can still be fetched leave no room for more
+    ├── TicketExpired               TICKET_EXPIRED           a result cannot be fetched any more
     ├── QueryError                  QUERY_FAILED             Spark refused or failed the query
     │   ├── SqlSyntaxError          SQL_SYNTAX               the text is not SQL
     │   ├── SqlTooComplex           SQL_TOO_COMPLEX          the text is too long, or too deeply nested
     │   ├── TableNotFound           TABLE_NOT_FOUND
+    │   ├── CatalogNotFound         CATALOG_NOT_FOUND        no catalog has this name
     │   ├── ColumnNotFound          COLUMN_NOT_FOUND
+    │   ├── AmbiguousColumn         AMBIGUOUS_COLUMN         a name stands for several columns
+    │   ├── NotGrouped              COLUMN_NOT_GROUPED       a column is beside aggregates, and not grouped
     │   ├── FunctionNotFound        FUNCTION_NOT_FOUND
     │   ├── PathNotFound            PATH_NOT_FOUND
     │   ├── AlreadyExists           ALREADY_EXISTS           a table or path to be created is there already
@@ -31,12 +41,14 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── DataError               DATA_ERROR               a row broke a rule: overflow, division by zero, bad cast
     │   │   ├── FunctionFailed      FUNCTION_FAILED          a function that a view calls raised
     │   │   └── ResultTooLarge      RESULT_TOO_LARGE         an expression or join would make more than fits in memory
+    │   ├── NotIncremental          NOT_INCREMENTAL          the query cannot be an incremental view
     │   └── UserCodeError           USER_CODE_FAILED         a Python function that was given to be run raised
     ├── OperationError
     │   ├── OperationCancelled      OPERATION_CANCELLED
     │   ├── OperationTimeout        OPERATION_TIMEOUT
     │   └── OperationUnknown        OPERATION_UNKNOWN        no operation has this id
     ├── FlowError                   FLOW_FAILED              a flow cannot do what it was asked now
+    │   ├── FlowNotFound            FLOW_NOT_FOUND           no flow has this name
     │   ├── TickPending             TICK_PENDING             a failed tick waits to be retried or discarded
     │   ├── FlowReentered           FLOW_REENTERED           a function that a tick calls would tick the same flow
     │   ├── TickTimeout             TICK_TIMEOUT             a tick did not finish in time; nothing has changed
@@ -45,6 +57,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── SinkFailed              SINK_FAILED              a sink could not write; its deltas are kept
     │   ├── SinkConflict            SINK_CONFLICT            a sink's target does not fit the flow
     │   └── StreamConflict          STREAM_CONFLICT          an attached stream is not where the flow left it
+    ├── RefreshRefused              REFRESH_REFUSED          a materialized view cannot be refreshed by an increment
     ├── StateError                  STATE_FAILED             keyed state cannot do what it was asked
     │   ├── StateTypeError          STATE_TYPE               a key or value is not of its slot's type
     │   ├── StateMismatch           STATE_MISMATCH           a slot is stored as something else than is declared
@@ -54,6 +67,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     │   ├── ObjectNotFound          OBJECT_NOT_FOUND
     │   ├── ObjectExists            OBJECT_EXISTS            put-if-absent lost to an earlier writer
     │   └── ObjectChanged           OBJECT_CHANGED           a conditional update lost to another writer
+    ├── VectorStoreError            VECTOR_STORE_FAILED      a vector store failed
     └── MetadataError               METADATA_FAILED          the metadata database failed
         ├── LeaseHeld               LEASE_HELD               somebody else has the lease now
         ├── LeaseLost               LEASE_LOST               the lease ran out, or went to somebody else
@@ -67,6 +81,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -183,6 +198,42 @@ class AuthenticationFailed(EndpointError, code="AUTHENTICATION_FAILED"):
     """The endpoint answered and refused the token."""
 
 
+class NotAllowed(WeirflowError, code="NOT_ALLOWED"):
+    """Who asks is known, and may not do this, or not with this flow or catalog; nothing was done."""
+
+
+class MessageTooLarge(WeirflowError, code="MESSAGE_TOO_LARGE"):
+    """A request is larger than the server takes; nothing was done."""
+
+
+class RetryLater(WeirflowError, code="RETRY_LATER"):
+    """A server cannot do it at this moment. Nothing was done: the same call may be made again.
+
+    Attributes:
+        retry_after: in how many seconds that is worth a try.
+    """
+
+    def __init__(self, message: str, *, retry_after: float, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class ServerBusy(RetryLater, code="SERVER_BUSY"):
+    """A token, or the server, has as much under way as it may."""
+
+
+class ServerDraining(RetryLater, code="SERVER_DRAINING"):
+    """The server finishes what it has and takes nothing new, because it is about to end."""
+
+
+class SpoolFull(RetryLater, code="SPOOL_FULL"):
+    """Results that can still be fetched take all the room that a server, or a token, has; the new one was dropped."""
+
+
+class TicketExpired(WeirflowError, code="TICKET_EXPIRED"):
+    """A result cannot be fetched any more, or is somebody else's."""
+
+
 @dataclass(frozen=True)
 class SqlPosition:
     """A place in SQL text: 1-based line and column, and the fragment found there."""
@@ -232,8 +283,20 @@ class TableNotFound(QueryError, code="TABLE_NOT_FOUND"):
     """No table or view has this name."""
 
 
+class CatalogNotFound(QueryError, code="CATALOG_NOT_FOUND"):
+    """No catalog that was created by its address has this name."""
+
+
 class ColumnNotFound(QueryError, code="COLUMN_NOT_FOUND"):
     """No column in scope has this name."""
+
+
+class AmbiguousColumn(QueryError, code="AMBIGUOUS_COLUMN"):
+    """A name stands for more than one column in scope."""
+
+
+class NotGrouped(QueryError, code="COLUMN_NOT_GROUPED"):
+    """A column is used beside aggregates, yet it is neither grouped nor aggregated."""
 
 
 class FunctionNotFound(QueryError, code="FUNCTION_NOT_FOUND"):
@@ -268,11 +331,57 @@ class FunctionFailed(DataError, code="FUNCTION_FAILED"):
     """A function that a view calls raised, or returned what it was not declared to; the tick has changed nothing."""
 
 
+class Reason(StrEnum):
+    """Why a query is valid Spark SQL, yet not accepted as an incremental view: codes that stay."""
+
+    EXPRESSION_NOT_DETERMINISTIC = "EXPRESSION_NOT_DETERMINISTIC"
+    """The same rows could give another result tomorrow: ``now()``, ``rand()``, ``uuid()``."""
+    FUNCTION_NOT_DECLARED = "FUNCTION_NOT_DECLARED"
+    """A function of the user's that nobody has declared: ``session.udf(..., deterministic=True)`` does."""
+    FUNCTION_NOT_PROVEN = "FUNCTION_NOT_PROVEN"
+    """Spark has the function, but no proof says that ours equals it."""
+    OPERATOR_NOT_INCREMENTALIZABLE = "OPERATOR_NOT_INCREMENTALIZABLE"
+    """The operator has no delta rule: PIVOT, TABLESAMPLE, LATERAL subqueries that cannot become joins."""
+    SETTING_NOT_SUPPORTED = "SETTING_NOT_SUPPORTED"
+    """The SQL is to be read with a setting that only Spark knows."""
+    SPARK_NOT_ON_EXECUTORS = "SPARK_NOT_ON_EXECUTORS"
+    """Spark could evaluate a part of it on the delta, but the rows are on executors, where there is no Spark to ask."""
+    TYPE_NOT_SUPPORTED = "TYPE_NOT_SUPPORTED"
+    """A value of this type has no exact counterpart: calendar intervals, variants."""
+
+
+class NotIncremental(QueryError, code="NOT_INCREMENTAL"):
+    """The query cannot be an incremental view; Spark itself can run it.
+
+    Attributes:
+        reason: why, as a stable code.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: Reason,
+        hint: str | None = None,
+        position: SqlPosition | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, position=position)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n  reason: {self.reason}"
+
+
 class UserCodeError(QueryError, code="USER_CODE_FAILED"):
     """A Python function raised that Spark ran (a UDF, mapInArrow, ...), or a process function.
 
-    The message holds the traceback from Spark; without Spark, the cause is the error itself.
+    The message says what was raised where; without Spark, the cause is the error itself.
+
+    Attributes:
+        traceback: from Spark, the traceback on its worker; None if the cause has it.
     """
+
+    traceback: str | None = None
 
 
 class OperationError(WeirflowError, code="OPERATION_FAILED"):
@@ -301,6 +410,10 @@ class OperationUnknown(OperationError, code="OPERATION_UNKNOWN"):
 
 class FlowError(WeirflowError, code="FLOW_FAILED"):
     """A flow cannot do what it was asked, in the state it is in."""
+
+
+class FlowNotFound(FlowError, code="FLOW_NOT_FOUND"):
+    """No flow has this name; none was made."""
 
 
 class TickPending(FlowError, code="TICK_PENDING"):
@@ -349,6 +462,18 @@ class SinkConflict(FlowError, code="SINK_CONFLICT"):
 
 class StreamConflict(FlowError, code="STREAM_CONFLICT"):
     """What is attached to a flow is another stream or table than before, or has gone back; no row was taken."""
+
+
+class RefreshRefused(WeirflowError, code="REFRESH_REFUSED"):
+    """A materialized view may be refreshed by increments only, and this refresh cannot be one; nothing has changed.
+
+    Attributes:
+        reason: why not, as a stable code.
+    """
+
+    def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
 
 
 class StateError(WeirflowError, code="STATE_FAILED"):
@@ -415,6 +540,18 @@ class ObjectExists(StorageError, code="OBJECT_EXISTS"):
 
 class ObjectChanged(StorageError, code="OBJECT_CHANGED"):
     """A conditional update found another version than the one expected; nothing was written."""
+
+
+class VectorStoreError(WeirflowError, code="VECTOR_STORE_FAILED"):
+    """A vector store failed, could not be reached, or refused what it was given; nothing was written.
+
+    Attributes:
+        uri: the store concerned, without credentials.
+    """
+
+    def __init__(self, message: str, *, uri: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.uri = uri
 
 
 class MetadataError(WeirflowError, code="METADATA_FAILED"):

@@ -34,13 +34,20 @@ STREAMING_POINTS = (
 )
 """Those of streaming queries."""
 
+REFRESH_POINTS = _of("refresh", "before_state after_state before_commit after_commit after_landmark")
+"""Those of refreshing a materialized view."""
+
+VECTOR_POINTS = _of("vector", "before_create before_copy before_index before_commit after_commit")
+"""Those of writing a view to a vector store."""
+
+_LISTED = frozenset((*POINTS, *REPAIR_POINTS, *PARTITIONED_POINTS, *STREAMING_POINTS, *REFRESH_POINTS, *VECTOR_POINTS))
 _watcher: Callable[[str], None] | None = None
 
 
 def failpoint(name: str) -> None:
     """Tell the watcher, if there is one, that this place is reached."""
     if _watcher is not None:
-        assert name in (*POINTS, *REPAIR_POINTS, *PARTITIONED_POINTS, *STREAMING_POINTS), f"{name} is not listed"
+        assert name in _LISTED, f"{name} is not listed"
         _watcher(name)
 
 

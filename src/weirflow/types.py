@@ -51,6 +51,26 @@ class Profile(StrEnum):
     """Object storage and PostgreSQL; survives the loss of any host."""
 
 
+class VectorMetric(StrEnum):
+    """How far two vectors are from each other; the smaller, the nearer."""
+
+    COSINE = "cosine"
+    """1 minus the cosine of the angle between them."""
+    L2 = "l2"
+    """The length of their difference."""
+    INNER = "inner"
+    """0 minus their inner product."""
+
+
+class VectorIndexKind(StrEnum):
+    """What finds the nearest vectors approximately."""
+
+    IVF = "ivf"
+    """Lists of vectors around centres, of which the nearest are searched (faiss)."""
+    HNSW = "hnsw"
+    """A graph of near vectors that is walked (usearch)."""
+
+
 class SourceSpread(StrEnum):
     """How the rows of a source are spread over the shards of a flow."""
 

@@ -388,7 +388,7 @@ def refused(error, match, within=ENDPOINT_SECONDS):
     with pytest.raises(error, match=match) as caught:
         yield
     assert time.monotonic() - begin < within
-    assert java_children(os.getpid()) == jvms
+    assert java_children(os.getpid()) <= jvms
     assert WRONG not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
 
 

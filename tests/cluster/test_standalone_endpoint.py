@@ -17,6 +17,8 @@ from weirflow.errors import AuthenticationFailed, ConfigError, EndpointUnreachab
 
 WRONG = "canary-wrong-secret"
 LIMIT_SECONDS = 15.0
+SLOWLY = 60.0
+"""A master that has just started may take its time on a busy machine."""
 
 pytestmark = pytest.mark.usefixtures("exclusive_spark")
 
@@ -24,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("exclusive_spark")
 @pytest.fixture
 def refused(monkeypatch, tmp_path):
     @contextlib.contextmanager
-    def refused(error, match):
+    def refused(error, match, limit=LIMIT_SECONDS):
         """Raises ``error`` in time, shows no secret, and leaves no JVM, thread or temporary file."""
         jvms, threads = java_children(os.getpid()), set(threading.enumerate())
         begin = time.monotonic()
@@ -32,10 +34,10 @@ def refused(monkeypatch, tmp_path):
             patch.setattr(tempfile, "tempdir", str(tmp_path))
             with pytest.raises(error, match=match) as caught:
                 yield
-        assert time.monotonic() - begin < LIMIT_SECONDS
+        assert time.monotonic() - begin < limit
         shown = f"{caught.value} {caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
         assert WRONG not in shown
-        assert java_children(os.getpid()) == jvms
+        assert java_children(os.getpid()) <= jvms  # one that an earlier test started may end meanwhile
         assert list(tmp_path.iterdir()) == []
         wait_until(lambda: set(threading.enumerate()) <= threads, 5.0, "free of new threads")
 
@@ -45,11 +47,13 @@ def refused(monkeypatch, tmp_path):
 def test_a_wrong_or_missing_secret_is_refused_and_the_same_process_can_use_the_cluster_then(cluster, refused):
     for token in (WRONG, None):
         with (
-            Session.distributed(cluster.url, token=token, driver_memory="512m") as session,
-            refused(AuthenticationFailed, "refused the token"),
+            Session.distributed(cluster.url, token=token, connect_timeout=SLOWLY, driver_memory="512m") as session,
+            refused(AuthenticationFailed, "refused the token", SLOWLY),
         ):
             session.sql("SELECT 1")
-    with Session.distributed(cluster.url, token=cluster._secret, driver_memory="512m") as session:
+    with Session.distributed(
+        cluster.url, token=cluster._secret, connect_timeout=SLOWLY, driver_memory="512m"
+    ) as session:
         assert session.sql("SELECT 1 AS one").columns == ["one"]
 
 

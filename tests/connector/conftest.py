@@ -27,7 +27,9 @@ def broker() -> Iterator[KafkaBroker]:
 @pytest.fixture
 def connector_spark(shared_session: SharedSession) -> Iterator[Session]:
     """A Session with the connectors that there are for this Spark; a test asks for those it needs."""
-    with shared_session.borrowed(packages=available_connectors("kafka", "iceberg", "delta")) as opened:
+    with shared_session.borrowed(
+        packages=available_connectors("kafka", "iceberg", "delta", "sqlite", "postgresql")
+    ) as opened:
         yield opened
 
 
@@ -36,7 +38,13 @@ def session(connector_spark: Session) -> Session:
     return connector_spark
 
 
-_OF_FEW_ROWS = {"test_flow_changes", "test_flow_tables", "test_session_tables", "test_streaming_sinks"}
+_OF_FEW_ROWS = {
+    "test_flow_changes",
+    "test_flow_tables",
+    "test_materialized",
+    "test_session_tables",
+    "test_streaming_sinks",
+}
 
 
 @pytest.fixture(autouse=True)

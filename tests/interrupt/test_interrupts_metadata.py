@@ -204,6 +204,12 @@ def holding(uri):
     return child
 
 
+def all_threads_ended(pid):
+    """Whether a process is a zombie as a whole: its first thread may be one while others still end."""
+    process = Path(f"/proc/{pid}")
+    return (process / "stat").read_text().split()[2] == "Z" and len(list((process / "task").iterdir())) == 1
+
+
 def test_the_lease_of_a_process_that_died_is_free_at_once(uri):
     with holding(uri) as child, open_metadata(uri) as metadata:
         with pytest.raises(LeaseHeld):
@@ -212,7 +218,7 @@ def test_the_lease_of_a_process_that_died_is_free_at_once(uri):
         with pytest.raises(LeaseHeld):
             metadata.acquire("flow", "me", LONG)
         child.kill()
-        wait_until(lambda: Path(f"/proc/{child.pid}/stat").read_text().split()[2] == "Z", 10, "dead, and not buried")
+        wait_until(lambda: all_threads_ended(child.pid), 10, "dead, and not buried")
         assert metadata.acquire("flow", "me", LONG).token == 2
         with pytest.raises(LeaseHeld):
             metadata.acquire("flow", "another", LONG)

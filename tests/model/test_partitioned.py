@@ -15,12 +15,11 @@ from support.maintained import comparable
 from support.together import CountedJobs, together
 from support.view_corpus import SOURCES, VIEWS, RandomTables, few_at_a_time
 
-from weirflow.errors import DataError
+from weirflow.errors import DataError, NotIncremental
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.sql.refusal import NotIncremental
 from weirflow.types import SourceSpread
 
 STACKED = ("grouped", "joined", "left_residual", "top_totals", "excepted_all")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.maintained import Maintained
 
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.errors import NotIncremental, Reason
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SOURCES = {"e": pa.schema([("k", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("v", pa.int64())])}

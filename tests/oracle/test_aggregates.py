@@ -1,5 +1,6 @@
 """Aggregates over groups and frames hold what Spark says after every tick, read by its analyzer or by the binder."""
 
+import decimal
 import math
 from collections import Counter
 
@@ -135,6 +136,25 @@ def test_what_divides_by_zero_fails_in_both(session, settings):
         with pytest.raises(PySparkException) as theirs:
             spark.collect()
         assert ours.value.condition == theirs.value.getCondition() == "DIVIDE_BY_ZERO"
+    else:
+        views.tick({"t": rows})
+        assert list(views.views["v"]) == [(None,)] == [tuple(row) for row in spark.collect()]
+
+
+@pytest.mark.parametrize("call", ["sum(m)", "avg(m)"])
+def test_totals_that_do_not_fit_fail_in_both(session, settings, call):
+    """Of decimals: an error, or NULL without ANSI."""
+    kind = pa.decimal128(38, 0)
+    largest = decimal.Decimal("9" * 38)
+    views = Maintained({"t": pa.schema([("m", kind)])}, {"v": f"SELECT {call} AS c FROM t"}, None, settings)
+    spark = session.spark.sql(f"SELECT {call} AS c FROM VALUES ({largest}BD), ({largest}BD) AS t(m)")
+    rows = [((largest,), 2)]
+    if settings.ansi:
+        with pytest.raises(DataError) as ours:
+            views.tick({"t": rows})
+        with pytest.raises(PySparkException) as theirs:
+            spark.collect()
+        assert ours.value.condition == theirs.value.getCondition()
     else:
         views.tick({"t": rows})
         assert list(views.views["v"]) == [(None,)] == [tuple(row) for row in spark.collect()]

@@ -1,6 +1,7 @@
 """The catalogue of mistakes: each is one class, one code, one place in the SQL, one hint. No foreign error escapes."""
 
 import pickle
+import re
 import threading
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 
 from weirflow.errors import (
     AlreadyExists,
+    CatalogNotFound,
     ColumnNotFound,
     DataError,
     FunctionNotFound,
@@ -39,6 +41,7 @@ def _tables(session):
             session.drop(name)
 
 
+NO_CATALOG = "SHOW CATALOGS lists those that there are; CREATE CATALOG, or Session(catalogs=...), adds one"
 MISTAKES = [
     # query, error, what it says, (line, column), hint
     ("SELECT id\nFORM orders", SqlSyntaxError, "Syntax error at or near 'orders'", (2, 6), None),
@@ -67,7 +70,7 @@ MISTAKES = [
     ("SELECT 1 UNION SELECT 1, 2", QueryError, "same number of columns", (1, 1), None),
     ("SELECT abs(1, 2)", QueryError, "requires 1 parameters", (1, 8), None),
     ("SELECT id FROM orders ORDER BY 9", QueryError, "position 9", (1, 32), None),
-    ("SELECT * FROM a.b.c.d", QueryError, "namespace", None, None),
+    ("SELECT * FROM a.b.c.d", CatalogNotFound, "namespace", None, NO_CATALOG),
     ("INSERT INTO stored VALUES (1, 2)", QueryError, "too many data columns", None, None),
     ("SET spark.sql.shuffle.partitions=abc", QueryError, "'abc'", None, None),
     ("SELECT id,\n  id / (id - 1) FROM orders", DataError, "Division by zero", (2, 3), None),
@@ -203,18 +206,55 @@ def test_an_unknown_format(session):
     ],
     ids=["to_arrow", "collect", "show", "to_batches", "toLocalIterator", "write", "foreach"],
 )
-def test_a_function_that_raises_shows_its_traceback(session, tmp_path, run):
+def test_a_function_that_raises_is_told_in_a_sentence(session, tmp_path, run):
     def missing_key(value):
         return {"a": 1}[f"key {value}"]
 
     session.udf("missing_key", missing_key, "int")
-    with pytest.raises(UserCodeError, match="A Python function that Spark ran raised") as caught:
+    with pytest.raises(UserCodeError) as caught:
         run(session.sql("SELECT missing_key(id) AS k FROM orders"), tmp_path)
-    text = str(caught.value)
-    assert "Traceback (most recent call last)" in text
-    assert "KeyError: 'key " in text
-    assert 'return {"a": 1}[f"key {value}"]' in text
-    assert "org.apache.spark" not in text
+    line = missing_key.__code__.co_firstlineno + 1
+    assert re.fullmatch(
+        rf"\[USER_CODE_FAILED\] missing_key\(\) raised KeyError: 'key \d' at {re.escape(__file__)}, line {line}: "
+        r'return \{"a": 1\}\[f"key \{value\}"\]',
+        str(caught.value),
+    )
+    assert caught.value.traceback.startswith("Traceback (most recent call last)")
+    assert "org.apache.spark" not in caught.value.traceback
+
+
+def test_a_function_for_each_row_that_raises_is_told_in_a_sentence(session, capfd):
+    def refuse(row):
+        raise ValueError(f"not {row.id}")
+
+    with pytest.raises(UserCodeError) as caught:
+        session.sql("SELECT id FROM orders LIMIT 1").foreach(refuse)
+    line = refuse.__code__.co_firstlineno + 1
+    where = re.escape(f"{__file__}, line {line}: raise ValueError")
+    assert re.fullmatch(rf"\[USER_CODE_FAILED\] refuse\(\) raised ValueError: not \d at {where}.*", str(caught.value))
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda session, _: session.sql("SELECT 1 AS a").write_table("formats", format="parqet"),
+        lambda session, _: session.sql("CREATE TABLE formats (a INT) USING parqet"),
+        lambda session, place: session.sql("SELECT 1 AS a").write.format("parqet").save(str(place / "t")),
+        lambda session, _: session.read_stream("parqet", schema="a INT"),
+    ],
+    ids=["write_table", "SQL", "writer", "read_stream"],
+)
+def test_a_format_that_there_is_not_says_what_was_meant(session, tmp_path, use):
+    with pytest.raises(QueryError, match="data source: parqet") as caught:
+        use(session, tmp_path)
+    assert caught.value.hint == "did you mean 'parquet'?"
+
+
+def test_a_connector_that_is_not_there_says_how_to_have_it(session):
+    with pytest.raises(QueryError) as caught:
+        session.read_stream("kafka", **{"kafka.bootstrap.servers": "localhost:1", "subscribe": "a"})
+    assert caught.value.hint == "open the Session with packages=['kafka']"
 
 
 def test_a_map_that_raises(session):

@@ -7,10 +7,9 @@ import pytest
 from support.maintained import comparable
 
 from weirflow import IncrementalFlow
-from weirflow.errors import DataError, EngineMissing, TickTimeout
+from weirflow.errors import DataError, EngineMissing, NotIncremental, Reason, TickTimeout
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.spark.frames.arrow import relation_frame
-from weirflow.sql.refusal import NotIncremental, Reason
 
 DDL = "id BIGINT, name STRING, n INT, d DATE, at TIMESTAMP, words ARRAY<STRING>, pair STRUCT<x: INT, y: STRING>"
 VIEWS = {
@@ -33,6 +32,8 @@ VIEWS = {
     "folded": "SELECT id, aggregate(words, 0, (acc, x) -> acc + length(x)) AS a FROM t",
     "exploded": "SELECT id, x FROM t LATERAL VIEW explode(transform(words, x -> printf(x))) e AS x",
     "formats": "SELECT id, date_format(at, 'yyyy-MM-dd HH') AS a, date_format(d, 'E') AS b FROM t",
+    "zones": "SELECT id, date_format(at, 'HH z VV') AS a, try_to_timestamp(concat(d, ' Z'), 'y-MM-dd VV') AS b FROM t",
+    "json_with_zones": "SELECT id, to_json(named_struct('at', at), map('timestampFormat', 'HH zzzz')) AS j FROM t",
     "constant": "SELECT id, sin(1) AS s FROM t",
     "chosen": "SELECT id, CASE WHEN n > 0 THEN printf(name) ELSE date_format(d, 'yyyy') END AS c FROM t",
     "guarded": "SELECT id, CASE WHEN n <> 0 THEN sin(1 / n) END AS c FROM t",

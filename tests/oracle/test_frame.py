@@ -214,6 +214,21 @@ def test_what_is_printed_both_ways_is_equal(orders, capsys, print_it):
     assert printed == text_of(capsys, lambda: print_it(orders.spark))
 
 
+def test_it_becomes_dicts_and_frames_of_other_libraries(orders):
+    expected = [
+        {"id": 1, "name": "ann", "amount": 10.5, "day": dt.date(2024, 1, 1)},
+        {"id": 2, "name": "bob", "amount": 20.0, "day": None},
+        {"id": 3, "name": "ann", "amount": None, "day": dt.date(2024, 1, 3)},
+        {"id": 4, "name": None, "amount": 7.25, "day": dt.date(2024, 1, 4)},
+    ]
+    assert orders.to_pylist() == expected
+    assert orders.to_polars().to_dicts() == expected
+    frame = orders.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["id"].tolist() == [1, 2, 3, 4]
+    assert frame["amount"].isna().tolist() == [False, False, True, False]
+
+
 def test_explain_prints_the_plan(orders, capsys):
     assert "== Physical Plan ==" in text_of(capsys, orders.explain)
     assert "== Parsed Logical Plan ==" in text_of(capsys, lambda: orders.explain(extended=True))
@@ -425,6 +440,18 @@ def test_polars_reads_a_frame(session, orders):
     frame = pl.DataFrame(orders)
     assert frame.schema == {"id": pl.Int32, "name": pl.String, "amount": pl.Float64, "day": pl.Date}
     assert sorted(frame.rows(), key=str) == sorted((tuple(row) for row in orders.collect()), key=str)
+
+
+@pytest.mark.parametrize("sizes", [(0, 0, 2), (2, 0, 2), (2, 0), (0,)], ids=str)
+def test_batches_without_rows_hide_none_behind_them(session, sizes):
+    starts = enumerate(sizes)
+    parts = [pa.table({"n": pa.array(range(at * 10, at * 10 + size), pa.int64())}) for at, size in starts]
+    rows = pa.concat_tables(parts)
+    assert sorted(session.from_arrow(rows).to_arrow()["n"].to_pylist()) == rows["n"].to_pylist()
+    with session.flow("with empty batches") as flow:
+        flow.register_source("numbers", "n BIGINT")
+        flow.tick("numbers", rows)
+        assert flow.frame("numbers").count() == flow.snapshot("numbers").num_rows == rows.num_rows
 
 
 def test_batches_come_in_order_from_every_partition(session):

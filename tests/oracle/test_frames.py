@@ -14,9 +14,8 @@ from support.maintained import comparable
 from support.shared_session import SETTINGS
 
 from weirflow import DeltaBatch, Session
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, NotIncremental
 from weirflow.rows.types import spark_schema
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.types import nullable
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "frames.py"

@@ -66,6 +66,7 @@ LOSSY = {
     "PivotFirst.pivotColumnValues": ASKED,
     "JsonToStructs.options": ASKED,
     "StructsToJson.options": ASKED,
+    "SchemaOfJson.options": ASKED,
     "Generate.unrequiredChildIndex": REFUSED,
     "LocalRelation.stream": REFUSED,
     # Only how a column is called, and where in the text it was.

@@ -11,11 +11,10 @@ from support.together import together
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
 from weirflow import PartitionedIncrementalFlow, Trigger
-from weirflow.errors import ConfigError, DataError, LeaseHeld, TableNotFound
+from weirflow.errors import ConfigError, DataError, LeaseHeld, NotIncremental, TableNotFound
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.sharded import coordinator
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.sql.refusal import NotIncremental
 
 SOME_VIEWS = ("grouped", "joined", "crossed", "left_residual", "top_totals", "ranked", "cubed", "excepted_all")
 

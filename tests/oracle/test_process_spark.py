@@ -226,7 +226,7 @@ def test_state_that_has_expired_takes_no_other_key_with_it(session, tmp_path):
     assert sorted(row["value"] for row in left if row["user"] in even) == even
 
 
-def test_what_a_function_raises_names_it_and_the_key(session, tmp_path):
+def test_what_a_function_raises_names_it_and_the_key(session, tmp_path, capfd):
     class Failing(ProcessFunction):
         output = "user BIGINT"
 
@@ -240,8 +240,13 @@ def test_what_a_function_raises_names_it_and_the_key(session, tmp_path):
             source.add([{"user": 7, "at": START, "what": what}])
             with pytest.raises(UserCodeError, match=message) as caught:
                 on_spark(source.stream(session), tmp_path / what, "user", Failing())
-        assert "Failing" in str(caught.value)
-        assert what == "emit" or "Failing.on_element for the key 7" in str(caught.value)
+        assert "Failing" in caught.value.message
+        assert "\n" not in caught.value.message
+        line = Failing.on_element.__code__.co_firstlineno + 2
+        told = "Failing.on_element for the key 7 raised ValueError: no such thing at "
+        told += f'{__file__}, line {line}: raise ValueError("no such thing")'
+        assert what == "emit" or caught.value.message == told
+    assert capfd.readouterr().err == ""
 
 
 def test_what_spark_has_not_is_refused_before_anything_starts(session):

@@ -11,8 +11,7 @@ from support.expression_data import edge_table
 from support.mode_catalogue import LEGACY
 
 from weirflow import IncrementalFlow
-from weirflow.errors import ConfigError
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.errors import ConfigError, NotIncremental, Reason
 from weirflow.sql.settings import SqlSettings
 from weirflow.sql.types import nullable
 

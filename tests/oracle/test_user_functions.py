@@ -18,9 +18,16 @@ from support.flow_engine import FlowEngine
 from support.maintained import comparable
 
 from weirflow import IncrementalFlow
-from weirflow.errors import ConfigError, DataError, FunctionFailed, FunctionMissing, UserCodeError
+from weirflow.errors import (
+    ConfigError,
+    DataError,
+    FunctionFailed,
+    FunctionMissing,
+    NotIncremental,
+    Reason,
+    UserCodeError,
+)
 from weirflow.spark.frames.arrow import relation_frame
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.registered import UserFunction
 
 HERE, SPARK = "evaluated by this process' Python", "evaluated by Spark on the delta"

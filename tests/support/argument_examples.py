@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from support.bad_arguments import ANYTHING, Situation
+from support.memory_vectors import MemoryVectors
 
-from weirflow import DeltaBatch, IncrementalFlow
+from weirflow import DeltaBatch, IncrementalFlow, Server, VectorViewSpec
 from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.checkpoint.keyed_state.checkpoints import KeyedStateCheckpoints
 from weirflow.checkpoint.keyed_state.savepoints import Savepoints
@@ -19,6 +20,7 @@ from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.metadata import open_metadata
 from weirflow.process import CoProcessFunction, CoProcessRunner, ProcessFunction, ProcessRunner
 from weirflow.process.joins import JoinInput
+from weirflow.server.access.tokens import Tokens
 from weirflow.spark.jobs.assignments import TaskAssignment
 from weirflow.state import (
     Aggregate,
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 ON_SPARK = frozenset(
     {
-        *("DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "Operation"),
+        *("DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "MaterializedView", "Operation"),
         *("Operations", "PartitionedIncrementalFlow", "ProcessedStream", "QuerySavepoints"),
         *("Session", "SessionFlow", "StreamingDataFrame", "StreamingQuery", "StreamingQueryManager"),
         *("Submitted", "TableFeed", "WindowedStream"),
@@ -87,6 +89,13 @@ def new_watch():
     watch = flow.watch_output("totals")
     flow.tick("orders", [{"id": 2, "amount": 7}])
     return watch
+
+
+def new_library() -> IncrementalFlow:
+    flow = IncrementalFlow("library")
+    flow.register_source("docs", "id BIGINT, v ARRAY<FLOAT>")
+    flow.register_view("chunks", "SELECT id, v FROM docs")
+    return flow
 
 
 def require_delta(watch) -> None:
@@ -244,6 +253,13 @@ def require_delta_batch(delta) -> None:
     assert delta == DeltaBatch.from_inserts([{"id": 2}, {"id": 1}])
 
 
+def new_server() -> Server:
+    """One that was not started, and is asked to stop: there is nothing to wait for."""
+    server = Server({}, http="127.0.0.1:0", flight="off", insecure=True)
+    server.ask_to_stop()
+    return server
+
+
 SITUATIONS = {
     "IncrementalFlow": Situation(new_flow, require_rows),
     "PartitionedFlow": Situation(new_flow_in_shards, require_rows),
@@ -272,6 +288,11 @@ SITUATIONS = {
     "ObjectStoreStorage": Situation(lambda: new_storage("memory://"), require_storage),
     "Documents": Situation(new_documents, require_documents),
     "Metadata": Situation(lambda: open_metadata("memory://"), require_lease),
+    "Server": Situation(new_server, lambda server: _require(server.stop())),
+    "Tokens": Situation(
+        lambda: Tokens(open_metadata("memory://")),
+        lambda tokens: _require(tokens.caller(tokens.create("ann", "reader")[1], "").name == "ann"),
+    ),
     "ManualClock": Situation(lambda: ManualClock(5), lambda clock: _require(clock() == 5)),
     "RestartPolicy": Situation(RestartPolicy, lambda policy: _require(policy == RestartPolicy())),
 }
@@ -347,6 +368,7 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "kept": lambda: open_metadata("memory://").acquire("kept", "me", 10),
         "key": lambda: "word",
         "key_bytes": lambda: b"ann",
+        "k": lambda: 3,
         "keys": lambda: ["ann"],
         "kind": lambda: TriggerKind.ONCE,
         "left": lambda: WORDS,
@@ -362,7 +384,9 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "other": new_flow,
         "owner": lambda: "me",
         "parallelism": lambda: 2,
+        "spec": lambda: VectorViewSpec("orders", "v", k=1, queries="orders"),
         "position": lambda: Position("feed", "here", str(next(numbers))),
+        "queries": lambda: "orders",
         "query": lambda: "SELECT 1 AS one",
         "reduce": lambda: max,
         "result": lambda: lambda total: total,
@@ -379,6 +403,13 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "storage": lambda: open_checkpoint_storage("memory://"),
         "stream": lambda: "feed",
         "to": lambda: 5,
+        "store": MemoryVectors,
+        "spawn_vector_view.flow": new_library,
+        "spawn_vector_view.key": lambda: "id",
+        "spawn_vector_view.view": lambda: "chunks",
+        "PgVectorStore.dimension": lambda: 3,
+        "PgVectorStore.table": lambda: "chunks",
+        "PgVectorStore.uri": lambda: "postgresql://host/db",
         "token": lambda: "first",
         "to_version": lambda: 2,
         "ttl": lambda: 10,
@@ -401,6 +432,11 @@ def valid_arguments(folder: Path) -> dict[str, Callable[[], object]]:
         "DeltaBatch.from_changes.data": lambda: [{"id": 1, "op": "insert"}],
         "DeltaBatch.from_weighted.data": lambda: [{"id": 1, "_weight": 1}],
         "Documents.put.expected_version": lambda: 0,
+        "RemoteSession.endpoint": lambda: "weirflow://127.0.0.1:1",
+        "Server.wait.timeout": lambda: 0.01,
+        "Tokens.create.name": lambda: "ann",
+        "Tokens.create.role": lambda: "reader",
+        "Tokens.revoke.token_id": lambda: "0123456789",
         "Documents.put.name": lambda: f"document {next(numbers)}",
         "IncrementalFlow.drop.name": lambda: "totals",
         "PartitionedFlow.drop.name": lambda: "totals",
@@ -486,6 +522,7 @@ ALONGSIDE = {
     **{f"{flow}.{call}": ("delta",) for flow in ("IncrementalFlow", "PartitionedFlow") for call in ("tick", "feed")},
     **{f"{flow}.sink": ("to",) for flow in ("IncrementalFlow", "PartitionedFlow")},
     "IncrementalFlow.checkpoint": ("uri",),
+    "VectorViewSpec": ("queries",),
 }
 """Arguments with defaults without which a call is refused in its situation."""
 
@@ -500,12 +537,23 @@ REFUSED = {
         for one in ("checkpoint", "checkpoint_full", "plan", "restore")
     },
     "IncrementalFlow.rescale": "it has no shards",
+    **{
+        f"{flow}.{one}_vector_view": "the source has no vectors"
+        for flow in ("IncrementalFlow", "PartitionedFlow")
+        for one in ("register", "replace")
+    },
     "LocalStorage.put_if_match": "files offer no such step",
+    "Tokens.revoke": "there is no such token",
     "PartitionedFlow.sql": "it takes a Session",
 }
 """Calls that are refused whatever they are given, and why."""
 
 MEANT: dict[str, dict[str, str]] = {
+    "VectorViewSpec.k": LARGE,
+    **{f"{one}.sample": {"a large int": "hardly ever"} for one in ("HnswIndex", "IvfIndex")},
+    "VectorViewSpec.filter": dict.fromkeys(
+        ("NUL", "a digit", "a million letters", "a word"), "SQL, read when the view is registered"
+    ),
     # How many there may be at most, or how far it goes.
     **dict.fromkeys(
         ("capacity", "checkpoint_every", "chunk_size", "dedup", "fsync", "history", "keep", "length"), LARGE
@@ -515,6 +563,8 @@ MEANT: dict[str, dict[str, str]] = {
     "factor": {"1.5": "half as long again"},
     "failures": LARGE,
     **{f"{flow}.sink.every": LARGE for flow in ("IncrementalFlow", "PartitionedFlow")},
+    "spawn_vector_view.every": LARGE,
+    "PgVectorStore.index_options": {"an empty dict": "none"},
     "IncrementalFlow.salvage.options": {"0": "none", **LARGE},
     "interval_join.lower": {"a negative time": "before the left row"},
     "KeyedStateCheckpoints.fence": LARGE,
@@ -583,6 +633,12 @@ MEANT: dict[str, dict[str, str]] = {
     **{one: {ANYTHING: "a type, looked at later"} for one in ("StateDescriptor.key", "StateDescriptor.value", "reads")},
     "Documents.put.value": every("what JSON can say, and gives back", *JSON),
     "body": {"bytes": "a value that needs no step"},
+    "RemoteSession.token": every("a token, for all that is known here", "a word", "a digit"),
+    **{f"RemoteSession.{one}": every("a long time", "a large int") for one in ("connect_timeout", "retry_timeout")},
+    "Server.session": every("no settings", "an empty dict"),
+    "Server.settings": every("not said", "None"),
+    "Server.stop.within": every("a long time", "a large int"),
+    **{f"Tokens.create.{one}": every("for none of them", "an empty list") for one in ("flows", "catalogs")},
     "key_bytes": {"bytes": "a key"},
 }
 """What values mean that are taken besides those of the forms, by ``call.argument`` or the argument's name."""

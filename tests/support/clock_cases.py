@@ -92,6 +92,8 @@ VIEWS = (
     "SELECT k, COUNT(*) AS n, COUNT(*) FILTER (WHERE {p}) AS m, MAX(CASE WHEN {q} THEN id END) AS x FROM t GROUP BY k",
     "SELECT k, MAX(at) AS m FROM t GROUP BY k HAVING MAX(at) > now() - INTERVAL {h} HOUR",
     "SELECT a.id, b.id AS o FROM t AS a JOIN t AS b ON a.k = b.k AND a.at > now() - INTERVAL {h} HOUR AND b.at < a.at",
+    "SELECT a.id, b.id AS o FROM t a LEFT JOIN t b ON a.k = b.k AND a.at > now() - INTERVAL {h} HOUR AND b.d < a.d",
+    "SELECT a.id, b.id AS o FROM t a FULL JOIN t b ON a.k = b.k AND a.at <= now() AND (b.d = curdate() OR a.d = b.d)",
     "SELECT DISTINCT k FROM t WHERE {p}",
     "SELECT id FROM t WHERE k IN (SELECT k FROM t WHERE {p})",
     "SELECT id FROM t AS a WHERE NOT EXISTS (SELECT 1 FROM t WHERE k = a.k AND at > now() - INTERVAL {h} HOUR)",

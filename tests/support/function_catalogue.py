@@ -1,6 +1,7 @@
 """Every function that Spark lists, each in one view: how a flow maintains it, with a Session and without.
 
-The calls are Spark's own examples, with columns in the place of constants wherever Spark takes columns there. The table
+The calls are Spark's own examples, with columns in the place of constants wherever Spark takes columns there, or in the
+place of the first one alone, if only then the kernel computes it: formats and the like are constants for it. The table
 is written by ``scripts/function_support.py``; tests check that it is true and whole.
 """
 
@@ -11,6 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from support.spark_engine import spark_engine
 
@@ -56,26 +58,28 @@ _GROUPED = {
 Entry = dict[str, Any]
 
 
-def calls_of(native: Any) -> dict[str, Entry]:
-    """An example of each function of a session, as SQL over ``args``, and the row there that it is for."""
+def calls_of(native: Any) -> dict[str, list[Entry]]:
+    """Examples of each function of a session, as SQL over ``args``, each with the row there that it is for."""
     empty_relation(native, SOURCES["args"]).createOrReplaceTempView("args")
     names = sorted(row[0].rpartition(".")[2] for row in native.sql("SHOW SYSTEM FUNCTIONS").collect())
-    return {name: _example(native, name) for name in names}
+    return {name: _examples(native, name) for name in names}
 
 
-def _example(native: Any, name: str) -> Entry:
+def _examples(native: Any, name: str) -> list[Entry]:
+    """The first is the one with most columns; of the others, only those that have rows to be about."""
     if name in _GROUPED:
-        return {"sql": _GROUPED[name], "row": {}}
+        return [{"sql": _GROUPED[name], "row": {}}]
     if name in _OWN:
         sql, row = _OWN[name]
-        return {"sql": sql, "row": row}
+        return [{"sql": sql, "row": row}]
     described = "\n".join(row[0] for row in native.sql(f"DESCRIBE FUNCTION EXTENDED `{name}`").collect())
     examples = [one.strip() for one in re.findall(r"> (SELECT .*?);\s*$", described, re.DOTALL | re.MULTILINE)]
+    found: list[Entry] = []
     for example in examples:
         for sql, row in _variants(" ".join(example.split())):
-            if _is_accepted(native, sql):
-                return {"sql": sql, "row": row}
-    return {"sql": None, "row": {}}
+            if (not found or row or "VALUES" in sql) and _is_accepted(native, sql):
+                found.append({"sql": sql, "row": row})
+    return found or [{"sql": None, "row": {}}]
 
 
 def _variants(example: str) -> list[tuple[str, dict[str, Any]]]:
@@ -104,18 +108,22 @@ def _with_columns(example: str, limit: int) -> tuple[str, dict[str, Any]]:
 def _is_accepted(native: Any, sql: str) -> bool:
     try:
         native.sql(sql)
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):  # some fail within Spark
         return False
     return True
 
 
-def found_kinds(session: Session, calls: dict[str, Entry]) -> dict[str, Entry]:
-    """The calls, each with how flows maintain it."""
+def found_kinds(session: Session, calls: dict[str, list[Entry]]) -> dict[str, Entry]:
+    """An example of each function with how flows maintain it: the first that is incremental, or else the first."""
     engine = spark_engine(session)
-    return {
-        name: {**entry, **kind_of(engine, entry["sql"]), "without": kind_without(entry["sql"])}
-        for name, entry in calls.items()
-    }
+    return {name: _found_kind(engine, entries) for name, entries in calls.items()}
+
+
+def _found_kind(engine: SparkRecompute, entries: list[Entry]) -> Entry:
+    kinds = ({**entry, **kind_of(engine, entry["sql"])} for entry in entries)
+    first = next(kinds)
+    best = next((one for one in (first, *kinds) if one["maintained"] == INCREMENTAL), first)
+    return {**best, "without": kind_without(best["sql"])}
 
 
 def kind_of(engine: SparkRecompute, sql: str | None) -> Entry:
@@ -176,7 +184,9 @@ def document(entries: dict[str, Entry]) -> str:
         f"All {len(entries)} functions of `SHOW FUNCTIONS`, each in one view of a flow in mode `auto`, with a",
         "Session and without; `make docs-functions` writes this page, and the tests check it.",
         "",
-        f"- **{INCREMENTAL}** ({counts[INCREMENTAL]} with a Session, {alone} without): computed by the kernel;",
+        f"- **{INCREMENTAL}** ({counts[INCREMENTAL]} with a Session, {alone} without): computed by the kernel, with",
+        "  arguments as in the example: columns, and constants where",
+        "  [it takes no columns](functions-in-views.md#what-depends-on-the-arguments);",
         f"- **{SPARK}** ({counts[SPARK]}): [Spark evaluates it for the rows of the delta](functions-in-views.md);",
         f"- **{RECOMPUTED}**: Spark runs the whole query again at each tick, for the reason that is given;",
         f"- **{REFUSED}**: it gives a column of a type that views do not have;",

@@ -108,7 +108,7 @@ class KafkaBroker:
     def _start(self, deadline: float) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir()
-        self._port, controller_port = _free_ports(2)
+        self._port, controller_port = free_ports(2)
         properties = self._folder / "server.properties"
         properties.write_text(_server_properties(self._port, controller_port, self._folder / "data"))
         log = (self._folder / "broker.log").open("wb")
@@ -125,8 +125,7 @@ class KafkaBroker:
         self._wait_until_ready(deadline)
 
     def _command(self, main: str, *arguments: str) -> list[str]:
-        java = [self._java, "-Xmx512m", *_FAST_START, "-cp", self._classpath, main, *arguments]
-        return [sys.executable, "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *java]
+        return dying_with_parent([self._java, "-Xmx512m", *_FAST_START, "-cp", self._classpath, main, *arguments])
 
     def _wait_until_ready(self, deadline: float) -> None:
         while time.monotonic() < deadline:
@@ -159,6 +158,20 @@ class KafkaBroker:
             self._process = None
 
 
+def dying_with_parent(command: list[str]) -> list[str]:
+    """The command as one whose process ends with the thread that starts it."""
+    return [sys.executable, "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on now; held together, so that they differ."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
 class BrokerEndedError(RuntimeError):
     """The broker ended before it was ready."""
 
@@ -170,15 +183,6 @@ def _broker_jars(java: Path) -> list[Path]:
     ivy_jar = next((Path(pyspark.origin).parent / "jars").glob("ivy-*.jar"))
     cache = Path(os.environ.get("WEIRFLOW_CACHE_DIR") or Path.home() / ".cache" / "weirflow")
     return JarCache(cache, java, ivy_jar).get(_ARTIFACTS)
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now; held together, so that they differ."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _server_properties(port: int, controller_port: int, data: Path) -> str:

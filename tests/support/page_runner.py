@@ -27,15 +27,15 @@ SETTINGS = {"WEIRFLOW_CORES": "2", "WEIRFLOW_DRIVER_MEMORY": "1g"}
 
 
 class PageRunner:
-    """The process, as seen from the tests."""
+    """The process, as seen from the tests; it has the variables in its environment."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, variables: dict[str, str]) -> None:
         self._errors = (folder / "errors").open("w+")
         (folder / "work").mkdir()
         self._process = subprocess.Popen(
             [sys.executable, "-W", "error", __file__],
             cwd=folder / "work",
-            env={**os.environ, **SETTINGS},
+            env={**os.environ, **SETTINGS, **variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -30,6 +30,7 @@ PACKAGES = (
     "weirflow.session",
     "weirflow.state",
     "weirflow.testing",
+    "weirflow.vector",
 )
 
 

@@ -13,6 +13,7 @@ from support.compiled_views import compile_views
 from support.view_corpus import SOURCES as TABLES
 from support.view_corpus import RandomTables
 
+from weirflow.errors import NotIncremental
 from weirflow.ivm.kernel.expressions import zoned, zones
 from weirflow.ivm.kernel.expressions.registry import FUNCTIONS
 from weirflow.ivm.operators.aggregate.operator import Aggregate
@@ -20,7 +21,6 @@ from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.window.operator import Extent, Window
 from weirflow.sql.clock.relation import CLOCK, CLOCK_SCHEMA
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.typing.type_syntax import parse_ddl
 
 INCREMENTAL = "incremental"

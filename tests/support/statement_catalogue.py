@@ -45,6 +45,15 @@ FLOWS = [
     "EXPLAIN INCREMENTAL SELECT 1",
     "EXPLAIN INCREMENTAL t",
 ]
+CATALOGS = [
+    "CREATE CATALOG lake USING 'iceberg-rest+https://host'",
+    "create /* x */ or replace catalog lake",
+    "CREATE CATALOG IF NOT EXISTS lake USING iceberg_glue WITH (warehouse = 's3://b/x')",
+    "DROP CATALOG lake",
+    "DROP CATALOG IF EXISTS lake;",
+    "SHOW CATALOGS",
+    "show catalogs LIKE 'l*'",
+]
 TARGETS = [
     ("INSERT INTO t VALUES (1)", "t"),
     ("insert/**/into/**/table/**/`my shop`.`a``b`(a) SELECT 1", "my shop.a`b"),
@@ -81,6 +90,11 @@ SPARKS = [
     "CREATE `x` FLOW y",
     "CREATE 'x' FLOW y",
     "CREATE `FLOW` y",
+    "CREATE TABLE catalog (a INT)",
+    "DROP TABLE catalog",
+    "DROP `CATALOG` x",
+    "SHOW `CATALOGS`",
+    "(SHOW CATALOGS)",
     "CREATE FLOWS",
     "CREATED FLOW x",
     "DROP TABLE source",

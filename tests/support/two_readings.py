@@ -15,11 +15,10 @@ from support.generator.deltas import Tables
 from support.maintained import Maintained
 from support.spark_engine import plan_reader
 
-from weirflow.errors import DataError, QueryError
+from weirflow.errors import DataError, NotIncremental, QueryError
 from weirflow.spark.errors import translate
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.plan import Field
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.settings import USUAL
 from weirflow.sql.stored import decode_plan
 

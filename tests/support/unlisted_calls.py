@@ -4,7 +4,7 @@ from __future__ import annotations
 
 MADE_BY_WEIRFLOW = frozenset(
     {
-        *("AggregatingState", "Batch", "BroadcastState", "DataFrame", "DataStreamWriter", "Layout"),
+        *("AggregatingState", "Batch", "BroadcastState", "CatalogInfo", "DataFrame", "DataStreamWriter", "Layout"),
         *("DetachedQuery", "Document", "Documents", "EvolutionPlan", "FlowGauges", "FlowGraph", "FlowInfo"),
         *(
             "HarnessSnapshot",
@@ -14,6 +14,8 @@ MADE_BY_WEIRFLOW = frozenset(
             "ListState",
             "LocalStorage",
             "MapState",
+            "MaterializedInfo",
+            "MaterializedView",
             "Membership",
         ),
         *("Metadata", "MigrationReport", "Node", "ObjectInfo", "ObjectStoreStorage", "Operation", "Operations"),
@@ -30,7 +32,10 @@ MADE_BY_WEIRFLOW = frozenset(
         *("RocksDbSnapshot", "Runner", "Session", "SessionFlow", "SessionInfo", "Sink", "Source", "Stage"),
         *("StateManifest", "Step", "StepSummary", "Stores", "StreamingDataFrame", "StreamingQuery"),
         *("StreamingQueryManager", "Submitted", "TableFeed", "TaskAssignment", "TimerState", "ValueState"),
-        *("Watch", "WindowedStream"),
+        *("VectorChanges", "VectorLayout", "Watch", "WindowedStream"),
+        *("FlowRow", "NodeForm", "RemoteFlow", "RemoteOperation", "RemoteOperations", "RemoteProgress", "RemoteResult"),
+        *("RemoteStream", "RemoteStreams", "SavepointForm", "ServerInfo", "Subscription"),
+        *("Caller", "Coordinator", "LeaseInfo", "Outcome", "Prepared", "ServerConfig", "TokenInfo", "Tokens", "Work"),
     }
 )
 """Classes whose objects users get, and do not make: their constructors take what Weirflow knows to be right.
@@ -42,9 +47,16 @@ OVERRIDDEN = frozenset({"CoProcessFunction", "KeyedJoin", "ProcessFunction", "St
 """Classes that users write subclasses of: Weirflow calls their methods."""
 
 INNER_METHODS = frozenset(
-    {"Batch", "InMemoryStateBackend", "Layout", "RocksDbSnapshot", "RocksDbStateBackend", "Source", "TtlStateBackend"}
+    {
+        *("Batch", "Caller", "Coordinator", "InMemoryStateBackend", "IvmVectorSink", "Layout", "PgVectorStore"),
+        *("RemoteFlow", "RemoteOperation", "RemoteOperations", "RemoteResult", "RemoteSession", "RemoteStream"),
+        *("RemoteStreams", "RocksDbSnapshot", "RocksDbStateBackend", "Source", "Subscription", "TtlStateBackend"),
+    }
 )
-"""Classes whose methods are called by the kernel and by stores of state, for each row."""
+"""Classes whose methods are called by the kernel, by stores of state, for each row, or by sinks, or need a server.
+
+The latter are tried in tests/unit/client.
+"""
 
 INNER = {
     **dict.fromkeys(("DataFrame.of_read", "DataFrame.of_result"), "how the Session makes frames"),
@@ -52,6 +64,7 @@ INNER = {
     **dict.fromkeys(("StreamingDataFrame.of_read", "StreamingDataFrame.of_result"), "how the Session makes frames"),
     **dict.fromkeys(("StreamingDataFrame.without", "ProcessedStream.without"), "how windows leave late rows out"),
     "JoinInput.rows_by": "joins call it",
+    "Tokens.caller": "the doors of a server call it, with whatever was sent",
     "SequenceSource.stream": "it takes a Session, and hands its own folder to read_stream",
     "DataFrame.transform": "it calls the user's function with what it is given, as PySpark does",
     **dict.fromkeys(("ProcessedStream.transform", "StreamingDataFrame.transform"), "as of a DataFrame"),
@@ -77,7 +90,9 @@ INNER = {
         "frames and events call them",
     ),
     "StreamingQueryManager.start": "writer.start calls it",
-    **dict.fromkeys(("Watch.await_room", "Watch.begin", "Watch.expect", "Watch.put"), "the flow calls them"),
+    **dict.fromkeys(
+        ("Watch.await_room", "Watch.begin", "Watch.expect", "Watch.passed", "Watch.put"), "the flow calls them"
+    ),
 }
 
 FOR_EACH_ROW = frozenset(

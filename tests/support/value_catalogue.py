@@ -347,17 +347,27 @@ _WRITTEN = """
 1:04 pm|12:00 AM|12:30 PM|13:04 pm|0:10 AM|23:59:59.9|23:59:59.123456|23:59:59.1234567|23:59:60|24:00:00|10:00:00.| 2024-03-05
 2024-03-05T10:11:12|2024-03-05t10:11:12|2024-03-05 10|2024-03-05 1|20240305101112|20240305101112123|x||٢٠٢٤-03-05|2024-03-05x
 99|1999|-5|+5|0005|24|7|2024/3/5 7|2024 2024|2024 2023|05.03.2024 10h11
+2024-03-10 02:30:00+02|2024-03-10 02:30:00-0530|2024-03-10 02:30:00+05:30|2024-03-10 02:30:00Z|2024-03-10 02:30:00z|2024-11-03 01:30:00+00
+2024-03-10 02:30:00+0000|2024-03-10 02:30:00+00:00|2024-03-10 02:30:00+000030|2024-03-10 02:30:00-01:02:03|2024-03-10 02:30:00-010203
+2024-03-10 02:30:00+18:00|2024-03-10 02:30:00+18:01|2024-03-10 02:30:00+24:00|2024-03-10 02:30:00+60:00|2024-03-10 02:30:00+05:60|2024-03-10 02:30:00+5
+2024-03-10 02:30:00GMT|2024-03-10 02:30:00gmt+5|2024-03-10 02:30:00GMT-05:30|2024-03-10 02:30:00GMT+5:30|2024-03-10 02:30:00GMT+1:99|2024-03-10 02:30:00GMT+01:99
+2024-03-10 02:30:00GMT+19|2024-03-10 02:30:00GMT+|2024-03-10 02:30:00GMT+12:30:15|2024-03-10 02:30:00+|2024-03-10 02:30:00 +0100 +0100|2024-03-10 02:30:00 +0100 +0200
+2024-03-10 02:30:00٠|2024-03-10 02:30:00+٠٥:٠٠|0000-01-01 00:00:00-18:00|2024-03-10 02:30:00-00|2024-03-10 02:30:00-0000|2024-03-10 02:30:00-00:00
 """
 _PATTERNS = """
 yyyy-MM-dd HH:mm:ss|yyyy-M-d H:mm:ss|yyyyMMdd|yyyy-MM-dd|dd MMM yyyy|d MMM yy|dd MMMM yyyy|h:mm a|hh:mm a|K:mm a|k:mm:ss
 HH:mm:ss.S|HH:mm:ss.SSSSSS|HH:mm:ss[.SSSSSSSSS]|yyyy-MM-dd'T'HH:mm:ss|yyyy-MM-dd[ HH]|yyyyMMddHHmmss|yyyyMMddHHmmssSSS|yy|d|H|h|a|yyyy/M/d H
 yyyy yyyy|dd.MM.yyyy HH'h'mm|yyyy-MM-dd'x'|''yyyy
+yyyy-MM-dd HH:mm:ssX|yyyy-MM-dd HH:mm:ssXX|yyyy-MM-dd HH:mm:ssXXX|yyyy-MM-dd HH:mm:ssXXXX|yyyy-MM-dd HH:mm:ssXXXXX|yyyy-MM-dd HH:mm:ss[XXX]
+yyyy-MM-dd HH:mm:ssx|yyyy-MM-dd HH:mm:ssxx|yyyy-MM-dd HH:mm:ssxxx|yyyy-MM-dd HH:mm:ssxxxx|yyyy-MM-dd HH:mm:ssxxxxx|yyyy-MM-dd HH:mm:ss[ Z][ xx]
+yyyy-MM-dd HH:mm:ssZ|yyyy-MM-dd HH:mm:ssZZZ|yyyy-MM-dd HH:mm:ssZZZZ|yyyy-MM-dd HH:mm:ssZZZZZ|yyyy-MM-dd HH:mm:ssO|yyyy-MM-dd HH:mm:ssOOOO|yyyy-MM-dd HH:mm:ss[X][O]
 """
 WRITTEN = [text for line in _WRITTEN.strip("\n").split("\n") for text in line.split("|")]
 PATTERNS = [text for line in _PATTERNS.strip().split("\n") for text in line.split("|")]
 _FORMATS = """
 yyyy-MM-dd HH:mm:ss.SSSSSS|y yy yyy yyyy yyyyy yyyyyy|M MM MMM MMMM L LL LLL LLLL|d dd D DD DDD|H HH h hh k kk K KK|m mm s ss S SSS SSSSSSSSS
 a|E EE EEE EEEE|Q QQ QQQ QQQQ q qq qqq qqqq|[yyyy][MM]|'T'yyyy''MM '' ' 'd|dd/MM/yyyy é😀
+X XX XXX XXXX XXXXX|x xx xxx xxxx xxxxx|Z ZZ ZZZ ZZZZ ZZZZZ|O OOOO|yyyy-MM-dd'T'HH:mm:ss.SSSXXX|'X'HH
 """
 FORMATS = [text for line in _FORMATS.strip().split("\n") for text in line.split("|")]
 
@@ -398,7 +408,7 @@ _TIME_POOLS: dict[str, list[Any]] = {
     "x": [None, 0.5, -1.9999999, NAN, INF, 1e300, -1e300, 1_709_251_199.25],
     "unit": [None, "year", "MON", "week", "day", "hour", "QUARTER", "nope", "", "SECOND", "dd"],
 }
-TIME_ROWS = table(TIME_SCHEMA, _TIME_POOLS, 90, seed=4)
+TIME_ROWS = table(TIME_SCHEMA, _TIME_POOLS, 110, seed=4)
 TIMES = [
     *(f"date_format(at, {_quoted(one)})" for one in FORMATS),
     *(f"try_to_timestamp(s, {_quoted(one)})" for one in PATTERNS),
@@ -407,6 +417,13 @@ try_to_date(s, 'yyyy-MM-dd')
 try_to_date(s, 'yyyyMMdd')
 date_format(d, 'EEEE yyyy-MM-dd HH')
 date_format(CAST(at AS TIMESTAMP_NTZ), 'yyyy-MM-dd HH:mm')
+date_format(CAST(at AS TIMESTAMP_NTZ), 'yyyy-MM-dd HH:mm XXX')
+date_format(d, 'yyyy O')
+from_unixtime(n, 'yyyy-MM-dd HH:mm Z')
+unix_timestamp(date_format(at, 'yyyy-MM-dd HH:mm:ss xxx'), 'yyyy-MM-dd HH:mm:ss xxx')
+to_timestamp_ntz(date_format(at, 'dd.MM.yyyy HH:mm:ss XXXXX'), 'dd.MM.yyyy HH:mm:ss XXXXX')
+to_date(date_format(later, 'yyyy-MM-dd HH:mm xx'), 'yyyy-MM-dd HH:mm xx')
+try_to_date(s, 'yyyy-MM-dd HH:mm:ssXXX')
 from_unixtime(n)
 from_unixtime(n, 'yyyy-DDD HH')
 from_unixtime(1700000000)
@@ -470,6 +487,8 @@ try_to_timestamp(CAST(y AS STRING), 'yyy')
 TIME_FAILURES = (
     "to_timestamp('x', 'yyyy')",
     "to_date('x', 'yyyy')",
+    "to_timestamp('2024 +25:00', 'yyyy xxx')",
+    "unix_timestamp('2024 GMT+', 'yyyy O')",
     "unix_timestamp('x')",
     "next_day(DATE'2024-01-01', 'xx')",
     "make_timestamp(2024, 13, 1, 1, 1, 1)",
@@ -486,7 +505,12 @@ _DOCUMENTS = [
     '{"a":[[1,2],[3]]}', '{"a":[["x"]]}', '{"a":[]}', '{"a":["x"]}', '{"a":[null]}', '{"a":"\\u00e9\\n\\/"}', '{"a":"\\ud83d\\ude00"}', '{"a":"tab\there"}', "{'a':'it\"s'}", '{"a":"it\\\'s"}',
     '{a:1}', '{"a":01}', '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":INF}', '{"a":+1}', '{"a":.5}', '{"a":1.}', '{"a":1,}', '{"a":1', '{"a"', '{"a":1,"b":tru}', '{"a" :\n { "b" : 1 } }',
     '{"a":{"b":"bad","d":2.5},"b":7}', '{"a":true,"b":"true"}', '{"a":"NaN","b":"-INF"}', '{"a":2147483648,"b":9223372036854775808}', '{"a":["1",2,null,true,{"x":1}]}', '{"a":{"b":1},"a":{"c":2}}',
-    '{"A":1,"b":{"B":2}}', '[{"a":1}]', '{"a":"\\x"}', '{"":1,"a b":2,"a.b":3}', '{"a":[1,"x",2],"b":1}', '{"a":[{"b":1,"d":0.5},{"b":"x"},null]}', "\ufeff{}", '{"a":{"😀":"x😀"},"b":"😀"}', '{"a":0.1e1,"b":100000000.5}', '{"a":"\\u001f\x7f"}',
+    '{"a":1,"a":null}', '{"a":"2024-03-10 02:30:00","b":"2024-03-10"}', '{"a":"2024-03-10T02:30:00.123456789+05:30","b":"2024-3-1T25"}', '{"a":"10/03/2024 02:30 +0130","b":"10/03/2024"}',
+    '{"a":"2024-11-03 01:30:00","b":"2024"}', '{"a":"2024-03-10T02:30:00GMT-02:00","b":"2024-03-10GMT"}', '{"a":"x","b":"2024-02-30"}', '{"a":1709251199,"b":19000}', '{"a":9223372036854775807,"b":"19000"}', '{"a":9223372036854775808,"b":"-150000"}',
+    '{"a":"1709251199","b":"-719200"}', '{"a":"","b":""}', '{"a":1.5,"b":"+7"}', '{"a":"0000-01-01","b":"-0044-03-15"}', '{"a":"+12024-01-01 10:00:00Z","b":"+12024-01-01"}', '{"a":"1,234.565","b":"1e3"}', '{"a":12345678.905,"b":-0.005}',
+    '{"a":1e-400,"b":"0e99999"}', '{"a":" 1","b":"1."}', '{"a":[1.005,"2.5",null],"b":99999999999}', '{"a":["2024-01-01","x"],"b":"-2000000"}', '{"a":"2024-01-01 10:00","b":"2024-01-01 10:00:00 UTC"}', '{"a":"Mar","b":"2147483648"}',
+    '{"a":"2024-03-10 02:30:00 America/New_York","b":"2024-11-03 01:30:00 America/New_York"}', '{"a":"2024-07-01T10:00:00Europe/Berlin","b":"1883-11-18 12:00:00 America/New_York"}',
+    '{"a":"2024-01-01 10:00:00 Etc/GMT+5","b":"2024-01-01 10:00:00 Asia/Ho_Chi_Minh"}', '{"A":1,"b":{"B":2}}', '[{"a":1}]', '{"a":"\\x"}', '{"":1,"a b":2,"a.b":3}', '{"a":[1,"x",2],"b":1}', '{"a":[{"b":1,"d":0.5},{"b":"x"},null]}', "\ufeff{}", '{"a":{"😀":"x😀"},"b":"😀"}', '{"a":0.1e1,"b":100000000.5}', '{"a":"\\u001f\x7f"}',
 ]  # fmt: skip
 JSON_SCHEMA = [
     ("j", TEXT),
@@ -520,7 +544,7 @@ _JSON_POOLS: dict[str, list[Any]] = {
     "m": [None, [], [("a", 1.5), ('"', None)], [("x", NAN)]],
     "mi": [None, [], [(1, "x"), (-2, None)]],
 }
-JSON_ROWS = table(JSON_SCHEMA, _JSON_POOLS, 90, seed=9)
+JSON_ROWS = table(JSON_SCHEMA, _JSON_POOLS, 110, seed=9)
 _PATHS = [
     "$",
     "$.a",
@@ -537,6 +561,11 @@ _PATHS = [
     "$.c",
     "$[2].a",
 ]
+_SCHEMAS = [
+    "1", "-9223372036854775808", "9223372036854775808", "1.5", "true", "null", "[]", "{}", "[{}]", "[[]]", "[null, 1]", "[1, 2.5]", "[1, true]", "[1, 99999999999999999999]",
+    "[99999999999999999999, 0.5]", "[1, 1e5]", "{'b': 1, 'a': '', 'B': null, '': 2, 'c d': [], '😀': {}}", "{'a': 1, 'a': 'x'}", "[{'a': 1}, {'a': 2.5, 'b': [1]}, {'b': ['x']}]",
+    "123456789012345678901234567890123456789", "[[1], [2.5], []]", "[{'a': {'b': null}}, {'a': 1}]", "{'a': {'x': {}}, 'b': [{}]}", "{'a`b': NaN, '1': 1, '1a': 0}", "'x'", "[1, {}]", "{'a': 1} x", "'2024-01-01'",
+]  # fmt: skip
 JSON = [
     *(f'get_json_object(j, "{path}")' for path in _PATHS),
     *split_items("""
@@ -554,6 +583,19 @@ from_json(j, 'a STRUCT<b: INT, d: DOUBLE>, b INT')
 from_json(j, 'a ARRAY<STRUCT<b: INT, d: DOUBLE>>')
 from_json(j, 'struct<a: struct<b: array<string>>, c: boolean>')
 from_json(j, 'a INT').a + 1L
+from_json(j, 'a TIMESTAMP, b DATE')
+from_json(j, 'a DATE, b TIMESTAMP')
+from_json(j, 'a TIMESTAMP_NTZ, b TIMESTAMP_NTZ')
+from_json(j, 'a DECIMAL(10, 2), b DECIMAL(38, 18)')
+from_json(j, 'a DECIMAL(3, 0), b DECIMAL(5, 5)')
+from_json(j, 'a ARRAY<DATE>, b DATE')
+from_json(j, 'a ARRAY<DECIMAL(4, 2)>')
+from_json(j, 'a TIMESTAMP, b DATE', map('timestampFormat', 'dd/MM/yyyy HH:mm xx', 'dateFormat', 'dd/MM/yyyy'))
+from_json(j, 'a TIMESTAMP, b DATE', map('TIMESTAMPFORMAT', "yyyy-MM-dd HH:mm:ss", 'dateformat', 'yyyy'))
+from_json(j, 'a DATE, b STRING', map('dateFormat', "yyyy-MM-dd HH:mm:ss"))
+to_json(named_struct('d', d, 'at', at), map('dateFormat', 'dd/MM/yyyy', 'timestampFormat', 'EEE dd MMM yyyy HH:mm:ss.SSS XXX'))
+to_json(named_struct('at', at, 'n', i, 'ntz', CAST(at AS TIMESTAMP_NTZ)), map('timestampFormat', 'yyyy"\\\\"', 'ignoreNullFields', 'FALSE'))
+to_json(array(named_struct('i', i, 's', st)), map('ignoreNullFields', 'false'))
 to_json(named_struct('i', i, 't', t, 'x', x, 'f', f, 'b', b))
 to_json(named_struct('dec', dec, 'bin', bin, 'd', d, 'at', at, 'ntz', CAST(at AS TIMESTAMP_NTZ)))
 to_json(struct(ai, st, m, mi))
@@ -566,11 +608,14 @@ to_json(array(at))
 to_json(map('k', array(st)))
 to_json(from_json(j, 'a STRING, b DOUBLE'))
 """),
+    *(f"schema_of_json({_quoted(one)})" for one in _SCHEMAS),
 ]
 
 JSON_QUERIES = (
     "SELECT id, json_tuple(j, 'a', 'b', 'a', 'z') AS (x, y, z, w) FROM t",
     "SELECT id, json_tuple(j, 'a') FROM t",
+    "SELECT id, json_tuple(j, CASE WHEN i > 0 THEN 'a' WHEN i < 0 THEN 'b' END, 'a', concat('', 'c')) FROM t",
+    "SELECT id, k, CAST(n AS STRING) AS m FROM t LATERAL VIEW json_tuple(j, CAST(NULL AS STRING), lower(upper('a'))) v AS k, n",
     "SELECT id, k, length(l) AS n FROM t LATERAL VIEW json_tuple(j, 'a', 'b') v AS k, l WHERE k IS NOT NULL",
     "SELECT id, c0 FROM t LATERAL VIEW OUTER json_tuple(j, 'a', 'b') v",
 )

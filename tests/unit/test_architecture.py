@@ -25,7 +25,7 @@ def test_every_folder_is_named():
 
 def test_a_walk_passes_each_file_once():
     walks = re.findall(r"^\*\*[A-Z].*?(?=\n\n)", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(walks) == 7
+    assert len(walks) == 8
     for walk in walks:
         files = re.findall(r"`([\w/]+\.py)`", walk)
         assert len(files) == len(set(files)), walk

@@ -20,13 +20,17 @@ from weirflow.errors import (
 CLASSES = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, WeirflowError)]
 # What constructors of some families ask for beyond the message.
 REQUIRED = {
+    errors.NotIncremental: {"reason": errors.Reason.FUNCTION_NOT_PROVEN},
     errors.OperationError: {"operation_id": "op-1"},
+    errors.RefreshRefused: {"reason": "TARGET_CHANGED"},
+    errors.RetryLater: {"retry_after": 2.5},
     errors.WatchOverflow: {"epoch": 7},
     errors.HistoryGone: {"oldest": 3},
     errors.StateTypeError: {"slot": "count", "key": "'ann'"},
     errors.MigrationMissing: {"slot": "count", "from_version": 1, "to_version": 2},
     StorageError: {"uri": "s3://bucket/key"},
     errors.MetadataError: {"uri": "postgresql://host/weirflow"},
+    errors.VectorStoreError: {"uri": "postgresql://host/vectors"},
     errors.LeaseHeld: {"name": "flow", "owner": "a", "since": datetime.now(UTC), "until": datetime.now(UTC)},
     errors.LeaseLost: {"name": "flow"},
     errors.DocumentChanged: {"name": "savepoints/a", "version": 3},
@@ -38,10 +42,10 @@ OPTIONAL = {
 
 
 def made(kind):
-    extra = {}
+    extra, known = {}, inspect.signature(kind).parameters
     for family, arguments in {**REQUIRED, **OPTIONAL}.items():
         if issubclass(kind, family):
-            extra |= arguments
+            extra |= {name: value for name, value in arguments.items() if family in REQUIRED or name in known}
     return kind("what happened", hint="what to do", **extra)
 
 

@@ -101,12 +101,42 @@ def test_describe_starts_nothing_and_reads_well():
         "placement    single-node",
         "spark        not started, will be at local",
         "packages     kafka, delta",
+        "catalogs     none",
         "profile      single-node-durable",
         "keyed state  RocksDB at /data/state",
         "Spark state  RocksDB provider, changelog checkpoints",
+        "shuffle      local disk, in a folder that goes with the Session",
         "checkpoints  file:///data/checkpoints",
         "metadata     SQLite at /data/metadata.db",
     ]
+
+
+FALLBACK = {"spark.storage.decommission.fallbackStorage.path": "s3a://b/shuffle/"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ({"spark_conf": {"spark.local.dir": "/fast"}}, "local disk at /fast"),
+        ({"spark_conf": {"spark.shuffle.sort.io.plugin.class": "a.B"}}, "by the plugin a.B"),
+        ({"spark_conf": {"spark.shuffle.manager": "a.C"}}, "by the shuffle manager a.C"),
+        ({"spark_conf": {"spark.shuffle.manager": "sort"}}, "local disk, in a folder that goes with the Session"),
+        (ENDPOINT, "where the Spark Connect server has it"),
+        ({"placement": "distributed", "endpoint": "spark://host:7077"}, "local disks of the executors"),
+        (
+            {"placement": "distributed", "endpoint": "spark://host:7077", "spark_conf": FALLBACK},
+            "local disks of the executors; copied to s3a://b/shuffle/ when an executor is taken away",
+        ),
+    ],
+)
+def test_describe_says_where_shuffle_data_is(monkeypatch, settings, place):
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    assert Session(**settings).describe().shuffle == place
+
+
+def test_the_variable_of_sparks_disks_goes_first(monkeypatch):
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/a,/b")
+    assert Session.embedded(spark_conf={"spark.local.dir": "/c"}).describe().shuffle == "local disk at /a,/b"
 
 
 def test_a_session_from_the_environment(monkeypatch):

@@ -9,10 +9,15 @@ from weirflow import __version__
 from weirflow.cli.doctor import doctor
 from weirflow.cli.explain import explain
 from weirflow.cli.flow import flow
+from weirflow.cli.nodes import nodes
 from weirflow.cli.options import spread
+from weirflow.cli.refresh import refresh
+from weirflow.cli.serve import serve
 from weirflow.cli.sql import sql
 from weirflow.cli.streams import streams
+from weirflow.cli.tokens import tokens
 from weirflow.cli.version import version
+from weirflow.cli.watch import watch
 
 app = typer.Typer(
     name="weirflow",
@@ -51,14 +56,22 @@ def weirflow(
 
       weirflow flow check data/flows/shop
 
+      weirflow refresh --all --schema lake.gold -p iceberg
+
+      weirflow serve --path data
+
+      weirflow watch shop.totals
+
       weirflow doctor --start
     """
 
 
-for command in (sql, explain, doctor, version):
+for command in (sql, explain, refresh, serve, watch, doctor, version):
     app.command()(spread(command))
 app.add_typer(streams, name="streams")
 app.add_typer(flow, name="flow")
+app.add_typer(tokens, name="tokens")
+app.add_typer(nodes, name="nodes")
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
@@ -14,10 +15,12 @@ from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from weirflow.cli.version import installed, java_number
-from weirflow.errors import DependencyMissing
+from weirflow.errors import ConfigError, DependencyMissing
 from weirflow.spark.compat import LEAST_JAVA
+from weirflow.spark.launch.endpoint import parse_endpoint
 from weirflow.spark.launch.java import find_java
 
 if TYPE_CHECKING:
@@ -26,7 +29,19 @@ if TYPE_CHECKING:
 _GIB = 1 << 30
 _UNITS = {"m": 1 << 20, "g": 1 << 30}
 _NEEDED_SCRATCH = _GIB
-_EXTRAS = {"connect": "Spark Connect endpoints (sc://)", "pandas": "toPandas and pandas functions"}
+EXTRAS = {
+    "compiled": "ticks of small deltas in half the time",
+    "connect": "Spark Connect endpoints (sc://)",
+    "kafka": "streams into Kafka in transactions",
+    "pandas": "flows in shards, mapInArrow, toPandas and pandas functions",
+    "postgresql": "metadata and leases for many machines",
+    "rocksdb": "keyed state on local disk",
+    "server": "weirflow serve",
+    "vector": "approximate vector views",
+}
+"""What each extra is for."""
+_PORT_SECONDS = 3.0
+_POSTGRESQL_PORT = 5432
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<range>[^;]*)(?:;.*extra == ['\"](?P<extra>\w+)['\"])?")
 _BOUND = re.compile(r"(>=|<=|==|!=|<|>)\s*([\d.]+)")
 
@@ -56,11 +71,13 @@ def machine_checks(settings: Settings) -> Iterator[Check]:
     yield _java()
     yield _spark()
     yield _memory(settings)
-    yield from (_extra(name, purpose) for name, purpose in _EXTRAS.items())
+    yield from (_extra(name, purpose) for name, purpose in EXTRAS.items())
     yield _cache(settings)
     yield _class_archive(settings)
     yield _temporary_folder()
+    yield from _chosen_folders(settings)
     yield _loopback()
+    yield from _chosen_ports(settings)
 
 
 def satisfies(version: str, wanted: str) -> bool:
@@ -213,6 +230,46 @@ def _temporary_folder() -> Check:
     if free < _NEEDED_SCRATCH:
         return Check("Temporary folder", Verdict.PROBLEM, found, "free some space, or set TMPDIR to a larger disk")
     return Check("Temporary folder", Verdict.OK, found)
+
+
+def _chosen_folders(settings: Settings) -> Iterator[Check]:
+    """The folders that settings name: they can be written, or made."""
+    checkpoints = settings.checkpoint_uri or ""
+    local = checkpoints.removeprefix("file://") if "://" not in checkpoints.removeprefix("file://") else ""
+    folders = {"Session folder": settings.path, "Checkpoint folder": Path(local) if local else None}
+    for title, folder in folders.items():
+        if folder is None:
+            continue
+        existing = next((parent for parent in (folder, *folder.parents) if parent.exists()), Path("/"))
+        if not existing.is_dir() or not _writable(existing):
+            advice = f"make {existing} a folder that can be written, or choose another one"
+            yield Check(title, Verdict.PROBLEM, f"{folder} cannot be written", advice)
+        elif shutil.disk_usage(existing).free < _NEEDED_SCRATCH:
+            free = _gib(shutil.disk_usage(existing).free)
+            yield Check(title, Verdict.PROBLEM, f"{folder}, {free} free", "free some space, or choose another disk")
+        else:
+            yield Check(title, Verdict.OK, f"{folder}, {_gib(shutil.disk_usage(existing).free)} free")
+
+
+def _chosen_ports(settings: Settings) -> Iterator[Check]:
+    """The ports that settings name: somebody listens there."""
+    if settings.endpoint is not None:
+        with contextlib.suppress(ConfigError):  # what is wrong with it is told with the settings
+            for place in parse_endpoint(settings.endpoint).hosts:
+                yield _port("Spark's port", place.host, place.port, "start Spark there, or check the firewall")
+    if settings.metadata_url is not None:
+        url = urlsplit(settings.metadata_url.get_secret_value())
+        if url.hostname is not None:
+            advice = "start PostgreSQL there, or check the firewall"
+            yield _port("PostgreSQL's port", url.hostname, url.port or _POSTGRESQL_PORT, advice)
+
+
+def _port(title: str, host: str, port: int, advice: str) -> Check:
+    try:
+        with socket.create_connection((host, port), timeout=_PORT_SECONDS):
+            return Check(title, Verdict.OK, f"{host}:{port} answers")
+    except OSError as error:
+        return Check(title, Verdict.PROBLEM, f"{host}:{port} does not answer: {error}", advice)
 
 
 def _loopback() -> Check:

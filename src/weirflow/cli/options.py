@@ -56,9 +56,18 @@ class SessionOptions:
         typer.Option(
             "--package",
             "-p",
-            help="A connector (kafka, iceberg, delta, s3) or Maven coordinates; repeatable.",
+            help="A connector (kafka, iceberg, delta, s3, ...) or Maven coordinates; repeatable.",
             rich_help_panel=_SESSION,
             metavar="NAME",
+        ),
+    ] = field(default_factory=list)
+    catalog: Annotated[
+        list[str],
+        typer.Option(
+            help="A catalog by its address, as lake=iceberg-rest+https://host/path; repeatable. Those with secrets are "
+            "better kept in the variable WEIRFLOW_CATALOGS.",
+            rich_help_panel=_SESSION,
+            metavar="NAME=ADDRESS",
         ),
     ] = field(default_factory=list)
     conf: Annotated[
@@ -84,6 +93,7 @@ class SessionOptions:
     def arguments(self) -> dict[str, Any]:
         """The arguments of ``Session`` that these options amount to; raises ``ConfigError``."""
         conf = dict(_pair(text, "--conf", "NAME=VALUE") for text in self.conf)
+        catalogs = dict(_pair(text, "--catalog", "NAME=ADDRESS") for text in self.catalog)
         return {
             "placement": self._placement(),
             "endpoint": self.endpoint,
@@ -91,6 +101,7 @@ class SessionOptions:
             "path": self.path,
             "durability_profile": self.profile,
             "packages": tuple(self.package) or None,
+            "catalogs": catalogs or None,
             "spark_conf": conf or None,
             "cores": self.cores,
             "driver_memory": self.driver_memory,

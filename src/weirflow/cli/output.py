@@ -61,7 +61,7 @@ class Stdout(TextWriter):
 
 def write_csv(result: Result, sink: TextWriter) -> None:
     """A header and one line for each row. NULL is an empty field, the empty string is ``""``."""
-    from weirflow.cli.values import as_text  # noqa: PLC0415 - imports pyarrow, and help does without
+    from weirflow.rows.json_values import as_text  # noqa: PLC0415 - imports pyarrow, and help does without
 
     sink.write(",".join(_csv_field(column.name) for column in result.columns) + "\n")
     for row in result.rows():
@@ -70,7 +70,7 @@ def write_csv(result: Result, sink: TextWriter) -> None:
 
 def write_jsonl(result: Result, sink: TextWriter) -> None:
     """One object in each line. Nothing at all for no rows."""
-    from weirflow.cli.values import to_json  # noqa: PLC0415 - as above
+    from weirflow.rows.json_values import to_json  # noqa: PLC0415 - as above
 
     result.require_distinct_names("an object of JSON")
     names = [column.name for column in result.columns]
@@ -80,7 +80,7 @@ def write_jsonl(result: Result, sink: TextWriter) -> None:
 
 def write_json(result: Result, sink: TextWriter) -> None:
     """An array of objects, one in each line."""
-    from weirflow.cli.values import to_json  # noqa: PLC0415 - as above
+    from weirflow.rows.json_values import to_json  # noqa: PLC0415 - as above
 
     result.require_distinct_names("an object of JSON")
     names = [column.name for column in result.columns]
@@ -90,7 +90,7 @@ def write_json(result: Result, sink: TextWriter) -> None:
 
 def write_document(result: Result, sink: TextWriter) -> None:
     """One document with columns, rows as arrays in the columns' order, their count, and whether there are more."""
-    from weirflow.cli.values import to_json  # noqa: PLC0415 - as above
+    from weirflow.rows.json_values import to_json  # noqa: PLC0415 - as above
 
     columns = to_json([{"name": column.name, "type": column.type} for column in result.columns])
     sink.write(f'{{"columns":{columns},"rows":')
@@ -100,7 +100,7 @@ def write_document(result: Result, sink: TextWriter) -> None:
 
 def write_table(result: Result, sink: TextWriter) -> None:
     """A table with lines, NULL dimmed, numbers to the right. Wide as the terminal, or as need be in a file."""
-    from weirflow.cli.values import as_text  # noqa: PLC0415 - as above
+    from weirflow.rows.json_values import as_text  # noqa: PLC0415 - as above
 
     rows = [[None if value is None else as_text(value) for value in row] for row in result.rows()]
     headings = [column.name for column in result.columns]

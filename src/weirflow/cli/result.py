@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from weirflow.cli.values import json_values
 from weirflow.errors import ConfigError
+from weirflow.rows.json_values import json_values
 from weirflow.sql.statements.kinds import is_query, split_statements
 
 if TYPE_CHECKING:

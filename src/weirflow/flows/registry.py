@@ -67,6 +67,11 @@ class FlowRegistry:
         """The flows that are open."""
         return tuple(flow for flow in list(self._flows.values()) if not flow.closed)
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names of the flows that a durable Session keeps, open or not."""
+        return tuple(self._kept_names())
+
     def named(self, name: str) -> Flow | None:
         """The flow of this name in any case, opened if the Session keeps it; None if there is none."""
         opened = {flow.name: flow for flow in self.opened}

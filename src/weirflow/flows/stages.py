@@ -73,7 +73,11 @@ class SparkStages(StageExecutor):
 
     def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
         """See ``StageExecutor``: tasks that write files say here where these are."""
-        return self._jobs.over(frame, work)
+        return self._jobs.over([(frame, work)])
+
+    @override
+    def over_all(self, works: Sequence[tuple[Any, Callable[[Iterable[Any]], Iterator[bytes]]]]) -> list[bytes]:
+        return self._jobs.over(works)
 
     @override
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError, QueryError, UnsupportedError
+from weirflow.errors import ConfigError, NotIncremental, QueryError, Reason, UnsupportedError
 from weirflow.flows.own_session import conf_of, settings_of, with_settings
 from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.compiler.view import FRAME
@@ -20,7 +20,6 @@ from weirflow.sql.foreign import foreign_calls, foreign_parts, shown
 from weirflow.sql.plan import Field
 from weirflow.sql.print import print_plan
 from weirflow.sql.quoting import quoted
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.registered import versions
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.relations import read_plan
@@ -67,11 +66,18 @@ class ViewReader:
     def read(self, sql: str, tables: Mapping[str, pa.Schema], settings: SqlSettings) -> str:
         """See ``ResolvingEngine.resolve``; with these settings."""
         from weirflow.spark.analyzed.tree import AnalyzedQuery  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.vector_functions import (  # noqa: PLC0415 - beside what imports pyspark
+            calls_vector_functions,
+            define_vector_functions,
+        )
 
         with self._lock:
             relations = self._under(settings)
             self._functions.install(relations.native)
-            if not relations.is_classic:
+            about_vectors = calls_vector_functions(sql)
+            if about_vectors:  # which Spark knows as expressions of its own: the text says what is meant
+                define_vector_functions(relations.native)
+            if about_vectors or not relations.is_classic:
                 return _read_by_binder(relations, sql, tables, settings)
             relations.become(tables)
             query = AnalyzedQuery.of_sql(relations.native, sql)

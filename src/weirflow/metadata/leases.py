@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,36 @@ RETURNING token"""
 _HOLDER = """
 SELECT claim, owner, since, expires, expires - clock() FROM weirflow_leases WHERE name = ? AND expires > clock()"""
 _RENEW = "UPDATE weirflow_leases SET expires = clock() + ? WHERE name = ? AND claim = ? RETURNING token"
+_HELD = "SELECT name, owner, token, since, expires - clock() FROM weirflow_leases WHERE expires > clock()"
 _RELEASE = "UPDATE weirflow_leases SET expires = 0, claim = NULL WHERE name = ? AND claim = ?"
+
+
+@dataclass(frozen=True)
+class LeaseInfo:
+    """A lease that somebody has.
+
+    Attributes:
+        name: what it is a lease of.
+        owner: who has it.
+        token: greater than that of every earlier lease of this name.
+        since: when it was acquired, by the database's clock.
+        left: for how many seconds it holds unless it is renewed.
+    """
+
+    name: str
+    owner: str
+    token: int
+    since: datetime
+    left: float
+
+
+def held_leases(database: Database) -> tuple[LeaseInfo, ...]:
+    """What ``Metadata.leases`` does."""
+    found = [
+        LeaseInfo(name, owner, token, datetime.fromtimestamp(since, UTC), left)
+        for name, owner, token, since, left in database.run(_HELD)
+    ]
+    return tuple(sorted(found, key=lambda lease: lease.name))
 
 
 class Lease(contextlib.AbstractContextManager["Lease"]):

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typing_extensions import override
 
-from weirflow.errors import ConfigError, MetadataError
+from weirflow.errors import MetadataError
 from weirflow.forks import never_finalize
 from weirflow.metadata.database import Database
+from weirflow.metadata.postgresql_address import PostgresAddress
 
 _CLOCK = "extract(epoch FROM clock_timestamp())::double precision"
 _CREATION_LOCK = "SELECT pg_advisory_xact_lock(7812361902)"
-# A host that is gone without a word is noticed within seconds, unless the URI says otherwise.
-_DEFAULTS: Mapping[str, object] = {
-    "application_name": "weirflow",
-    "connect_timeout": 10,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 10_000,
-}
-_SECRETS = ("password", "sslpassword")
 
 
 class PostgresDatabase(Database):
     """One connection, made when it is needed and again after it was dropped."""
 
     def __init__(self, uri: str) -> None:
-        given = _parse(uri)
-        self._secrets = [str(given[name]) for name in _SECRETS if given.get(name)]
-        self._conninfo = make_conninfo("", **{**_DEFAULTS, **given})
+        self._address = PostgresAddress.of(uri)
         self._connection: psycopg.Connection | None = None
-        super().__init__(_shown(given))
+        super().__init__(self._address.shown)
 
     @override
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
@@ -113,7 +101,7 @@ class PostgresDatabase(Database):
         if self._connection is None or self._connection.closed:
             try:
                 # Statements are not prepared, so that a pooler may stand between.
-                self._connection = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+                self._connection = psycopg.connect(self._address.conninfo, autocommit=True, prepare_threshold=None)
             except psycopg.Error as error:
                 raise self._failure(
                     f"cannot be reached: {error}", hint="check the address, the user and the password"
@@ -122,27 +110,4 @@ class PostgresDatabase(Database):
 
     def _failure(self, what: str, hint: str | None = None) -> MetadataError:
         # Psycopg's errors hold the connection, and with it the password: they are never chained.
-        for secret in self._secrets:
-            what = what.replace(secret, "***")
-        return MetadataError(f"The metadata at {self.uri} {' '.join(what.split())}.", uri=self.uri, hint=hint)
-
-
-def _parse(uri: str) -> dict[str, Any]:
-    # libpq ends a password at the first "@" or "/" and would repeat the rest of it as a host or database.
-    authority, _, path = uri.removeprefix("postgresql://").partition("/")
-    readable = authority.count("@") <= 1 and "@" not in path
-    try:
-        given = conninfo_to_dict(uri) if readable else None
-    except psycopg.Error:
-        given = None
-    if given is None:
-        raise ConfigError(
-            "This postgresql:// URI cannot be read; it is not repeated here because it may hold a password.",
-            hint="write postgresql://user:password@host:port/database, with @, / and other marks percent-encoded",
-        )
-    return dict(given)
-
-
-def _shown(given: Mapping[str, Any]) -> str:
-    port = f":{given['port']}" if given.get("port") else ""
-    return f"postgresql://{given.get('host') or 'localhost'}{port}/{given.get('dbname') or ''}"
+        return MetadataError(f"The metadata at {self.uri} {self._address.hidden(what)}.", uri=self.uri, hint=hint)

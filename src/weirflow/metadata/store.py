@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Lifetime, Name, Seconds, checked
 from weirflow.metadata.documents import Documents
-from weirflow.metadata.leases import Lease, acquire
+from weirflow.metadata.leases import Lease, LeaseInfo, acquire, held_leases
 from weirflow.metadata.nodes import NODE_TTL, Membership, Node, alive_nodes, join
 from weirflow.metadata.schema import prepare
 
@@ -50,6 +50,10 @@ class Metadata(AbstractContextManager["Metadata"]):
             LeaseHeld: somebody has it, still after ``wait``.
         """
         return acquire(self._database, name, owner, ttl, wait)
+
+    def leases(self) -> tuple[LeaseInfo, ...]:
+        """The leases that hold now, by name."""
+        return held_leases(self._database)
 
     def join(
         self,

@@ -1,7 +1,8 @@
 """What flows measure of themselves, for Prometheus: counters as they work, gauges when someone looks.
 
 A registry of Weirflow's own holds everything unless a flow is given another one. Flows of the same name are one in the
-figures: their counters and bytes are added, and the greatest epoch counts. With the last of them their series go.
+figures: their counters, bytes and rows are added, and the greatest epoch and the longest time of a shard count. With
+the last of them their series go.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class FlowGauges:
         epoch: the number of its last tick.
         state_bytes: of all operators.
         view_bytes: of the operators between each view and what it reads; what views share is counted for each.
+        recall: for each approximate vector view, which share of the nearest documents it lists.
         waiting: for each watched view, the deltas that its readers have not taken yet.
         log_bytes: of the log's files; None for a flow in memory.
         shards: of a partitioned flow, for each stage and shard the rows it keeps and the seconds it took last.
@@ -45,6 +47,7 @@ class FlowGauges:
     epoch: int = 0
     state_bytes: int = 0
     view_bytes: Mapping[str, int] = field(default_factory=dict)
+    recall: Mapping[str, float] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
     log_bytes: int | None = None
     shards: Mapping[tuple[int, int], tuple[int, float]] = field(default_factory=dict)
@@ -78,6 +81,7 @@ class FlowMetrics:
             self._rows_out = families.rows_out.labels(name)
             self._late = families.rows_late.labels(name)
             self._dropped = families.rows_dropped.labels(name)
+            self._evicted = families.dedup_evicted.labels(name)
             self._saved, self._unsaved = (families.checkpoints.labels(name, one) for one in _CHECKPOINTS)
             self._checkpoint_seconds = families.checkpoint_seconds.labels(name)
             self._checkpoint_bytes = families.checkpoint_bytes.labels(name)
@@ -104,6 +108,11 @@ class FlowMetrics:
             self._late.inc(late)
         if dropped:
             self._dropped.inc(dropped)
+
+    def dedup_evicted(self, number: int) -> None:
+        """Sources that drop repeated deltas have forgotten this many, to remember newer ones."""
+        if number:
+            self._evicted.inc(number)
 
     def tick_failed(self) -> None:
         """A tick failed and changed nothing."""
@@ -155,6 +164,7 @@ class _Families:
         self.rows_out = counter("rows_out", "Rows of the deltas of views.")
         self.rows_late = counter("rows_late", "Rows that came too late.")
         self.rows_dropped = counter("rows_dropped", "Rows of deltas that repeat earlier ones.")
+        self.dedup_evicted = counter("dedup_evicted", "Deltas that dedup has forgotten, which are not noticed again.")
         self.checkpoints = counter("checkpoints", "Checkpoints, by how they ended.", "outcome")
         self.checkpoint_seconds = seconds("checkpoint", "How long saved checkpoints took.", _CHECKPOINT_SECONDS)
         self.checkpoint_bytes = counter("checkpoint_bytes", "Bytes of runs that checkpoints wrote.")
@@ -181,7 +191,8 @@ class _Families:
                     metric.remove(name, outcome)
             for one in (self.tick_seconds, self.checkpoint_seconds):
                 one.remove(name)
-            for each in (self.rows_in, self.rows_out, self.rows_late, self.rows_dropped, self.checkpoint_bytes):
+            rows = (self.rows_in, self.rows_out, self.rows_late, self.rows_dropped)
+            for each in (*rows, self.dedup_evicted, self.checkpoint_bytes):
                 each.remove(name)
 
     def leave_forgotten(self) -> None:
@@ -237,6 +248,11 @@ def _gauge_families(found: Mapping[str, list[FlowGauges]]) -> list[Metric]:
     views = GaugeMetricFamily(
         "weirflow_view_state_bytes", "Bytes of a view's operators, shared ones too.", labels=["flow", "view"]
     )
+    recall = GaugeMetricFamily(
+        "weirflow_vector_recall",
+        "Which share of the nearest documents an approximate vector view lists, as last measured.",
+        labels=["flow", "view"],
+    )
     waiting = GaugeMetricFamily(
         "weirflow_watch_waiting", "Deltas that readers have not taken yet.", labels=["flow", "view"]
     )
@@ -247,9 +263,10 @@ def _gauge_families(found: Mapping[str, list[FlowGauges]]) -> list[Metric]:
         "weirflow_shard_seconds", "How long a shard of a stage took last.", labels=["flow", "stage", "shard"]
     )
     for name, flows in sorted(found.items()):
-        for (stage, shard), (kept, took) in sorted(pair for one in flows for pair in one.shards.items()):
-            rows.add_metric([name, str(stage), str(shard)], kept)
-            seconds.add_metric([name, str(stage), str(shard)], took)
+        for stage, shard in sorted({place for one in flows for place in one.shards}):
+            kept, took = zip(*(one.shards[stage, shard] for one in flows if (stage, shard) in one.shards), strict=True)
+            rows.add_metric([name, str(stage), str(shard)], sum(kept))
+            seconds.add_metric([name, str(stage), str(shard)], max(took))
         epoch.add_metric([name], max(one.epoch for one in flows))
         state.add_metric([name], sum(one.state_bytes for one in flows))
         logs = [one.log_bytes for one in flows if one.log_bytes is not None]
@@ -258,7 +275,9 @@ def _gauge_families(found: Mapping[str, list[FlowGauges]]) -> list[Metric]:
         for family, parts in ((views, [one.view_bytes for one in flows]), (waiting, [one.waiting for one in flows])):
             for view in sorted({view for part in parts for view in part}):
                 family.add_metric([name, view], sum(part.get(view, 0) for part in parts))
-    return [epoch, state, log, views, waiting, rows, seconds]
+        for view in sorted({view for one in flows for view in one.recall}):
+            recall.add_metric([name, view], min(one.recall[view] for one in flows if view in one.recall))
+    return [epoch, state, log, views, recall, waiting, rows, seconds]
 
 
 class _OneFlow:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from weirflow.config import Settings, load_settings
 from weirflow.errors import ConfigError, SessionClosed
 from weirflow.observability.progress import make_display
+from weirflow.session.catalogs import SessionCatalogs
 from weirflow.session.operations import Operations
 from weirflow.session.profiles import resolve_stores
 from weirflow.spark.launch.endpoint import parse_endpoint
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from weirflow.flows.functions import SessionFunctions
     from weirflow.flows.sql.front import FlowSql
     from weirflow.session.kept_tables import KeptTables
+    from weirflow.spark.catalogs.attached import AttachedCatalogs
     from weirflow.spark.engine import Engine
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.streaming.query.manager import StreamingQueryManager
@@ -44,6 +46,9 @@ class SessionCore:
         _check_placement(self._settings)
         self._stores = resolve_stores(self._settings)
         self._lock = threading.RLock()
+        is_kept = self._stores.profile is Profile.SINGLE_NODE_DURABLE and self._settings.path is not None
+        store = self._settings.path / "metadata.db" if self._settings.path and is_kept else None
+        self._catalogs = SessionCatalogs(self._settings.catalogs, store, self._attached_catalogs, self._lock)
         self._engine: Engine | None = None
         self._kept_tables: KeptTables | None = None
         self._closed = False
@@ -130,17 +135,42 @@ class SessionCore:
 
                 path = self._settings.path
                 engine = start_engine(
-                    self._settings,
+                    self._launch_settings(),
                     profile_conf=self._stores.spark_conf,
                     warehouse=path / "warehouse" if path else None,
                 )
                 try:
+                    self._prepare(engine.session)
+                    self._catalogs.attach_all(self._attaching(engine))
                     self._kept_tables = self._tables_of(engine)
                 except BaseException:
                     engine.close()
                     raise
                 self._engine = engine
             return self._engine
+
+    def _prepare(self, native: Any) -> None:
+        """Called with the native session as soon as it is there, before anyone else has it."""
+
+    @property
+    def _packages(self) -> tuple[str, ...]:
+        """Those of the settings, and those that catalogs need of a driver of our own."""
+        if (self._settings.endpoint or "").startswith("sc:"):
+            return self._settings.packages
+        return tuple(dict.fromkeys([*self._settings.packages, *self._catalogs.packages]))
+
+    def _launch_settings(self) -> Settings:
+        packages = self._packages
+        is_same = packages == self._settings.packages
+        return self._settings if is_same else self._settings.model_copy(update={"packages": packages})
+
+    def _attached_catalogs(self) -> AttachedCatalogs:
+        return self._attaching(self._started())
+
+    def _attaching(self, engine: Engine) -> AttachedCatalogs:
+        from weirflow.spark.catalogs.attached import AttachedCatalogs  # noqa: PLC0415 - imports pyspark
+
+        return AttachedCatalogs(engine.session, self._settings.connect_timeout)
 
     def _tables_of(self, engine: Engine) -> KeptTables | None:
         """The tables that were there when the last Spark of this Session ended; None where nothing keeps them."""

@@ -156,7 +156,7 @@ def _serve(
         folder.write_key(key)
         record = _Record(folder, str(address), queries)
         report.started([query.name for query in queries])
-        _supervise(queries, record, ending)
+        _supervise(queries, record, ending, folder)
     finally:
         server.close()
         folder.remove_key()
@@ -217,8 +217,8 @@ class _Record:
             self._folder.write(self._record)
 
 
-def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Ending) -> None:
-    """Return when all queries have ended for good."""
+def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Ending, folder: JobFolder) -> None:
+    """Return when all queries have ended for good; meanwhile the log does not grow without end."""
     seen: dict[str, WeirflowError | None] = {}
     while any(query.active for query in queries):
         if ending.asked.wait(_LOOK_SECONDS):
@@ -227,10 +227,20 @@ def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Endi
                 query.stop()
         _log_errors(queries, seen)
         record.update()
+        if folder.rotate_log():
+            _print_to(folder.log)
     _log_errors(queries, seen)
     record.update()
     for query in queries:
         _log.info("%s: %s", query.name, query.status().state)
+
+
+def _print_to(log: Path) -> None:
+    """Have standard output and standard error go to a file."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    os.close(descriptor)
 
 
 def _log_errors(queries: Sequence[StreamingQuery], seen: dict[str, WeirflowError | None]) -> None:

@@ -172,20 +172,29 @@ class Operations:
         return operation
 
     @checked
-    def run_with_timeout(self, description: str, call: Callable[[], T], seconds: Seconds) -> T:
-        """Run ``call`` and stop it at the deadline with ``OperationTimeout``.
+    def run_with_timeout(
+        self,
+        description: str,
+        call: Callable[[], T],
+        seconds: Seconds | None,
+        *,
+        started: Callable[[Operation], None] | None = None,
+    ) -> T:
+        """Run ``call`` and stop it at the deadline with ``OperationTimeout``; without ``seconds`` there is none.
 
         The caller is free at most two seconds after the deadline, even if Spark is slow to stop; the operation
-        stays listed until it really has.
+        stays listed until it really has. ``started`` is given the operation before the wait for it begins.
         """
         results: list[T] = []  # not the operation's, which is remembered for long
         operation = self.submit(description, lambda: results.append(call()))
+        if started is not None:
+            started(operation)
         try:
             in_time = operation.wait(seconds)
         except BaseException:  # Ctrl-C: nobody waits for the result any more
             operation.cancel()
             raise
-        if not in_time:
+        if not in_time and seconds is not None:
             operation._stop(OperationState.TIMED_OUT)  # noqa: SLF001 - the registry steers its own objects
             if not operation.wait(2.0):
                 raise operation._ending_error() or OperationTimeout(  # noqa: SLF001 - as above

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Self, overload
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast, overload
+
+import pyarrow as pa
 
 from weirflow.arguments import AtMost, Count, Folder, MoreThan, Name, NotEmpty, Secret, Shards, Sql, Uri, checked
-from weirflow.errors import SessionClosed
+from weirflow.client.address import is_server
+from weirflow.errors import ConfigError, SessionClosed
+from weirflow.session.shuffle import shuffle_place
 from weirflow.session.tables import Tables
 from weirflow.spark.launch.endpoint import parse_endpoint
+from weirflow.sql.statements.catalogs import CreateCatalog, described, read_catalog_statement
 from weirflow.sql.statements.kinds import About, StatementKind, kind_of, refuse_commands
 from weirflow.types import ExplainMode, Placement, Profile, one_of
 
 if TYPE_CHECKING:
     import os
 
-    import pyarrow as pa
-
     from weirflow.flows.host import Params
     from weirflow.flows.local import SessionFlow
     from weirflow.flows.sharded import PartitionedIncrementalFlow
     from weirflow.flows.sql.front import FlowSql
+    from weirflow.ivm.flow.outputs.subscription import Subscription
+    from weirflow.materialized.view import MaterializedView
+    from weirflow.session.catalogs import CatalogInfo
     from weirflow.session.operation import Submitted
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
@@ -43,15 +49,19 @@ class SessionInfo:
     spark: str
     stores: Stores
     packages: tuple[str, ...]
+    catalogs: tuple[CatalogInfo, ...] = ()
+    shuffle: str = ""
 
     def __str__(self) -> str:
         lines = [
             ("placement", self.placement),
             ("spark", self.spark),
             ("packages", ", ".join(self.packages) or "none"),
+            ("catalogs", ", ".join(map(str, self.catalogs)) or "none"),
             ("profile", self.profile),
             ("keyed state", self.stores.keyed_state),
             ("Spark state", self.stores.spark_state),
+            ("shuffle", self.shuffle),
             ("checkpoints", self.stores.checkpoints),
             ("metadata", self.stores.metadata),
         ]
@@ -87,9 +97,16 @@ class Session(Tables):
     ) -> Self:
         """The Spark at ``endpoint``: ``sc://host:port`` (Spark Connect) or ``spark://host:port`` (standalone).
 
+        ``weirflow://host:port`` and ``weirflow+tls://host:port`` are a Weirflow server: what is returned is a
+        ``RemoteSession`` then, with its settings, which needs neither Java nor pyspark.
+
         ``token`` is the server's bearer token, or the cluster's shared secret. If the endpoint cannot be used
         the first call that needs Spark says so within seconds; there is never a local fallback.
         """
+        if is_server(endpoint):
+            from weirflow.client import RemoteSession  # noqa: PLC0415 - imports the kernel and Flight
+
+            return cast("Self", RemoteSession(endpoint, token, **settings))
         return cls(placement=Placement.DISTRIBUTED, endpoint=endpoint, token=token, **settings)
 
     @classmethod
@@ -100,25 +117,72 @@ class Session(Tables):
     def sql(self, query: Sql, params: Params | None = None) -> DataFrame:
         """The result of a SQL query, computed when it is asked for. Commands (CREATE, INSERT, ...) run at once.
 
-        Beside Spark's statements there are those about incremental flows; see ``flow``.
+        Beside Spark's statements there are those about incremental flows, see ``flow``, and about catalogs, see
+        ``add_catalog``. ``SUBSCRIBE TO view`` has no end, and returns what ``subscribe`` does.
 
         Args:
             query: Spark SQL.
             params: values for ``:name`` markers (a mapping) or ``?`` markers (a sequence).
         """
-        return self._sql(query, kind_of(query), params)
+        kind = kind_of(query)
+        if kind.about is About.SUBSCRIPTION:
+            return cast("DataFrame", self.subscribe(query, params))  # who writes SUBSCRIBE knows what it returns
+        return self._sql(query, kind, params)
+
+    def subscribe(self, query: Sql, params: Params | None = None) -> Subscription:
+        """The changes of a view of a flow, for as long as they are read: rows with their epoch and weight.
+
+        Args:
+            query: ``SUBSCRIBE TO view [AS OF epoch] [WITH (SNAPSHOT = false, PROGRESS = true, UPSERT = (key))]``.
+            params: values for the markers in it.
+
+        Raises:
+            HistoryGone: the changes after the epoch are not kept any more.
+        """
+        if kind_of(query).about is not About.SUBSCRIPTION:
+            raise ConfigError("This statement does not begin with SUBSCRIBE TO.", hint="use sql() for other statements")
+        return self._flows_sql().subscribe(query, params)
 
     def _sql(self, query: str, kind: StatementKind, params: Params | None) -> DataFrame:
+        answer = self._answer(query, kind, params)
+        return self.from_arrow(answer) if isinstance(answer, pa.Table) else answer
+
+    def _answer(
+        self,
+        query: str,
+        kind: StatementKind,
+        params: Params | None,
+        inspect: Callable[[str], None] | None = None,
+    ) -> pa.Table | DataFrame:
+        """What a statement returns: the rows of those that are not Spark's, a frame of those that are.
+
+        Args:
+            query: the statement.
+            kind: what it is.
+            params: values for its markers.
+            inspect: given the text that Spark is about to get; Spark gets it unless this raises.
+        """
+        if kind.about is About.MATERIALIZED:
+            from weirflow.materialized.statements import MaterializedStatements  # noqa: PLC0415 - imports the kernel
+
+            return MaterializedStatements(self).run(query, params)
+        if kind.about is About.CATALOGS:
+            return self._about_catalogs(query, params)
         if kind.about is About.FLOWS or (kind.about is About.TARGET and self._has_flows()):
             done = self._flows_sql().run(query, kind, params)
             if done is not None:
-                return self.from_arrow(done)
+                return done
+
+        from weirflow.spark.vector_functions import know_vector_functions  # noqa: PLC0415 - beside what imports pyspark
 
         def run(text: str) -> DataFrame:
+            if inspect is not None:
+                inspect(text)
             if kind.about is not About.QUERY:
                 return self._frame(_shorten(query), lambda spark: spark.sql(text, args=_spark_params(params)))
             spark = self.spark
             with self._translated():  # planning a query runs nothing that would have to be stopped
+                know_vector_functions(spark, text)
                 native = spark.sql(text, args=_spark_params(params))
             return self._wrapped(native)
 
@@ -134,9 +198,11 @@ class Session(Tables):
             return frame.to_arrow(), frame.schema
 
         table, schema = self.operations.run_with_timeout(_shorten(query), run, timeout_ms / 1000)
-        from weirflow.spark.frames.frame import DataFrame  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.arrow import without_empty_batches  # noqa: PLC0415 - imports pyspark
+        from weirflow.spark.frames.frame import DataFrame  # noqa: PLC0415 - as above
 
-        return DataFrame.of_result(table, lambda: self.spark.createDataFrame(table, schema), self.operations)
+        rows = without_empty_batches(table)
+        return DataFrame.of_result(rows, lambda: self.spark.createDataFrame(rows, schema), self.operations)
 
     def submit(self, query: Annotated[Sql, NotEmpty()], params: Params | None = None) -> Submitted:
         """Run a query in the background. The job returned has its state, progress, ``cancel()`` and ``result()``."""
@@ -191,6 +257,47 @@ class Session(Tables):
             options: those of ``IncrementalFlow``, or of ``PartitionedIncrementalFlow``.
         """
         return self._flows_sql().flows.open(name, partitions=partitions, options=options)
+
+    def materialized(self, name: Name) -> MaterializedView:
+        """The materialized view of this name: to refresh it, and to know how fresh it is.
+
+        ``sql("CREATE MATERIALIZED VIEW ...")`` makes one.
+
+        Raises:
+            TableNotFound: there is no such table.
+            ConfigError: the table is no materialized view.
+        """
+        from weirflow.materialized.view import materialized_view  # noqa: PLC0415 - imports the kernel
+
+        return materialized_view(self, name)
+
+    def add_catalog(self, name: Name, address: Annotated[str, NotEmpty()], **options: str) -> None:
+        """Have a catalog under a name from now on, as ``CREATE CATALOG`` does; one that does not answer is not added.
+
+        Args:
+            name: what SQL calls it, as in ``lake.sales.orders``.
+            address: its kind and where it is, as ``iceberg-rest+https://host/path``; see docs/catalogs.md.
+            options: those of its kind (``warehouse``, ``token``, ...), and Iceberg's own with a dot in their names. A
+                secret may be given as ``env:VARIABLE``; a durable Session, which keeps the catalog, takes no other.
+        """
+        self._catalogs.prepare(name, address, options)
+        self.operations.run(f"add the catalog {name}", lambda: self._catalogs.add(name, address, options))
+
+    def drop_catalog(self, name: Name) -> None:
+        """Forget a catalog that was created by its address; what is in it stays."""
+        self.operations.run(f"drop the catalog {name}", lambda: self._catalogs.drop(name))
+
+    def catalogs(self) -> tuple[CatalogInfo, ...]:
+        """The catalogs that SQL can name, Spark's own included."""
+        return self.operations.run("list catalogs", self._catalogs.all)
+
+    def _about_catalogs(self, query: str, params: Params | None) -> pa.Table:
+        statement = read_catalog_statement(query, params)
+        if isinstance(statement, CreateCatalog) and not (
+            statement.if_not_exists and self._catalogs.has(statement.name)
+        ):
+            self._catalogs.prepare(statement.name, statement.address, statement.options)
+        return self.operations.run(described(query), lambda: self._catalogs.run(statement))
 
     def metrics(self) -> str:
         """What the flows of this process have done and hold, in Prometheus' text format; starts nothing.
@@ -253,7 +360,9 @@ class Session(Tables):
             profile=self._stores.profile,
             spark=f"{engine.version} at {engine.where}" if engine else f"not started, will be at {target}",
             stores=self._stores,
-            packages=self._settings.packages,
+            packages=self._packages,
+            catalogs=self._catalogs.infos(),
+            shuffle=shuffle_place(self._settings),
         )
 
     def __repr__(self) -> str:
@@ -276,6 +385,9 @@ class Session(Tables):
         return self._flow_sql is not None and self._flow_sql.shows(table)
 
     def _flows_sql(self) -> FlowSql:
+        known = self._flow_sql
+        if known is not None and not self._closed:  # while Spark starts, somebody holds the lock for long
+            return known
         with self._lock:
             if self._closed:
                 raise SessionClosed("This Session is closed.", hint="open another one")
@@ -293,5 +405,6 @@ def _spark_params(params: Params | None) -> dict[str, Any] | list[Any] | None:
 
 
 def _shorten(query: str) -> str:
-    line = " ".join(query.split())
+    is_secretive = kind_of(query).about is About.CATALOGS
+    line = described(query) if is_secretive else " ".join(query.split())
     return line if len(line) <= _DESCRIPTION_LENGTH else line[: _DESCRIPTION_LENGTH - 1] + "…"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weirflow.arguments import Name, Place, checked, runs_later, shown
 from weirflow.errors import ConfigError, TableNotFound, did_you_mean
 from weirflow.session.core import SessionCore
+from weirflow.spark.frames.source_options import require_known_options
 from weirflow.sql.quoting import quoted
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Tables(SessionCore):
             raise ConfigError(
                 "A stream is read from a source or from a table.", hint="give a format such as 'kafka', or table="
             )
+        require_known_options(format, options)
         named = None if table is None else _quoted(table)
         read = StreamRead(format, () if path is None else _paths(path), named, schema, options)
         spark = self.spark
@@ -183,6 +185,7 @@ class Tables(SessionCore):
 
         paths = _paths(path)
         schema = options.pop("schema", None)
+        require_known_options(source, options)
         return self._remembering(
             f"read {source} {paths[0]}",
             lambda spark: spark.read.load(list(paths), format=source, schema=schema, **options),

@@ -44,6 +44,8 @@ _BASE_CONF = {
     # Workers without archives on their import path, reached by sockets in the file system: see daemon.py.
     "spark.python.daemon.module": "weirflow.spark.launch.daemon",
     "spark.python.unix.domain.socket.enabled": "true",
+    # Spark's own rule, and what catalogs call their secrets besides.
+    "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|credential",
 }
 _LISTS = ("spark.jars", "spark.sql.extensions")
 # Settings that shape a driver of ours, of which a Spark Connect server has none.

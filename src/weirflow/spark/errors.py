@@ -17,8 +17,10 @@ from pyspark.errors.exceptions.captured import convert_exception
 
 from weirflow.errors import (
     AlreadyExists,
+    CatalogNotFound,
     ColumnNotFound,
     DataError,
+    DependencyMissing,
     EndpointUnreachable,
     FunctionNotFound,
     PathNotFound,
@@ -34,7 +36,11 @@ from weirflow.errors import (
     WeirflowError,
     did_you_mean,
 )
+from weirflow.spark.catalogs.failures import explained
+from weirflow.spark.frames.source_options import FORMATS
+from weirflow.spark.jars.packages import CONNECTORS
 from weirflow.spark.jobs.relayed_errors import relayed_error
+from weirflow.spark.user_code import user_code_error
 
 if TYPE_CHECKING:
     TableNames = Callable[[], Iterable[str]]
@@ -46,6 +52,8 @@ _BY_CONDITION: dict[str, type[QueryError]] = {
     "FAILED_TO_PARSE_TOO_COMPLEX": SqlTooComplex,
     "TABLE_OR_VIEW_NOT_FOUND": TableNotFound,
     "VIEW_NOT_FOUND": TableNotFound,
+    "REQUIRES_SINGLE_PART_NAMESPACE": CatalogNotFound,  # a name of three parts whose first is no catalog
+    "CATALOG_NOT_FOUND": CatalogNotFound,
     "UNRESOLVED_COLUMN": ColumnNotFound,
     "UNRESOLVED_USING_COLUMN_FOR_JOIN": ColumnNotFound,
     "FIELD_NOT_FOUND": ColumnNotFound,
@@ -66,11 +74,13 @@ _BY_CONDITION: dict[str, type[QueryError]] = {
 _BY_SQLSTATE_CLASS: dict[str, type[QueryError]] = {"22": DataError}
 
 # Conditions that only wrap the one that says what happened.
+_EXTRA_OF = {"pandas": "pandas", "grpcio": "connect", "grpcio-status": "connect", "zstandard": "connect"}
 _TELLING_NOTHING = frozenset({None, "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
 _OVERFLOW = "java.lang.StackOverflowError"
 _STREAM_ENDED = "terminated with exception: "
 _STREAM_DETAILS = "\n=== Streaming Query ==="
 _TRACEBACK = "Traceback (most recent call last)"
+_NO_SOURCE = re.compile(r"Failed to find (?:the )?data source: ([\w.$-]+?)\. ")
 _ZERO_BASED = re.compile(r"\bline (\d+),? pos (\d+)")
 _ONE_BASED = re.compile(r"== SQL[^(\n]*\(line (\d+), position (\d+)\) ==")
 _JAVA_MESSAGE = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: (\w{5}))?(?:\n|$)", re.DOTALL)
@@ -104,7 +114,7 @@ def translate(  # noqa: PLR0911 - one return for each kind of error
         return _from_pyspark(error, table_names)
     if isinstance(error, Py4JError):
         try:
-            return _from_java(error, table_names)
+            return explained(error) or _from_java(error, table_names)
         except (Py4JError, OSError):  # the JVM went before it could say what happened
             return _lost_session()
     if isinstance(error, PicklingError):
@@ -125,33 +135,47 @@ def quiet_pyspark_loggers() -> None:
         logging.getLogger(name).disabled = True
 
 
-def _from_pyspark(error: PySparkException, table_names: TableNames | None) -> WeirflowError | None:
+def _from_pyspark(  # noqa: PLR0911 - one return for each kind of error
+    error: PySparkException, table_names: TableNames | None
+) -> WeirflowError | None:
     text = str(error)
     if (error.getCondition() or "").startswith("UNSUPPORTED_DATA_TYPE"):
         return UnsupportedError(_plain_message(text), hint="cast the column to a type that both sides have")
+    if isinstance(error, ImportError):
+        return _not_installed(error)
     if isinstance(error, AttributeError | TypeError | IndexError | NotImplementedError):
         return None  # a wrong call in Python, and Python's own class for it
     if type(error).__name__ in {"SparkConnectGrpcException", "RetriesExceeded"}:
-        return _from_connect(text)
+        return explained(error) or _from_connect(text)
     if isinstance(error, PythonException):
         return _from_python(text)
     if isinstance(error, StreamingQueryException):
         return _from_stream(text)
     condition = error.getCondition()
     kind = _kind(condition, error.getSqlState())
+    if kind is QueryError and (catalogs := explained(error)) is not None:
+        return catalogs
     if kind is QueryError and isinstance(error, ParseException):
         kind = SqlSyntaxError
     return kind(
         _plain_message(text),
-        hint=_hint(kind, error.getMessageParameters() or {}, table_names),
+        hint=_hint(kind, error.getMessageParameters() or {}, table_names) or _source_hint(text),
         position=_position(text, _fragment(error)),
         condition=condition,
     )
 
 
+def _not_installed(error: PySparkException) -> DependencyMissing:
+    """From what PySpark says when a package is missing or too old: which extra has it."""
+    package = str((error.getMessageParameters() or {}).get("package_name", "")).casefold()
+    extra = _EXTRA_OF.get(package)
+    hint = f"pip install 'weirflow[{extra}]'" if extra else f"pip install {package}" if package else None
+    return DependencyMissing(_plain_message(str(error)), hint=hint)
+
+
 def _from_python(text: str) -> QueryError:
-    """From what a Python function on an executor raised: ours as it was, others with their traceback."""
-    return relayed_error(text) or UserCodeError(_python_traceback(text))
+    """From what a Python function on an executor raised: ours as it was, others in a sentence."""
+    return relayed_error(text) or user_code_error(text)
 
 
 def _from_stream(text: str) -> WeirflowError:
@@ -193,7 +217,8 @@ def _from_java(error: Py4JError, table_names: TableNames | None) -> WeirflowErro
             return _from_python(message)
         match = _JAVA_MESSAGE.search(message)
         if match and match.group(1) not in _TELLING_NOTHING:
-            return _kind(match.group(1), match.group(3))(match.group(2).strip(), condition=match.group(1))
+            kind = _kind(match.group(1), match.group(3))
+            return kind(match.group(2).strip(), hint=_source_hint(message), condition=match.group(1))
     return _untold(messages[-1].partition("\n\tat ")[0].strip())
 
 
@@ -241,9 +266,22 @@ def _hint(kind: type[QueryError], parameters: dict[str, str], table_names: Table
         known = _sorted_names(table_names)
         near = did_you_mean(_bare(parameters.get("relationName", "")), known)
         return near or (f"the tables are {', '.join(known[:10])}" if known else "no table is registered yet")
+    if kind is CatalogNotFound:
+        return "SHOW CATALOGS lists those that there are; CREATE CATALOG, or Session(catalogs=...), adds one"
     if kind is PathNotFound:
         return _nearest_path(parameters.get("path", ""))
     return None
+
+
+def _source_hint(text: str) -> str | None:
+    """What to do about a format that Spark does not find; None for what is about something else."""
+    found = _NO_SOURCE.search(text)
+    if found is None:
+        return None
+    name = found[1].casefold()
+    if name in CONNECTORS:
+        return f"open the Session with packages=[{name!r}]"
+    return did_you_mean(name, FORMATS) or f"there are {', '.join(FORMATS)}"
 
 
 def _sorted_names(table_names: TableNames) -> list[str]:
@@ -284,15 +322,6 @@ def _position(text: str, fragment: str) -> SqlPosition | None:
     if match := _ZERO_BASED.search(text):
         return SqlPosition(int(match.group(1)), int(match.group(2)) + 1, fragment)
     return None
-
-
-def _python_traceback(text: str) -> str:
-    start = text.find(_TRACEBACK)
-    trace = text[start:].strip() if start >= 0 else text.strip()
-    trace = re.split(r"\n\nJVM stacktrace|\s+SQLSTATE: \w{5}$", trace, maxsplit=1)[0].rstrip()
-    # Notes of an error are indented.
-    raised = next((line for line in reversed(trace.splitlines()) if line[:1].strip()), trace)
-    return f"A Python function that Spark ran raised {raised}\n{trace}"
 
 
 def _lost_session() -> SessionError:

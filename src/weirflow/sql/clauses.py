@@ -86,6 +86,17 @@ class SparkClauses(SparkOperators):
             found.set("query", self.expression(exp.Subquery(this=listed[0])))
         return found
 
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """EXISTS of nothing but a query is the predicate, however the query begins; the function takes an array."""
+        found = super()._parse_function_call(*args, **kwargs)
+        if isinstance(found, exp.Anonymous) and found.name.upper() == "EXISTS" and len(found.expressions) == 1:
+            (query,) = found.expressions
+            if isinstance(query, exp.Values):
+                query = self.expression(exp.Subquery(this=query))
+            if isinstance(query, exp.Query):
+                return self.expression(exp.Exists(this=query))
+        return found
+
     def _parse_pipe_syntax_query(self, query: exp.Expr) -> exp.Expr:  # type: ignore[override] # also of VALUES
         if any(query.args.get(part) for part in ("order", "limit", "offset")) and not isinstance(query, exp.Subquery):
             self.raise_error("ORDER BY, LIMIT and OFFSET before a pipe belong in parentheses")

@@ -21,6 +21,7 @@ from weirflow.sql.limits import check_text, check_tree, out_of_room
 from weirflow.sql.positions import TextPositions
 from weirflow.sql.statements.composed import position_at
 from weirflow.sql.token_limits import check_tokens
+from weirflow.sql.type_names import unknown_type
 from weirflow.stack import grows
 
 NUMBER_SUFFIXES = frozenset({"Y", "S", "L", "F", "D", "BD"})
@@ -407,7 +408,10 @@ def _syntax_error(error: ParseError, sql: str) -> SqlSyntaxError:
     offset = sql.find(context + fragment) if context or fragment else -1
     if offset < 0:
         return SqlSyntaxError(message)
-    return SqlSyntaxError(message, position=position_at(sql, offset + len(context), fragment))
+    position = position_at(sql, offset + len(context), fragment)
+    if "Expected TYPE" in message and fragment.isidentifier():
+        return unknown_type(fragment, position)
+    return SqlSyntaxError(message, position=position)
 
 
 def _plain(text: str) -> str:

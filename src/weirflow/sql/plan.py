@@ -11,12 +11,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from weirflow.sql.tree import Tree
+from weirflow.sql.types import DOUBLE, INT
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.errors import SqlPosition
     from weirflow.sql.expr import AggregateCall, Call, Expr, SortKey, WindowCall
+    from weirflow.types import VectorIndexKind, VectorMetric
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Project(Tree):
     fields: tuple[Field, ...]
 
 
-def _set_fields(node: Filter | Join | Distinct | TopK, fields: tuple[Field, ...]) -> None:
+def _set_fields(node: Filter | Join | Distinct | TopK | Nearest, fields: tuple[Field, ...]) -> None:
     """Columns that follow from a node's inputs, known from the beginning: asking the inputs would recurse."""
     object.__setattr__(node, "fields", fields)
 
@@ -239,6 +241,58 @@ class Recursive(Tree):
     fields: tuple[Field, ...]
 
 
+@dataclass(frozen=True)
+class VectorIndex:
+    """What finds the nearest vectors approximately, with the parameters it was given."""
+
+    kind: VectorIndexKind
+    parameters: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest(Tree):
+    """Each row of the left side beside the ``limit`` rows of the right side whose vectors are nearest to its own.
+
+    The columns chosen of the left side, then those of the right, the distance and, if ``ranked``, the place from 1 on.
+    Rows that are equally far are ordered by ``order``, over the right side, then by all of the chosen columns.
+
+    Attributes:
+        query: the vector of a left row.
+        document: the vector of a right row.
+        nulls_first: whether rows whose distance is NULL come first, or last.
+        dimension: which all vectors must have, if it was declared.
+        index: what finds the nearest approximately; None if the result is exact.
+    """
+
+    left: Plan
+    right: Plan
+    query: Expr
+    document: Expr
+    metric: VectorMetric
+    order: tuple[SortKey, ...]
+    limit: int
+    nulls_first: bool
+    left_columns: tuple[int, ...]
+    right_columns: tuple[int, ...]
+    ranked: bool = False
+    dimension: int | None = None
+    index: VectorIndex | None = None
+    fields: tuple[Field, ...] = field(init=False, compare=False, repr=False)
+    """Those chosen of both sides, the distance and the rank."""
+
+    def __post_init__(self) -> None:
+        chosen = [self.left.fields[at] for at in self.left_columns] + [
+            self.right.fields[at] for at in self.right_columns
+        ]
+        made = [Field("_distance", DOUBLE), *([Field("_rank", INT)] if self.ranked else [])]
+        _set_fields(self, (*chosen, *made))
+
+    @property
+    def own_breadth(self) -> int:
+        """The columns of both sides."""
+        return len(self.left.fields) + len(self.right.fields)
+
+
 Plan = (
     Scan
     | Values
@@ -255,4 +309,5 @@ Plan = (
     | Generate
     | SessionWindow
     | Recursive
+    | Nearest
 )

@@ -27,6 +27,7 @@ from weirflow.sql.plan import (
     FirstRanked,
     Generate,
     Join,
+    Nearest,
     Plan,
     Project,
     Recursive,
@@ -130,6 +131,11 @@ def _node(plan: Plan) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for eac
             return f"Generate {'outer ' if plan.outer else ''}{print_expr(plan.generator)} AS [{names}]"
         case SessionWindow():
             return f"SessionWindow {print_expr(plan.time)} gap {plan.gap_us}us by [{_list(plan.keys)}]"
+        case Nearest():
+            by = f", then [{_order(plan.order)}]" if plan.order else ""
+            index = f" by {plan.index.kind}" if plan.index is not None else ""
+            vectors = f"{print_expr(plan.query)} and {print_expr(plan.document)}"
+            return f"Nearest {plan.limit} of {plan.metric}({vectors}){by}{index} {_fields(plan)}"
         case Recursive():
             return f"Recursive {plan.name} {'distinct' if plan.distinct else 'all'}"
 

@@ -24,6 +24,7 @@ from weirflow.sql.plan import (
     Filter,
     Generate,
     Join,
+    Nearest,
     Plan,
     Project,
     Recursive,
@@ -152,7 +153,7 @@ def nodes(plan: Plan) -> Iterator[Plan]:
 def inputs(plan: Plan) -> tuple[Plan, ...]:
     """A node's inputs, left to right."""
     match plan:
-        case Join() | SetOperation():
+        case Join() | SetOperation() | Nearest():
             return (plan.left, plan.right)
         case Union():
             return plan.inputs
@@ -169,7 +170,7 @@ def with_inputs(plan: Plan, new: tuple[Plan, ...]) -> Plan:
     if all(one is other for one, other in zip(inputs(plan), new, strict=True)):
         return plan
     match plan:
-        case Join() | SetOperation():
+        case Join() | SetOperation() | Nearest():
             return replace(plan, left=new[0], right=new[1])
         case Union():
             return replace(plan, inputs=new)
@@ -225,6 +226,9 @@ def map_expressions(plan: Plan, change: Callable[[Expr], Expr]) -> Plan:  # noqa
             return replace(plan, generator=map_arguments(plan.generator, change))
         case SessionWindow():
             return replace(plan, keys=each(plan.keys), time=change(plan.time))
+        case Nearest():
+            order = map_order(plan.order, change)
+            return replace(plan, query=change(plan.query), document=change(plan.document), order=order)
         case _:
             return plan
 

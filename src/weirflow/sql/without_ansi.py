@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import AggregateCall, Call, Expr, FrameUnit, WindowCall
 from weirflow.sql.functions.modes import EvalMode, aggregate_in, call_in, cast_in, name_in
 from weirflow.sql.map_calls import map_calls
 from weirflow.sql.plan import Aggregate, Plan, Window
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import FLOAT, NULL, STRING, is_integral, type_name
 
 if TYPE_CHECKING:

@@ -14,11 +14,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, NotIncremental, Reason
 from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall, ZonedFrame
 from weirflow.sql.map_calls import map_calls
 from weirflow.sql.plan import Plan, Window
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ _CASTS = {"cast": "local_cast", "try_cast": "try_local_cast", "legacy_cast": "le
 """What casts of arrays, maps and structs are called in a zone."""
 _CLOCK_PARTS = frozenset({"hour", "minute", "second", "second_with_fraction", "date_format"})
 _SHOWN_BY_CLOCKS = frozenset({"parse_timestamp", "try_parse_timestamp", "make_timestamp", "try_make_timestamp"})
+_IN_PATTERNS = frozenset({"date_format", "parse_timestamp", "try_parse_timestamp"})
+_QUOTED = re.compile("'[^']*'")
 _STARTS_AND_STOPS = 2
 _BY_TIME = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 
@@ -92,6 +93,8 @@ def there(call: Call, zone: str) -> Expr:  # noqa: C901, PLR0911 - one for each 
     name, arguments = call.function, call.arguments
     if name in _CASTS:
         return cast_there(call, zone)
+    if name in _IN_PATTERNS and TIMESTAMP in (arguments[0].type, call.type) and _tells_offsets(arguments[1]):
+        return replace(call, arguments=(*arguments, Literal(zone, STRING)))
     if name in _CLOCK_PARTS and arguments[0].type == TIMESTAMP:
         return replace(call, arguments=(local_time(arguments[0], zone), *arguments[1:]))
     if name == "date_trunc" and call.type == TIMESTAMP:
@@ -103,7 +106,7 @@ def there(call: Call, zone: str) -> Expr:  # noqa: C901, PLR0911 - one for each 
     if name in _SHOWN_BY_CLOCKS and call.type == TIMESTAMP:
         shown_there = replace(call, type=TIMESTAMP_NTZ)
         return Call("utc_time", (shown_there, Literal(zone, STRING)), TIMESTAMP, call.position)
-    if name in ("months_between", "to_json"):
+    if name in ("months_between", "to_json") or (name == "from_json" and len(arguments) > 1):
         return replace(call, arguments=(*arguments[:-1], Literal(zone, STRING)))
     if name == "sequence" and arguments[0].type == TIMESTAMP:
         if len(arguments) == _STARTS_AND_STOPS or not is_below_a_day(arguments[2]):
@@ -173,6 +176,12 @@ def frame_there(frame: Frame, order: tuple[SortKey, ...], zone: str) -> Frame:
 
 def _window_there(call: WindowCall, zone: str) -> WindowCall:
     return call if call.frame is None else replace(call, frame=frame_there(call.frame, call.order_by, zone))
+
+
+def _tells_offsets(pattern: Expr) -> bool:
+    """Whether a constant pattern has letters of how far clocks are ahead of UTC."""
+    value = pattern.value if isinstance(pattern, Literal) else None
+    return isinstance(value, str) and not set("OXxZ").isdisjoint(_QUOTED.sub("", value))
 
 
 def _is_by_time(unit: Expr) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -45,6 +46,12 @@ class SlotInfo(msgspec.Struct, frozen=True):
             mine, theirs = getattr(self, what), getattr(stored, what)
             if mine != theirs:
                 raise self._mismatch(operator, f"its {what} is {theirs}, and it is declared with {mine}")
+        if self.version == stored.version and not reads_as(stored.value, self.value):
+            raise StateMismatch(
+                f"The slot {self.name!r} of {operator!r} holds values of type {stored.value}, and is declared with "
+                f"{self.value} in the same version.",
+                hint="count up the descriptor's version and register a state_migration, or use a slot of another name",
+            )
         if self.expires != stored.expires:
             had = "none" if stored.expires is None else f"one by {stored.expires} time"
             has = "none" if self.expires is None else f"one by {self.expires} time"
@@ -55,6 +62,24 @@ class SlotInfo(msgspec.Struct, frozen=True):
             f"The slot {self.name!r} of {operator!r} is stored in another form: {why}.",
             hint="use a slot of another name, and copy what is needed",
         )
+
+
+_PLAIN = re.compile(r"(?:bool|int|float|str|bytes|None|NoneType|list|dict|tuple|set|[\[\],| .])*")
+
+
+def reads_as(stored: str, declared: str) -> bool:
+    """Whether values of one type may be read as those of another, as far as the types' names tell.
+
+    What is made of classes is only known when a value is read.
+
+    >>> reads_as("int", "float"), reads_as("int", "int | None"), reads_as("Order", "Purchase"), reads_as("float", "int")
+    (True, True, True, False)
+    """
+    if stored == declared or not _PLAIN.fullmatch(stored) or not _PLAIN.fullmatch(declared):
+        return True
+    if re.sub(r"\bint\b", "float", stored) == declared:
+        return True
+    return {*stored.replace("NoneType", "None").split(" | ")} < {*declared.replace("NoneType", "None").split(" | ")}
 
 
 _encoder = msgspec.msgpack.Encoder()

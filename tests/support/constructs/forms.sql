@@ -35,3 +35,7 @@ SELECT * FROM (TABLE u) AS x WHERE x.a = 2
 SELECT k.order, `values` + 1 FROM k
 SELECT a AS end, b AS interval FROM u ORDER BY end, interval LIMIT 2
 SELECT date, timestamp, first, left, map FROM k
+SELECT a FROM t WHERE EXISTS (TABLE u)
+SELECT a FROM t WHERE NOT EXISTS (TABLE u |> WHERE a > 1)
+SELECT a FROM t WHERE EXISTS (VALUES (1), (2))
+SELECT a FROM t WHERE EXISTS ((SELECT 1 FROM u WHERE u.a = t.a))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from support.generator.deltas import Tables
 from support.maintained import Maintained
 
-from weirflow.errors import DataError
-from weirflow.sql.refusal import NotIncremental
+from weirflow.errors import DataError, NotIncremental
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -13,9 +13,8 @@ from support.generator.replay import Mismatch, replay
 from support.generator.shrink import reads
 from support.maintained import comparable
 
-from weirflow.errors import QueryError
+from weirflow.errors import NotIncremental, QueryError
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.sql.refusal import NotIncremental
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

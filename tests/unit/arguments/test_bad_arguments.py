@@ -105,6 +105,7 @@ def test_a_type_that_no_value_has_is_refused_when_its_migration_is_registered(fo
 
 SETTINGS_MEANT = {
     "cache_dir": {"a word", "a digit", "a path below a file", "a file"},  # looked at when Spark starts
+    "catalogs": {"an empty dict"},
     "class_archive": {"True", "0"},
     "connect_timeout": {"a large int", "1.5", "a digit"},  # texts are what the environment has
     "cores": {"a digit"},

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from weirflow import Session
 
-HARD_TO_COME_BY = frozenset({"DetachedQuery", "ProcessedStream", "QuerySavepoints", "StreamingQuery", "TableFeed"})
+HARD_TO_COME_BY = frozenset(
+    {"DetachedQuery", "MaterializedView", "ProcessedStream", "QuerySavepoints", "StreamingQuery", "TableFeed"}
+)
 """Classes whose objects take a query, a job or a lake's table: what their signatures refuse is refused before that."""
 
 IN_SHARDS = frozenset({"PartitionedIncrementalFlow"})
@@ -124,6 +126,7 @@ def valid_arguments(session: Session, folder: Path) -> dict[str, Callable[[], An
     flow = IncrementalFlow()
     flow.register_source("orders", ORDERS)
     return {
+        "address": lambda: "iceberg-rest+http://127.0.0.1:1",
         "at": lambda: folder / "jobs",
         "column": lambda: "timestamp",
         "data": lambda: [{"id": 1}],
@@ -165,7 +168,7 @@ def test_bad_arguments(session: Session, tmp_path: Path, monkeypatch: pytest.Mon
     values = hostile_values(tmp_path, letters=10_000)
     meant = MEANT | MEANT_ON_SPARK
     made, valid = situations(session), valid_arguments(session, tmp_path)
-    options = {"Session.flow": "history", "SessionFlow.salvage": "history"}
+    options = {"Session.add_catalog": "token", "Session.flow": "history", "SessionFlow.salvage": "history"}
     catalogue = Catalogue(values, made, valid, meant, options=options, runs_meant=False, controls=False, by_call=True)
     for call in covered_calls():
         assert call.owner is not None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 USAGE = {
     ("sql",): ["SELECT 1 AS one"],
     ("explain",): ["SELECT 1 AS one"],
+    ("refresh",): ["totals"],
     ("doctor",): [],
     ("version",): [],
     ("streams", "start"): ["jobs.py:orders"],
@@ -38,6 +39,14 @@ USAGE = {
     ("streams", "log"): ["orders", "--at", "jobs"],
     ("flow", "check"): ["flow"],
     ("flow", "repair"): ["flow"],
+    ("serve",): ["--check", "--insecure"],
+    ("tokens", "create"): ["me", "--role", "reader", "--path", "data"],
+    ("tokens", "list"): ["--path", "data"],
+    ("tokens", "revoke"): ["0123456789", "--path", "data"],
+    ("nodes", "list"): ["--path", "data"],
+    ("nodes", "show"): ["here", "--path", "data"],
+    ("nodes", "drain"): ["here", "--path", "data"],
+    ("watch",): ["totals", "--server", "elsewhere://127.0.0.1:1"],
 }
 """A way to call each command; what it names need not be there."""
 

@@ -2,14 +2,18 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from weirflow import __version__
 from weirflow.cli.app import app
+from weirflow.cli.checks import EXTRAS
 
 SECRET = "canary-7f3a"
 
@@ -36,7 +40,7 @@ def test_help_names_the_commands_and_loads_neither_spark_nor_arrow():
     assert all(f" {command} " in done.stdout for command in ("sql", "explain", "streams", "doctor", "version"))
 
 
-@pytest.mark.parametrize("command", ["sql", "explain", "doctor"])
+@pytest.mark.parametrize("command", ["sql", "explain", "refresh", "doctor"])
 def test_the_help_of_each_command_has_examples(run, command):
     assert f"weirflow {command} " in run(command, "--help").stdout.partition("Examples")[2]
 
@@ -58,6 +62,8 @@ def test_version_is_printed_without_spark(run):
         ["sql", "SELECT 1", "--output", "x.csv", "--format", "csv"],
         ["sql", "SELECT 1", "--limit", "-1"],
         ["explain", "--mode", "nope", "SELECT 1"],
+        ["refresh"],
+        ["refresh", "totals", "--all"],
         ["nope"],
     ],
     ids=" ".join,
@@ -147,8 +153,14 @@ def test_doctor_passes_on_a_good_machine_and_says_so_in_json(run):
         "Java",
         "Spark",
         "Memory",
+        "Extra compiled",
         "Extra connect",
+        "Extra kafka",
         "Extra pandas",
+        "Extra postgresql",
+        "Extra rocksdb",
+        "Extra server",
+        "Extra vector",
         "Cache folder",
         "Class archive",
         "Temporary folder",
@@ -176,11 +188,46 @@ def test_doctor_shows_a_wrong_setting_and_goes_on(run, monkeypatch):
 
 
 def test_an_absent_extra_is_no_problem(run, monkeypatch):
-    monkeypatch.setattr("weirflow.cli.checks.installed", lambda package: None if package == "pandas" else "4.1.0")
+    monkeypatch.setattr(
+        "weirflow.cli.checks.installed",
+        lambda package: None if package == "pandas" else "4.1.0" if package == "pyspark" else "99",
+    )
     result = run("doctor", "--json")
     pandas = next(check for check in json.loads(result.stdout)["checks"] if check["name"] == "Extra pandas")
     assert result.exit_code == 0
     assert (pandas["verdict"], pandas["advice"]) == ("optional", "pip install 'weirflow[pandas]'")
+
+
+def test_doctor_knows_every_extra():
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert set(EXTRAS) == set(project["optional-dependencies"])
+
+
+def test_doctor_looks_at_the_folder_and_ports_that_were_chosen(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("WEIRFLOW_PLACEMENT", "single-node")
+    monkeypatch.setenv("WEIRFLOW_PATH", str(tmp_path / "new" / "shop"))
+    result = run("doctor")
+    assert re.search(rf"^ok +Session folder +{tmp_path}/new/shop, [\d.]+ GiB free$", result.stdout, re.MULTILINE)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("WEIRFLOW_PATH", str(tmp_path / "file" / "shop"))
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert re.search(
+        r"^problem +Session folder +.*/file/shop cannot be written\n +-> make .*/file a", result.stdout, re.MULTILINE
+    )
+    monkeypatch.delenv("WEIRFLOW_PATH")
+    monkeypatch.setenv("WEIRFLOW_PLACEMENT", "distributed")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        monkeypatch.setenv("WEIRFLOW_ENDPOINT", f"sc://127.0.0.1:{port}")
+        silent = run("doctor")
+        listener.listen(1)
+        answered = run("doctor")
+    assert re.search(
+        rf"^problem +Spark's port +127.0.0.1:{port} does not answer.*\n +-> start Spark", silent.stdout, re.MULTILINE
+    )
+    assert re.search(rf"^ok +Spark's port +127.0.0.1:{port} answers$", answered.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])

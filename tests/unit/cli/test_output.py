@@ -15,8 +15,8 @@ from weirflow.cli.files import write_file
 from weirflow.cli.options import ReportOptions
 from weirflow.cli.output import Format, write_csv, write_document, write_json, write_jsonl, write_table
 from weirflow.cli.result import Result, ResultColumn
-from weirflow.cli.values import json_values
 from weirflow.errors import ConfigError, SqlPosition, SqlSyntaxError
+from weirflow.rows.json_values import json_values
 
 UTC = dt.UTC
 

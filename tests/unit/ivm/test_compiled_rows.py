@@ -156,6 +156,18 @@ def test_rows_that_differ_but_have_one_code_are_merged_by_numpy():
     assert sorted(zip(found.columns[0].to_pylist(), found.values[:, 0].tolist(), strict=True)) == [(1, 2), (2, 1)]
 
 
+def test_rows_that_get_other_values_alone_stay_where_they_are():
+    order = CodeOrder(Equality.IDENTITY)
+    head = order.merge_unsorted([run_of([3, 5], [10, 20]), run_of([4], [15])])
+    same = order.merge_unsorted([head, run_of([5, 3], [20, 10], [-3, 1])])
+    assert same.layout.address == head.layout.address
+    assert same_runs(same, run_of([3, 4, 5], [10, 15, 20], [2, 1, -2]))
+    for other in (run_of([4], [15], [-1]), run_of([9], [1]), run_of([4, 9], [15, 1], [-1, 1])):
+        changed = order.merge_unsorted([head, other])
+        assert changed.layout.address != head.layout.address
+        assert same_runs(changed, without(order.merge_unsorted, [head, other]))
+
+
 def test_sums_that_leave_64_bits_are_merged_by_numpy():
     assert merged([run_of([7], [1], [2**63 - 1]), run_of([7], [1], [1])], grouping=False) is None
 
@@ -175,7 +187,7 @@ def test_rows_are_found_behind_others_with_their_code():
     compiled.kernels.add_found(places, BLOCK, layout.address, codes, 1, False, totals)
     assert totals[:, 0].tolist() == [30, 10, 20, 0]
     weights = np.array([-30, -11, 5, -1], np.int64)
-    assert compiled.kernels.overdrawn(places, BLOCK, layout.address, codes, 1, weights).tolist() == [1, 3]
+    assert compiled.kernels.overdrawn(places, places[:0], BLOCK, layout.address, codes, 1, weights).tolist() == [1, 3]
     probe, rows, held = compiled.kernels.find_rows(places, BLOCK, layout.address, codes, np.uint64(0), 1, 100)
     assert sorted(zip(probe.tolist(), rows.tolist(), held.tolist(), strict=True)) == [
         (0, 3, 30),
@@ -189,19 +201,35 @@ def test_rows_are_found_behind_others_with_their_code():
 def test_arrangements_answer_alike(kinds, data):
     keys = data.draw(st.integers(0, len(kinds)))
     fast, slow = Arrangement(kinds, keys), Arrangement(kinds, keys)
-    for _ in range(3):
+    for number in range(3):
         batch = data.draw(batches(kinds))
         fast.insert(batch)
         without(slow.insert, Batch(batch.columns, batch.weights))
+        if number == 0:
+            assert fast.row_count == without(lambda: slow.row_count)  # what came so far is sorted, the rest waits
     asked = consolidate(data.draw(batches(kinds)))
     if not len(asked):
         return
+    wanted = sorted(without(slow.overdrawn, asked).tolist())
+    assert sorted(fast.overdrawn(asked).tolist()) == wanted
     assert np.array_equal(fast.weights_of(asked), without(slow.weights_of, asked))
-    assert sorted(fast.overdrawn(asked).tolist()) == sorted(without(slow.overdrawn, asked).tolist())
-    for consolidated in (False, True):
-        ours = fast.probe(asked.columns[:keys], consolidated=consolidated, count=len(asked))
-        theirs = without(slow.probe, asked.columns[:keys], consolidated=consolidated, count=len(asked))
+    assert sorted(fast.overdrawn(asked).tolist()) == wanted
+    some = data.draw(st.lists(st.integers(0, len(kinds) - 1)))
+    for options in ({}, {"consolidated": True}, {"columns": some}, {"columns": some, "layout": asked.layout}):
+        ours = fast.probe(asked.columns[:keys], count=len(asked), **options)
+        theirs = without(slow.probe, asked.columns[:keys], count=len(asked), **options)
         assert _counted(ours) == _counted(theirs)
+
+
+def test_rows_are_missed_in_what_is_sorted_and_in_what_waits():
+    arrangement = Arrangement([pa.int64(), pa.string()], 1)
+    rows = (pa.array([1, 1, 2, 2]), pa.array(["a", None, "b", "b"]))
+    arrangement.insert(Batch(rows, np.array([1, 1, 2, 1])))
+    assert arrangement.row_count == 3
+    arrangement.insert(Batch(rows, np.array([-1, 1, 1, -2])))
+    asked = Batch((pa.array([1, 1, 2, 3]), pa.array(["a", None, "b", "c"])), np.array([-1, -2, -3, -1]))
+    assert arrangement.overdrawn(asked).tolist() == [0, 2, 3]
+    assert arrangement._spine.content.inserted  # they were not sorted for that
 
 
 def _counted(found):

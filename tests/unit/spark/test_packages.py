@@ -157,7 +157,7 @@ def test_an_unknown_connector_names_the_nearest_and_all_known(resolve):
         resolve("kafak")
     assert raised.value.message == "no connector is named 'kafak'."
     assert "did you mean 'kafka'?" in raised.value.hint
-    assert "delta, iceberg, kafka, s3" in raised.value.hint
+    assert "iceberg-gcp, kafka, postgresql, s3, sqlite" in raised.value.hint
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,9 @@
 import pytest
 from support.construct_catalogue import EDGES, QUERIES, SOURCES
 
-from weirflow.errors import ColumnNotFound, SqlSyntaxError, SqlTypeError
+from weirflow.errors import ColumnNotFound, NotIncremental, SqlSyntaxError, SqlTypeError
 from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.stored import decode_plan, encode_plan
 
 CATALOG = {name: tuple(Field(one.name, one.type) for one in schema) for name, schema in SOURCES.items()}

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 import pytest
 
 from weirflow.errors import (
+    AmbiguousColumn,
     ColumnNotFound,
     FunctionNotFound,
+    NotGrouped,
+    NotIncremental,
     QueryError,
+    Reason,
     SqlSyntaxError,
     SqlTooComplex,
     SqlTypeError,
     TableNotFound,
 )
-from weirflow.sql.bind.assemble import NotGrouped
-from weirflow.sql.bind.scope import AmbiguousColumn
 from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field
-from weirflow.sql.refusal import NotIncremental, Reason
 
 Catalog = dict[str, tuple[Field, ...]]
 
@@ -69,7 +70,7 @@ CATALOGUE = [
     Bad("select upper(arr) from t", SqlTypeError, (1, 8), "takes string as argument 1, not array<int>"),
     Bad("select sum(arr) from t", SqlTypeError, (1, 8), "array<int>"),
     Bad("select cast(a as date) from t", SqlTypeError, (1, 13), "int cannot be cast to date"),
-    Bad("select cast(a as nope) from t", SqlSyntaxError, (1, 18), "Expected TYPE"),
+    Bad("select cast(a as nope) from t", SqlSyntaxError, (1, 18), "nope is not a Spark type"),
     Bad("select case when a then 1 end from t", SqlTypeError, (1, 18), "case() takes boolean"),
     Bad("select coalesce(a, d) from t", SqlTypeError, (1, 8), "int, date"),
     Bad("select a from t where a", SqlTypeError, (1, 23), "takes boolean"),

@@ -54,6 +54,10 @@ def part(sql, text):
         ("CREATE SOURCE t (a INT)", CreateSource(T, parse_ddl("a INT"))),
         ("CREATE SOURCE t (a INT) WITH (spread = 'evenly')", CreateSource(T, parse_ddl("a INT"), spread="evenly")),
         (
+            "CREATE SOURCE t (a INT) WITH (dedup = 'content')",
+            CreateSource(T, parse_ddl("a INT"), dedup="content"),
+        ),
+        (
             "create source if not exists f.`t` (a INT NOT NULL, b MAP<STRING, INT>, primary key (A)) with (dedup=3);",
             CreateSource(
                 RelationName("f", "t"),
@@ -201,7 +205,7 @@ def test_what_a_statement_is_about_is_known_before_it_is_read(sql, name):
         ("CREATE SOURCE t (a INT COMMENT 'x')", "Expected )", SqlPosition(1, 24, "COMMENT")),
         ("CREATE SOURCE t (a INT, PRIMARY KEY (b))", "names 'b'", SqlPosition(1, 25, "PRIMARY KEY")),
         ("CREATE SOURCE t (a INT) WITH (dedupe = 1)", "there are dedup, event_time", SqlPosition(1, 31, "dedupe")),
-        ("CREATE SOURCE t (a INT) WITH (dedup = 'x')", "true, false or a number", SqlPosition(1, 39, "'x'")),
+        ("CREATE SOURCE t (a INT) WITH (dedup = 'x')", "true, false, a number or 'content'", SqlPosition(1, 39, "'x'")),
         ("CREATE SOURCE t (a INT) WITH (lateness = '1 day')", "go together", SqlPosition(1, 42, "'1 day'")),
         ("CREATE INCREMENTAL VIEW t\nWITH (mode = 'fast') AS SELECT 1", "No mode", SqlPosition(2, 14, "'fast'")),
         ("CREATE INCREMENTAL VIEW t SELECT 1", "Expected AS", SqlPosition(1, 27, "SELECT")),

@@ -6,7 +6,7 @@ import pytest
 from support.maintained import Maintained
 from support.view_corpus import SOURCES
 
-from weirflow.sql.refusal import NotIncremental
+from weirflow.errors import NotIncremental
 
 ORDERED = "SELECT k, v FROM t ORDER BY v DESC, k"
 BY_THE_ORDER_INSIDE = [

@@ -6,7 +6,7 @@ import pytest
 from support.maintained import Maintained
 from support.view_corpus import SOURCES
 
-from weirflow.sql.refusal import NotIncremental
+from weirflow.errors import NotIncremental
 
 DAY = dt.date(1970, 1, 1)
 

@@ -8,12 +8,11 @@ from collections import Counter
 import pytest
 from support.sql_reference import Row, Tables, run
 
-from weirflow.errors import QueryError, SqlTypeError
+from weirflow.errors import NotIncremental, QueryError, SqlTypeError
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.bind.recursive_reference import reads
 from weirflow.sql.passes.optimize import PASSES
 from weirflow.sql.plan import Field, Recursive, Scan
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.traverse import nodes
 from weirflow.sql.types import BIGINT, INT, STRING
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weirflow.sql.refusal import NotIncremental
+from weirflow.errors import NotIncremental
 from weirflow.sql.resolved.node import OMITTED, Node
 
 

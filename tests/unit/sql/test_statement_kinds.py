@@ -1,7 +1,7 @@
 """Whose a statement is: a query, about flows, about what its target is, or Spark's own."""
 
 import pytest
-from support.statement_catalogue import FLOWS, QUERIES, SPARKS, TARGETS
+from support.statement_catalogue import CATALOGS, FLOWS, QUERIES, SPARKS, TARGETS
 
 from weirflow.errors import UnsupportedError
 from weirflow.sql.statements.kinds import About, is_values, kind_of, refuse_commands, split_statements
@@ -20,6 +20,11 @@ def test_some_words_are_about_flows_for_certain(sql):
     assert (kind_of(sql).about, kind_of(sql).target) == (About.FLOWS, None)
 
 
+@pytest.mark.parametrize("sql", CATALOGS)
+def test_some_words_are_about_catalogs(sql):
+    assert (kind_of(sql).about, kind_of(sql).target, kind_of(sql).reads_tables) == (About.CATALOGS, None, False)
+
+
 @pytest.mark.parametrize(("sql", "target"), TARGETS)
 def test_others_are_about_flows_if_their_target_is(sql, target):
     assert (kind_of(sql).about, str(kind_of(sql).target)) == (About.TARGET, target)
@@ -30,7 +35,7 @@ def test_all_others_are_sparks(sql):
     assert (kind_of(sql).about, kind_of(sql).target) == (About.SPARK, None)
 
 
-@pytest.mark.parametrize("sql", [*FLOWS, *(sql for sql, _ in TARGETS), *SPARKS])
+@pytest.mark.parametrize("sql", [*FLOWS, *CATALOGS, *(sql for sql, _ in TARGETS), *SPARKS])
 def test_what_may_change_something_is_not_explained(sql):
     with pytest.raises(UnsupportedError, match="Only queries can be explained"):
         refuse_commands(sql)

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from weirflow.errors import StorageError
+from weirflow.errors import NotIncremental, Reason, StorageError
 from weirflow.ivm.compiler.reads import reads
 from weirflow.ivm.compiler.view import View
 from weirflow.sql.plan import Field, Scan
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.stored import decode_plan, encode_plan, encode_refusal, outline, with_query
 from weirflow.sql.types import INT
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import NotIncremental, Reason, SqlTypeError
 from weirflow.sql.passes.optimize import logical_plan
 from weirflow.sql.plan import Field
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 CATALOG = {

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from weirflow.arguments import Seconds, checked
 from weirflow.errors import FlowError, StreamConflict, UnsupportedError
 from weirflow.flows.feeds.change_frames import weighted_frame
-from weirflow.flows.feeds.table_changes import CHANGES, OP, TableChanges
+from weirflow.flows.feeds.table_changes import OP, TableChanges
+from weirflow.flows.feeds.table_kinds import CHANGES
 from weirflow.flows.own_session import own_session, provider
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.zset.delta import DeltaBatch
@@ -137,7 +138,7 @@ class TableFeed(AbstractContextManager["TableFeed"]):
     def _deltas(self, after: str, versions: list[str]) -> dict[str, Any]:
         """The deltas of those versions that changed rows."""
         column = self._changes.version
-        changes = self._changes.read(after, versions)
+        changes = self._changes.read(after, versions[-1])
         if self._flow.takes_frames:
             changed = [row[0] for row in changes.select(column).distinct().collect()]
             own = {one: changes.where(f"{column} = {int(one)}").drop(column) for one in changed}
@@ -175,7 +176,9 @@ class TableFeed(AbstractContextManager["TableFeed"]):
                 f"The {kind} table {self._table} does not record its changes.",
                 hint="attach a Delta table with a change data feed, or an Iceberg table",
             )
-        return CHANGES[kind](self._native, self._table)
+        changes = CHANGES[kind](self._native, self._table)
+        changes.require_recorded()
+        return changes
 
     def _schema(self) -> pa.Schema:
         from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark

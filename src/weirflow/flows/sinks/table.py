@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.errors import ConfigError, DataError, SinkConflict, UnsupportedError, did_you_mean
+from weirflow.errors import ConfigError, SinkConflict, UnsupportedError
 from weirflow.flows.own_session import own_session, provider
+from weirflow.flows.sinks.keyed_changes import key_columns, keyed_changes, summed
 from weirflow.flows.sinks.table_positions import POSITIONS, PropertyPosition, TablePosition
 from weirflow.ivm.flow.sinks.parquet import changelog, changelog_schema, require_distinct
 from weirflow.ivm.flow.sinks.sink import Guarantee, SinkTarget
-from weirflow.ivm.zset.rows import group_rows
 from weirflow.sql.quoting import quoted
 from weirflow.types import SinkMode, one_of
 
@@ -62,11 +61,8 @@ class TableTarget(SinkTarget):
 
     @override
     def open(self, owner: str, schema: pa.Schema) -> None:
-        for column in self._key:
-            if column not in schema.names:
-                raise ConfigError(
-                    f"The view has no column {column!r} to merge by.", hint=did_you_mean(column, schema.names)
-                )
+        if self._key:
+            self._key = key_columns(self._key, schema)
         require_distinct(schema)
         self._schema = schema if self._mode is SinkMode.UPSERT else changelog_schema(schema)
         main = self._session.spark
@@ -102,10 +98,7 @@ class TableTarget(SinkTarget):
     @override
     def write(self, after: int, upto: int, deltas: Deltas) -> None:
         if self._mode is SinkMode.UPSERT and deltas:
-            whole = deltas[0][1]
-            for _, delta in deltas[1:]:
-                whole += delta
-            rows = merge_rows(whole, self._key)
+            rows = merge_rows(summed(deltas), self._key)
             self._commit(upto, "merge into", lambda: self._merge(rows))
             return
         rows = changelog(self._schema, deltas) if self._mode is SinkMode.CHANGELOG else self._schema.empty_table()
@@ -160,24 +153,13 @@ def merge_rows(delta: DeltaBatch, key: Sequence[str]) -> pa.Table:
     Raises:
         DataError: a key has several rows after the change.
     """
-    whole = delta.consolidate()
-    batch, schema = whole.batch, whole.schema
-    keys = tuple(batch.columns[schema.names.index(column)] for column in key)
-    order, starts, _ = group_rows(keys, len(batch))
-    marked = schema.append(pa.field(_DELETED, pa.bool_()))
-    if len(starts) == 0:
-        return marked.empty_table()
-    present = np.add.reduceat(np.maximum(batch.weights, 0)[order], starts)
-    if present.max() > 1:
-        at = int(order[starts[int(present.argmax())]])
-        found = {name: column[at].as_py() for name, column in zip(key, keys, strict=True)}
-        raise DataError(
-            f"The view has several rows for the key {found}.", hint="merge by a key that identifies its rows"
-        )
-    places = np.where(batch.weights > 0, np.arange(len(batch)) + 1, 0)[order]
-    last = np.maximum.reduceat(places, starts)
-    chosen = batch.take(np.where(last > 0, last - 1, order[starts]))
-    return pa.Table.from_arrays([*chosen.columns, pa.array(last == 0)], schema=marked)
+    changes = keyed_changes(delta, key)
+    marked = pa.field(_DELETED, pa.bool_())
+    parts = [(changes.new, False), (changes.changed, False), (changes.gone, True)]
+    whole = pa.concat_tables(
+        rows.append_column(marked, pa.repeat(pa.scalar(gone, pa.bool_()), rows.num_rows)) for rows, gone in parts
+    )
+    return whole.combine_chunks()  # Spark loses rows behind chunks that have none
 
 
 def _mode(mode: str) -> SinkMode:

@@ -8,10 +8,15 @@ from typing import Any, Protocol
 
 from typing_extensions import override
 
+from weirflow.flows.delta_log import DeltaLog
+from weirflow.flows.iceberg_snapshots import IcebergSnapshots
 from weirflow.ivm.flow.sinks.sink import Guarantee
 
 _OWNER = "weirflow.owner"
 _EPOCH = "weirflow.epoch"
+NOTE = "weirflow.refresh"
+"""The property of an Iceberg snapshot that has the note of its commit."""
+_DELTA_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _DELTA_APP = "spark.databricks.delta.write.txnAppId"
 _DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
 _ICEBERG = "spark.sql.iceberg.snapshot-property."
@@ -26,8 +31,8 @@ class TablePosition(Protocol):
     def read(self) -> int | None:
         """The epoch; None if the owner has written nothing."""
 
-    def recorded(self, epoch: int) -> AbstractContextManager[None]:
-        """Commits inside the block bring the table to the epoch."""
+    def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
+        """Commits inside the block bring the table to the epoch, and carry the note if there is one."""
 
 
 class _OwnedTable:
@@ -57,15 +62,12 @@ class DeltaPosition(_OwnedTable, TablePosition):
 
     @override
     def read(self) -> int | None:
-        self._native.table(self._table)  # brings Delta's view of the table up to date
-        tables = self._native._jvm.io.delta.tables.DeltaTable  # noqa: SLF001 - Delta has no Python or SQL way to it
-        log = tables.forName(self._native._jsparkSession, self._table).deltaLog()  # noqa: SLF001 - as above
-        found = log.unsafeVolatileSnapshot().transactions().get(self._owner)
-        return int(found.get()) if found.isDefined() else None
+        return DeltaLog(self._native, self._table).epoch_of(self._owner)
 
     @override
-    def recorded(self, epoch: int) -> AbstractContextManager[None]:
-        return self._configured({_DELTA_APP: self._owner, _DELTA_VERSION: str(epoch)})
+    def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
+        noted = {} if note is None else {_DELTA_NOTE: note}
+        return self._configured({_DELTA_APP: self._owner, _DELTA_VERSION: str(epoch), **noted})
 
 
 class IcebergPosition(_OwnedTable, TablePosition):
@@ -76,19 +78,15 @@ class IcebergPosition(_OwnedTable, TablePosition):
 
     @override
     def read(self) -> int | None:
-        self._native.catalog.refreshTable(self._table)
-        query = (
-            f"SELECT max(CAST(s.summary['{_EPOCH}'] AS BIGINT)) "  # noqa: S608 - the table's name, as SQL has it
-            f"FROM {self._table}.snapshots s JOIN {self._table}.history h ON s.snapshot_id = h.snapshot_id "
-            f"WHERE h.is_current_ancestor AND s.summary['{_OWNER}'] = '{self._owner}'"
-        )
-        found: int | None = self._native.sql(query).first()[0]
-        return found
+        snapshots = IcebergSnapshots(self._native, self._table)
+        summaries = [snapshots.kept[one].summary for one in snapshots.line]
+        return max((int(one[_EPOCH]) for one in summaries if one.get(_OWNER) == self._owner), default=None)
 
     @override
-    def recorded(self, epoch: int) -> AbstractContextManager[None]:
+    def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
         self._native.catalog.refreshTable(self._table)
-        return self._configured({f"{_ICEBERG}{_OWNER}": self._owner, f"{_ICEBERG}{_EPOCH}": str(epoch)})
+        noted = {} if note is None else {f"{_ICEBERG}{NOTE}": note}
+        return self._configured({f"{_ICEBERG}{_OWNER}": self._owner, f"{_ICEBERG}{_EPOCH}": str(epoch), **noted})
 
 
 class PropertyPosition(_OwnedTable, TablePosition):
@@ -104,7 +102,8 @@ class PropertyPosition(_OwnedTable, TablePosition):
 
     @contextmanager
     @override
-    def recorded(self, epoch: int) -> Iterator[None]:
+    def recorded(self, epoch: int, note: str | None = None) -> Iterator[None]:
+        assert note is None, "commits of such a table carry none"
         yield
         self._native.sql(
             f"ALTER TABLE {self._table} SET TBLPROPERTIES ('{_OWNER}' = '{self._owner}', '{_EPOCH}' = '{epoch}')"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.flows.host import FlowSession, Params
+    from weirflow.ivm.flow.outputs.subscription import Subscription
     from weirflow.sql.statements.kinds import StatementKind
 
 T = TypeVar("T")
@@ -41,9 +42,24 @@ class FlowSql:
             error.position = filled.position_in(statement, error.position)
             raise
 
+    def subscribe(self, statement: str, params: Params | None) -> Subscription:
+        """What ``SUBSCRIBE TO`` says: the changes of a view."""
+        if params is None:
+            return self._statements.subscribe(statement)
+        filled = with_literals(statement, params)
+        try:
+            return self._statements.subscribe(filled.text)
+        except QueryError as error:
+            error.position = filled.position_in(statement, error.position)
+            raise
+
     def shows(self, table: str) -> bool:
         """Whether a temporary view is what a query sees of a flow."""
         return self._shown.has(table)
+
+    def flow_of(self, table: str) -> str | None:
+        """The name of the flow whose source or view a temporary view shows; None if it shows none."""
+        return self._shown.flow_of(table)
 
     def reading(self, query: str, run: Callable[[str], T]) -> T:
         """Run what may read sources and views of flows, after they are made tables; it is given the text to run.

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
-from weirflow.errors import FunctionNotFound, QueryError, SqlSyntaxError, TableNotFound
+from weirflow.errors import FunctionNotFound, NotIncremental, QueryError, SqlSyntaxError, TableNotFound
 from weirflow.flows.own_session import settings_of
 from weirflow.flows.sql.shown_relations import ShownRelations, words
 from weirflow.flows.view_schema import view_schema
 from weirflow.ivm.flow.query import run_query
 from weirflow.ivm.flow.state import FlowState
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.statements.relation_name import RelationName
 from weirflow.sql.statements.table_references import TableReference, table_references
 

@@ -66,6 +66,11 @@ class ShownRelations:
         """Whether a temporary view is one of these."""
         return table.casefold() in {shown.casefold() for shown in self._shown}
 
+    def flow_of(self, table: str) -> str | None:
+        """The name of the flow that a temporary view is of; None if it is of none."""
+        shown = {name.casefold(): flow.name for name, (flow, _, _) in list(self._shown.items())}
+        return shown.get(table.casefold())
+
     def is_own_table(self, name: RelationName) -> bool:
         """Whether Spark has a table or view of this name that is not a flow's."""
         if name.flow is None and self.has(name.name):

@@ -16,6 +16,7 @@ from weirflow.flows.sql.merge import merge
 from weirflow.flows.sql.queries import FlowQueries, placed
 from weirflow.flows.sql.sharded_change import ShardedChange
 from weirflow.ivm.compiler.view import Mode
+from weirflow.ivm.flow.outputs.subscription import Subscription
 from weirflow.ivm.flow.query import explain_query
 from weirflow.ivm.flow.source import Lateness
 from weirflow.sql.statements.changes import Change, Delete, Insert, Merge, Update
@@ -34,6 +35,7 @@ from weirflow.sql.statements.flows import (
 )
 from weirflow.sql.statements.kinds import About, StatementKind
 from weirflow.sql.statements.relation_name import RelationName
+from weirflow.sql.statements.subscribe import read_subscribe
 from weirflow.sql.statements.table_references import table_references
 
 if TYPE_CHECKING:
@@ -86,6 +88,19 @@ class FlowStatements:
                 return self._explain(statement, sql)
             case change:
                 return self._change(change, sql)
+
+    def subscribe(self, sql: str) -> Subscription:
+        """The changes of a view, as ``SUBSCRIBE TO`` says."""
+        wanted = read_subscribe(sql)
+        flow, name = self._found(wanted.name, Kind.VIEW)
+        return Subscription.of(
+            flow,
+            name,
+            as_of=wanted.as_of,
+            snapshot=wanted.snapshot,
+            progress=wanted.progress,
+            upsert=wanted.upsert,
+        )
 
     # What flows are made of
 

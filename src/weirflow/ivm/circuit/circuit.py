@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
-from weirflow.ivm.circuit.fingerprint import fingerprint
 from weirflow.ivm.circuit.routes import Routes
 from weirflow.ivm.circuit.slices import SlicedJoins
 from weirflow.ivm.kernel.deadline import Deadline
+from weirflow.ivm.kernel.fingerprint import fingerprint
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch
@@ -253,14 +253,16 @@ class Circuit:
             node = nodes[number]
             if number in given:
                 inputs = [given[number]]
-            elif any(one in outputs for one in node.inputs) or sliced.waits(node):
-                inputs = [outputs.get(one) or nodes[one].operator.nothing for one in node.inputs]
+            elif not outputs.keys().isdisjoint(node.inputs) or sliced.waits(node):
+                inputs = [outputs[one] if one in outputs else nodes[one].operator.nothing for one in node.inputs]
             else:
                 continue
             self._stepped.append(node.operator)
             output = sliced.step(number, inputs)
-            if len(output):
+            if len(output.weights):
                 outputs[number] = output
+        for output in outputs.values():
+            output.forget()
         changed = {name: self._consolidated(number, outputs) for number in outputs for name in routes.views(number)}
         return {name: delta for name, delta in changed.items() if len(delta)}
 

@@ -114,7 +114,7 @@ class SlicedRun:
         """``stepped`` of a node, or nothing if what it makes is put off."""
         node = self._nodes[number]
         operator = node.operator
-        if self.waits(node):
+        if self._slices and self.waits(node):
             return self._waiting(number, node, inputs, lenient=lenient)
         if number not in self._joins or not isinstance(operator, Join):
             return stepped(operator, inputs, lenient=lenient)

@@ -73,9 +73,12 @@ def _whole(kernel: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return kernel(*arguments)
         except SystemError as error:
-            if error.__cause__ is None:
+            cause: BaseException = error
+            while isinstance(cause, SystemError) and cause.__cause__ is not None:  # one for each level it passed
+                cause = cause.__cause__
+            if cause is error:
                 raise
-            raise error.__cause__ from None
+            raise cause from None
 
     return call
 

@@ -4,7 +4,9 @@ Every function has a twin in NumPy that returns the same bits; tests compare the
 or loads them from numba's cache.
 """
 
-from weirflow.ivm.compiled.hashes import hash_bytes, hash_integers
+from weirflow.ivm.compiled.firsts import first_values
+from weirflow.ivm.compiled.groups import replace_groups
+from weirflow.ivm.compiled.hashes import hash_bytes, hash_floats, hash_integers
 from weirflow.ivm.compiled.keys import equal_bytes, equal_integers, find_ranges
 from weirflow.ivm.compiled.orders import code_order, in_order
 from weirflow.ivm.compiled.ranks import find_words, sums_before
@@ -20,6 +22,7 @@ from weirflow.ivm.compiled.tables import (
     overdrawn,
 )
 from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles, extremes, sum_groups
+from weirflow.ivm.compiled.vectors import pair_sums
 
 __all__ = [
     "add_found",
@@ -34,15 +37,19 @@ __all__ = [
     "find_ranges",
     "find_rows",
     "find_words",
+    "first_values",
     "gather",
     "group_table",
     "hash_bytes",
+    "hash_floats",
     "hash_integers",
     "hash_table",
     "in_order",
     "keyed_codes",
     "merge_parts",
     "overdrawn",
+    "pair_sums",
+    "replace_groups",
     "sum_groups",
     "sums_before",
 ]

@@ -54,6 +54,19 @@ def _as_float(kind: Any, bits: int) -> Any:
     return intrinsic(read)
 
 
+def _as_bits() -> Any:
+    """A function of a double: its bits."""
+
+    def read(_: Any, _number: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], ir.IntType(64))
+
+        return int64(types.float64), generate
+
+    return intrinsic(read)
+
+
 read_8, read_16, read_32, read_64 = (_reader(bits) for bits in (8, 16, 32, 64))
 write_8, write_16, write_32, write_64 = (_writer(bits) for bits in (8, 16, 32, 64))
 as_single, as_double = _as_float(float32, 32), _as_float(float64, 64)
+as_word = _as_bits()

@@ -57,6 +57,13 @@ def _bit(address: Any, at: Any) -> Any:
     return (read_8(address + (at >> 3)) >> (at & 7)) & 1 == 1
 
 
+@compiled(boolean(int64, int64))
+def is_present(place: Any, row: Any) -> Any:
+    """Whether the value in a row of a column is not NULL."""
+    valid = read_64(place + 8)
+    return valid == 0 or _bit(valid, read_64(place + 32) + row)
+
+
 @compiled(int64(int64, int64, int64, boolean))
 def _word(kind: Any, values: Any, at: Any, grouping: Any) -> Any:
     """A value of up to 64 bits, of which equal ones have equal words."""
@@ -182,7 +189,7 @@ def _equal_values(one: Any, row: Any, other: Any, other_row: Any, grouping: Any)
 
 
 @compiled(boolean(int64, int64, int64, int64, int64, boolean))
-def _equal_rows(left: Any, left_row: Any, right: Any, right_row: Any, columns: Any, grouping: Any) -> Any:
+def equal_rows(left: Any, left_row: Any, right: Any, right_row: Any, columns: Any, grouping: Any) -> Any:
     """Whether the first columns of two rows are equal; both tables have the same kinds of them."""
     for column in range(columns):
         place = 8 * FIELDS * column
@@ -196,7 +203,7 @@ def equal_pairs(left: Any, left_at: Any, right: Any, right_at: Any, columns: Any
     """Whether rows of two tables are equal, pair by pair."""
     equal = np.empty(len(left_at), np.bool_)
     for row in range(len(left_at)):
-        equal[row] = _equal_rows(left, left_at[row], right, right_at[row], columns, grouping)
+        equal[row] = equal_rows(left, left_at[row], right, right_at[row], columns, grouping)
     return equal
 
 
@@ -212,7 +219,7 @@ def group_table(table: Any, columns: Any, codes: Any, grouping: Any) -> Any:
     for at in range(len(codes)):
         code = codes[order[at]]
         if count and own[count - 1] == code:
-            exact &= _equal_rows(table, order[at], table, order[at - 1], columns, grouping)
+            exact &= equal_rows(table, order[at], table, order[at - 1], columns, grouping)
             continue
         starts[count], own[count] = at, code
         count += 1
@@ -227,7 +234,7 @@ def _grown(values: Any, size: Any) -> Any:
 
 
 @compiled(int64(int64, int64, int64, int64, int64, uint64))
-def _first_at(codes: Any, length: Any, sample: Any, samples: Any, block: Any, code: Any) -> Any:
+def first_at(codes: Any, length: Any, sample: Any, samples: Any, block: Any, code: Any) -> Any:
     """The first place of a run whose code is not below this one."""
     begin, end = np.int64(0), samples
     while begin < end:
@@ -252,9 +259,9 @@ def _first_at(codes: Any, length: Any, sample: Any, samples: Any, block: Any, co
 def _place(runs: Any, run: Any, block: Any, table: Any, row: Any, code: Any, columns: Any, grouping: Any) -> Any:
     """Where a run holds a row with this code, -1 if it does not; a run holds it once."""
     codes, length = runs[run, 0], runs[run, 1]
-    at = _first_at(codes, length, runs[run, 2], runs[run, 3], block, code)
+    at = first_at(codes, length, runs[run, 2], runs[run, 3], block, code)
     while at < length and np.uint64(read_64(codes + 8 * at)) == code:
-        if _equal_rows(runs[run, 6], at, table, row, columns, grouping):
+        if equal_rows(runs[run, 6], at, table, row, columns, grouping):
             return at
         at += 1
     return np.int64(-1)
@@ -272,7 +279,7 @@ def _places(
     begin, length, held = runs[run, 0], runs[run, 1], runs[run, 6]
     for number in range(len(rows)):
         code = codes[rows[number]]
-        at = _first_at(begin, length, runs[run, 2], runs[run, 3], block, code)
+        at = first_at(begin, length, runs[run, 2], runs[run, 3], block, code)
         fits = at < length and np.uint64(read_64(begin + 8 * at)) == code
         places[number] = at if fits else -1
     for column in range(columns):
@@ -299,38 +306,63 @@ def add_found(runs: Any, block: Any, table: Any, codes: Any, columns: Any, group
                     totals[row, index] += read_64(runs[run, 4] + runs[run, 5] * places[row] + 8 * index)
 
 
+@compiled(int64(int64, NEW_INTS, int64, NEW_INTS, int64, int64))
+def _kept_pairs(one: Any, rows: Any, other: Any, others: Any, begin: Any, end: Any) -> Any:
+    """Move the pairs between two places that are equal in a column, as keys are, to the front; returns their end."""
+    kept = begin
+    if read_64(one) == LONG and read_64(one + 8) == 0 and read_64(other + 8) == 0:
+        values = read_64(one + 16) + 8 * read_64(one + 32)
+        others_values = read_64(other + 16) + 8 * read_64(other + 32)
+        for number in range(begin, end):
+            row, there = rows[number], others[number]
+            rows[kept], others[kept] = row, there
+            kept += read_64(values + 8 * row) == read_64(others_values + 8 * there)
+        return kept
+    for number in range(begin, end):
+        row, there = rows[number], others[number]
+        rows[kept], others[kept] = row, there
+        kept += _equal_values(one, row, other, there, _GROUPING)
+    return kept
+
+
 @compiled(several(NEW_INTS, NEW_INTS, NEW_INTS)(ROWS, int64, int64, WORDS, uint64, int64, int64))
 def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: Any, most: Any) -> Any:
     """(rows of the table, rows of the runs one below the other, their values) of all pairs with equal first columns.
 
-    A pair's code lies in [low, low | span]. With more than ``most`` pairs only the first ``most`` + 1 are there.
+    A pair's code lies in [low, low | span]. With more than ``most`` such pairs, equal or not, only the first
+    ``most`` + 1 are there.
     """
     size = 2 * len(low) + 16
     probe, found, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-    count, first = 0, np.int64(0)
+    count, first = np.int64(0), np.int64(0)
     for run in range(len(runs)):
-        codes, length = runs[run, 0], runs[run, 1]
+        codes, length, begin = runs[run, 0], runs[run, 1], count
         for row in range(len(low)):
             last = low[row] | span
-            at = _first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
+            at = first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
             while at < length and np.uint64(read_64(codes + 8 * at)) <= last:
-                if _equal_rows(runs[run, 6], at, table, row, columns, _GROUPING):
-                    if count == size:
-                        size *= 2
-                        probe, found, values = _grown(probe, size), _grown(found, size), _grown(values, size)
-                    probe[count], found[count] = row, first + at
-                    values[count] = read_64(runs[run, 4] + runs[run, 5] * at)
-                    count += 1
-                    if count > most:
-                        return probe[:count], found[:count], values[:count]
+                if count == size:
+                    size *= 2
+                    probe, found, values = _grown(probe, size), _grown(found, size), _grown(values, size)
+                probe[count], found[count] = row, at
+                count += 1
+                if count > most:
+                    return probe[:count], found[:count], values[:count]
                 at += 1
+        # A column at a time: rows of one key lie side by side, and so do their values.
+        for column in range(columns):
+            place = 8 * FIELDS * column
+            count = _kept_pairs(runs[run, 6] + place, found, table + place, probe, begin, count)
+        for number in range(begin, count):
+            values[number] = read_64(runs[run, 4] + runs[run, 5] * found[number])
+            found[number] += first
         first += length
     return probe[:count], found[:count], values[:count]
 
 
-@compiled(NEW_INTS(ROWS, int64, int64, WORDS, int64, INTS))
-def overdrawn(runs: Any, block: Any, table: Any, codes: Any, columns: Any, weights: Any) -> Any:
-    """The rows of negative weight that runs do not hold often enough."""
+@compiled(NEW_INTS(ROWS, ROWS, int64, int64, WORDS, int64, INTS))
+def overdrawn(runs: Any, unsorted: Any, block: Any, table: Any, codes: Any, columns: Any, weights: Any) -> Any:
+    """The rows of negative weight that runs, and parts in any order that are like them, do not hold often enough."""
     rows = np.flatnonzero(weights < 0)
     held, places = weights[rows], np.empty(len(rows), np.int64)
     for run in range(len(runs)):
@@ -338,6 +370,15 @@ def overdrawn(runs: Any, block: Any, table: Any, codes: Any, columns: Any, weigh
         for number in range(len(rows)):
             if places[number] >= 0:
                 held[number] += read_64(runs[run, 4] + runs[run, 5] * places[number])
+    for part in range(len(unsorted)):
+        begin, length, table_of_part = unsorted[part, 0], unsorted[part, 1], unsorted[part, 6]
+        for number in range(len(rows)):
+            row = rows[number]
+            for at in range(length):
+                if np.uint64(read_64(begin + 8 * at)) == codes[row] and equal_rows(
+                    table_of_part, at, table, row, columns, _IDENTITY
+                ):
+                    held[number] += read_64(unsorted[part, 4] + unsorted[part, 5] * at)
     return rows[held < 0]
 
 
@@ -374,7 +415,7 @@ def merge_parts(parts: Any, width: Any, columns: Any, grouping: Any) -> Any:
         while end < total and codes[order[end]] == codes[row]:
             other = order[end]
             there = owner[other]
-            if not _equal_rows(
+            if not equal_rows(
                 parts[part, 4], row - first[part], parts[there, 4], other - first[there], columns, grouping
             ):
                 return kept_codes[:0], values[:0], rows[:0], False

@@ -61,30 +61,39 @@ def _bit_length(value: Any) -> Any:
     return length
 
 
+@compiled(boolean(int64, int64, int64, int64, int64, int64[:, :], int64, int64))
+def add_double(
+    bits: Any, weight: Any, lowest: Any, highest: Any, lowest_bit: Any, totals: Any, row: Any, first: Any
+) -> bool:
+    """Add the limbs of a double, times its weight, to those of a row from ``first`` on; whether they have room for it.
+
+    It is given by its bits, as are the bounds, which are positive and normal: it has to be 0, or its magnitude from
+    ``lowest`` up to ``highest``.
+    """
+    magnitude = bits & np.int64(0x7FFFFFFFFFFFFFFF)
+    if magnitude == 0:
+        return True
+    if magnitude < lowest or magnitude >= highest:
+        return False
+    whole = (magnitude & _MANTISSA) | _HIDDEN
+    bit = (magnitude >> 52) - 1075 - lowest_bit
+    limb, shift = first + (bit >> 5), bit & 31
+    signed = weight if bits >= 0 else -weight
+    low, high = (whole & _MASK) << shift, (whole >> 32) << shift
+    totals[row, limb] += signed * (low & _MASK)
+    totals[row, limb + 1] += signed * ((low >> 32) + (high & _MASK))
+    totals[row, limb + 2] += signed * (high >> 32)
+    return True
+
+
 @compiled(boolean(INTS, INTS, int64, int64, int64, int64[:, :]))
 def encode_doubles(values: Any, weights: Any, lowest: int, highest: int, lowest_bit: int, into: Any) -> bool:
-    """Write the limbs of each value, times its weight; whether every value is 0 or from ``lowest`` up to ``highest``.
-
-    Values and the two bounds are the bits of doubles; the bounds are positive and normal.
-    """
+    """Write the limbs of each value, times its weight; whether ``add_double`` has room for every value."""
     inside = True
     for row in range(len(values)):
         for limb in range(into.shape[1]):
             into[row, limb] = 0
-        magnitude = values[row] & np.int64(0x7FFFFFFFFFFFFFFF)
-        if magnitude == 0:
-            continue
-        if magnitude < lowest or magnitude >= highest:
-            inside = False
-            continue
-        whole = (magnitude & _MANTISSA) | _HIDDEN
-        bit = (magnitude >> 52) - 1075 - lowest_bit
-        limb, shift = bit >> 5, bit & 31
-        weight = weights[row] if values[row] >= 0 else -weights[row]
-        first, second = (whole & _MASK) << shift, (whole >> 32) << shift
-        into[row, limb] = weight * (first & _MASK)
-        into[row, limb + 1] = weight * ((first >> 32) + (second & _MASK))
-        into[row, limb + 2] = weight * (second >> 32)
+        inside &= add_double(values[row], weights[row], lowest, highest, lowest_bit, into, row, 0)
     return inside
 
 

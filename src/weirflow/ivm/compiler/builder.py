@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -30,6 +30,13 @@ class ArrangedNode:
     positions: tuple[int, ...]
 
 
+class OfferedStore(NamedTuple):
+    """The arrangement that holds all rows of a source, by these columns of it, for joins to probe."""
+
+    key: tuple[int, ...]
+    arranged: ArrangedNode
+
+
 class CircuitBuilder(ABC):
     """Adds projections and arrangements to a circuit; equal arrangements are built once."""
 
@@ -38,6 +45,7 @@ class CircuitBuilder(ABC):
     def __init__(self, circuit: Circuit) -> None:
         self._circuit = circuit
         self._arranged: dict[tuple[int, tuple[Expr, ...], bool, bool], ArrangedNode] = {}
+        self._offered: dict[int, OfferedStore] = {}
 
     @abstractmethod
     def node(self, plan: logical.Plan) -> int:
@@ -90,6 +98,15 @@ class CircuitBuilder(ABC):
     def unshare(self, arranged: ArrangedNode) -> None:
         """Keep an arrangement to whom it was made for."""
         self._arranged = {wanted: found for wanted, found in self._arranged.items() if found != arranged}
+
+    def offer(self, source: int, key: tuple[int, ...], store: ArrangedNode) -> None:
+        """Let joins probe a source's rows by these columns of it where they are kept; the store may have NULL keys."""
+        self._offered[source] = OfferedStore(key, store)
+
+    def kept_rows(self, node: int) -> ArrangedNode | None:
+        """An arrangement that holds all rows of a node, by whatever key; None if there is none to share."""
+        kept = [found for (one, _, keyed_only, _), found in self._arranged.items() if one == node and not keyed_only]
+        return min(kept, key=lambda found: found.node, default=None)
 
     def arrange_at(self, arranged: ArrangedNode) -> Arrange:
         """The operator of an arrangement."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.ivm.circuit.first_level import LEVEL
 from weirflow.ivm.compiler.columns import identity
 from weirflow.sql.bind.recursive_reference import reads
@@ -24,7 +25,6 @@ from weirflow.sql.plan import (
     TopK,
     Union,
 )
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import remap
 from weirflow.stack import grows
 

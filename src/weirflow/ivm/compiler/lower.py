@@ -8,15 +8,18 @@ from functools import singledispatchmethod
 
 import numpy as np
 import pyarrow as pa
+from typing_extensions import override
 
-from weirflow.errors import TableNotFound
+from weirflow.errors import NotIncremental, Reason, TableNotFound
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.circuit.first_level import LEVEL
 from weirflow.ivm.circuit.recursion import FOUND, STEP, Recursion
+from weirflow.ivm.compiler.builder import ArrangedNode, OfferedStore
 from weirflow.ivm.compiler.columns import identity, moved_call
 from weirflow.ivm.compiler.imports import Imports
 from weirflow.ivm.compiler.lift import lift
 from weirflow.ivm.compiler.lower_joins import JoinLowering
+from weirflow.ivm.compiler.lower_nearest import lowered_nearest
 from weirflow.ivm.compiler.one_value import determined_calls
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.registry import UnknownFunction
@@ -42,7 +45,6 @@ from weirflow.sql import plan as logical
 from weirflow.sql.clock.reading import reads_clock
 from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.expr import Column, Expr, Literal, WindowCall
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.stack import grows
 
 _BIGINT = pa.int64()
@@ -81,10 +83,10 @@ class Lowering(JoinLowering):
 
     def keep(self) -> Callable[[], None]:
         """A function that brings back what is known now of nodes and arrangements; it may be called repeatedly."""
-        nodes, arranged = dict(self._nodes), dict(self._arranged)
+        nodes, arranged, offered = dict(self._nodes), dict(self._arranged), dict(self._offered)
 
         def restore() -> None:
-            self._nodes, self._arranged = dict(nodes), dict(arranged)
+            self._nodes, self._arranged, self._offered = dict(nodes), dict(arranged), dict(offered)
 
         return restore
 
@@ -96,6 +98,7 @@ class Lowering(JoinLowering):
         """Forget the nodes from ``first`` on, which are gone."""
         self._nodes = {plan: node for plan, node in self._nodes.items() if node < first}
         self._arranged = {wanted: found for wanted, found in self._arranged.items() if found.node < first}
+        self._offered = {source: store for source, store in self._offered.items() if store.arranged.node < first}
 
     def renumber(self, place: Mapping[int, int]) -> None:
         """Nodes have other numbers now; those without one are gone."""
@@ -104,6 +107,15 @@ class Lowering(JoinLowering):
             for (node, keys, keyed, in_place), found in self._arranged.items()
             if node in place and found.node in place
         }
+        self._offered = {
+            place[source]: OfferedStore(store.key, replace(store.arranged, node=place[store.arranged.node]))
+            for source, store in self._offered.items()
+            if source in place and store.arranged.node in place
+        }
+
+    @override
+    def _source(self, name: str) -> int | None:
+        return self._relations.get(name)
 
     @singledispatchmethod
     def _lower(self, plan: logical.Plan) -> int:
@@ -221,6 +233,11 @@ class Lowering(JoinLowering):
         return self._circuit.add(operator, [base, *imports.nodes], f"recursion {plan.name}", (plan.step, plan.distinct))
 
     @_lower.register
+    def _(self, plan: logical.Nearest) -> int:
+        operator, inputs, spec = lowered_nearest(self, plan, self._kept_rows)
+        return self._circuit.add(operator, inputs, operator.label, spec)
+
+    @_lower.register
     def _(self, plan: logical.Join) -> int:
         match plan.kind:
             case logical.JoinKind.INNER:
@@ -246,6 +263,11 @@ class Lowering(JoinLowering):
         types = [field.type for field in plan.fields]
         skipped = self._circuit.add(Negate(types), [self._first(plan, source, plan.offset, 0)], "negate")
         return self._circuit.add(Union(types), [source, skipped], "union")
+
+    def _kept_rows(self, name: str) -> ArrangedNode | None:
+        """Where all rows of a relation are kept; not in a recursion, whose circuit has arrangements of its own."""
+        node = self._relations.get(name)
+        return None if node is None or self._imports is not None else self.kept_rows(node)
 
     def _clocked(self, plan: logical.Filter | logical.Project, output: Expr | tuple[Expr, ...], label: str) -> int:
         types = [field.type for field in plan.input.fields]

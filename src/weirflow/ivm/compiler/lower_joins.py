@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import pyarrow as pa
 
 from weirflow.ivm.compiler.builder import BOOL, ArrangedNode, CircuitBuilder, any_null, negated
 from weirflow.ivm.compiler.columns import identity, moved
+from weirflow.ivm.compiler.source_sides import source_side
 from weirflow.ivm.operators.consolidate import Consolidate
 from weirflow.ivm.operators.join.match import Match
 from weirflow.ivm.operators.join.operator import Join
@@ -21,17 +24,25 @@ class JoinLowering(CircuitBuilder):
     """Inner joins meet arrangements; outer ones add the rows without a match; NOT IN minds NULLs."""
 
     def _inner(self, plan: logical.Join) -> int:
-        first, second = self.node(plan.left), self.node(plan.right)
-        in_place = self._circuit.is_everywhere(first) or self._circuit.is_everywhere(second)
+        left, right = self._offered_side(plan.left, plan.left_keys), self._offered_side(plan.right, plan.right_keys)
+        null_keys = right is not None
+        in_place = any(
+            self._circuit.is_everywhere(self.node(side))
+            for side, offered in ((plan.left, left), (plan.right, right))
+            if offered is None
+        )
         # It is enough that one side has no NULL keys: the other side's then find nothing.
-        left = self.arrange(first, plan.left_keys, plan.left.fields, in_place=in_place)
-        right = self.arrange(second, plan.right_keys, plan.right.fields, keyed_only=True, in_place=in_place)
+        left = left or self.arrange(self.node(plan.left), plan.left_keys, plan.left.fields, in_place=in_place)
+        right = right or self.arrange(
+            self.node(plan.right), plan.right_keys, plan.right.fields, keyed_only=True, in_place=in_place
+        )
         operator = Join(
             self.arrange_at(left),
             self.arrange_at(right),
             left.positions,
             right.positions,
             self._residual(plan, left, right),
+            null_keys=null_keys,
         )
         spec = (left.positions, right.positions, plan.residual)
         return self._circuit.add(operator, [left.node, right.node], "join", spec)
@@ -56,7 +67,9 @@ class JoinLowering(CircuitBuilder):
         """The rows of ``left`` that have, or have not, a match in ``right``; ``plan`` has their keys in that order."""
         # All that may match a row must be where it is.
         in_place = self._circuit.is_everywhere(self.node(right))
-        mine = self.arrange(self.node(left), plan.left_keys, left.fields, in_place=in_place)
+        mine = self._offered_side(left, plan.left_keys) or self.arrange(
+            self.node(left), plan.left_keys, left.fields, in_place=in_place
+        )
         if plan.residual is None:
             # Whether a key is there at all is all that counts.
             keys = tuple(logical.Field(f"key{index}", key.type) for index, key in enumerate(plan.right_keys))
@@ -104,6 +117,19 @@ class JoinLowering(CircuitBuilder):
         types = [*(field.type for field in plan.left.fields), BOOL, BOOL]
         kept = self._circuit.add(Filter(types, predicate), [joined], "filter", predicate)
         return self._project(kept, identity(plan.left.fields))
+
+    def _offered_side(self, plan: logical.Plan, keys: tuple[Expr, ...]) -> ArrangedNode | None:
+        """The side of a join where a source keeps its rows; None if these are not there by the join's keys."""
+        side = source_side(plan, keys)
+        node = None if side is None else self._source(side.name)
+        if side is None or node not in self._offered or self._offered[node].key != side.key:
+            return None
+        store = self._offered[node].arranged
+        return ArrangedNode(store.node, tuple(store.positions[column] for column in side.columns))
+
+    @abstractmethod
+    def _source(self, name: str) -> int | None:
+        """The node of a relation; None if there is none of this name."""
 
     def _residual(self, plan: logical.Join, left: ArrangedNode, right: ArrangedNode) -> Expr | None:
         if plan.residual is None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, NotIncremental
 from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.compiler.columns import identity
 from weirflow.ivm.compiler.lower import Lowering
 from weirflow.ivm.compiler.missing_engine import no_engine
 from weirflow.ivm.compiler.reads import in_order, missing, reads
 from weirflow.ivm.compiler.settled import under
+from weirflow.ivm.compiler.source_sides import source_sides
 from weirflow.ivm.compiler.user_functions import recomputes
 from weirflow.ivm.compiler.view import Mode, RecomputeEngine, View, frame_recomputed
 from weirflow.ivm.kernel.expressions.foreign import evaluated_by
@@ -26,7 +27,6 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.limits import check_plan, check_type
 from weirflow.sql.passes.optimize import logical_plan, optimized
 from weirflow.sql.plan import Field, Plan, Scan
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.settings import USUAL, SqlSettings
 from weirflow.sql.stored import decode_plan, fitted, not_there
 from weirflow.sql.traverse import map_plan
@@ -48,6 +48,8 @@ class Relation:
         mode: how a view is maintained; None for a source.
         refusal: why a view that could choose is not incremental.
         keeps: whether stored rows stay until they are retracted.
+        key: of a source, the columns that identify a row.
+        order: of a source, the columns by which views probe its store; none if they do not.
     """
 
     fields: tuple[Field, ...]
@@ -57,6 +59,8 @@ class Relation:
     mode: Mode | None = None
     refusal: NotIncremental | None = None
     keeps: bool = True
+    key: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
 
     @property
     def types(self) -> tuple[pa.DataType, ...]:
@@ -99,19 +103,24 @@ class Program:
         stored: bool = True,
         keeps: bool = True,
         everywhere: bool = False,
+        order: Sequence[int] = (),
     ) -> None:
         """A relation whose deltas come from outside; ``stored`` keeps its rows, arranged by ``key``.
 
         Without ``keeps``, stored rows may be let go: nothing else rests on them. See ``Input`` for ``everywhere``.
+        With an ``order`` they are arranged by these columns, and views that join by them probe them where they are.
         """
         fields = tuple(Field(field.name, field.type) for field in schema)
         node = self.circuit.add_source(name, [field.type for field in fields], everywhere=everywhere)
-        columns = {column.name: column for column in identity(fields)}
-        keys = [columns[one] for one in key]
-        store = self._lowering.arrange(node, keys, fields, in_place=everywhere) if stored else None
+        columns, places = identity(fields), {field.name: place for place, field in enumerate(fields)}
+        keys = tuple(places[one] for one in key)
+        by = [columns[one] for one in keys or order]
+        store = self._lowering.arrange(node, by, fields, in_place=everywhere) if stored else None
         if store is not None and not keeps:
             self._lowering.unshare(store)
-        self._add(name, Relation(fields, node, store, keeps=keeps))
+        if store is not None and order:
+            self._lowering.offer(node, tuple(order), store)
+        self._add(name, Relation(fields, node, store, keeps=keeps, key=keys, order=tuple(order)))
 
     def add_views(self, views: Mapping[str, View]) -> None:
         """Compile views, which may read each other; they are empty until ``fill``.
@@ -127,6 +136,37 @@ class Program:
         except BaseException:
             self._cut(first, self.relations.keys() - names)
             raise
+
+    def orders_for(self, view: View) -> dict[str, tuple[int, ...]]:
+        """By which columns sources had better keep their rows, so that a new view needs no copy of them.
+
+        That is the key of the first join that reads them, unless an operator reads the store as it is.
+        """
+        if view.mode is Mode.DIFF or view.forced:
+            return {}
+        try:
+            sides = list(source_sides(self._inlined(self.plan(view))))
+        except NotIncremental:
+            return {}
+        read = {one for node in self.circuit.nodes for one in node.inputs}
+        found: dict[str, tuple[int, ...]] = {}
+        for side in sides:
+            relation = self.relations[side.name]
+            is_free = relation.store is not None and relation.store.node not in read and relation.keeps
+            if relation.mode is None and is_free and relation.key in ((), side.key):
+                found.setdefault(side.name, side.key)
+        return {name: key for name, key in found.items() if key != self.relations[name].order}
+
+    def rearrange(self, name: str, order: tuple[int, ...]) -> None:
+        """Keep the rows of a source by these columns from now on; everything is filled, and nothing reads its store."""
+        relation = self.relations[name]
+        first, columns = len(self.circuit.nodes), identity(relation.fields)
+        store = self._lowering.arrange(relation.node, [columns[one] for one in order], relation.fields)
+        if store.node >= first:
+            self.circuit.fill(first, {relation.node: self.rows(name)})
+        self._lowering.offer(relation.node, order, store)
+        self.relations[name] = replace(relation, store=store, order=order)
+        self._retain_used()
 
     @property
     def is_filled(self) -> bool:
@@ -174,6 +214,10 @@ class Program:
         """Remove a relation that no other reads, and all state that was for it alone."""
         del self.relations[name], self._nodes[name]
         self.circuit.views.pop(name, None)
+        self._retain_used()
+
+    def _retain_used(self) -> None:
+        """Remove the nodes that no relation is made of; everything that is left is filled."""
         live = self.circuit.ancestors(one for relation in self.relations.values() for one in _own_nodes(relation))
         place = self.circuit.retain(live)
         self._lowering.forget_plans()

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from weirflow.errors import TableNotFound, WeirflowError
+from weirflow.errors import NotIncremental, TableNotFound, WeirflowError
 from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.compiler.reads import is_readable, missing
 from weirflow.ivm.compiler.settled import settings_now, under
 from weirflow.ivm.compiler.view import RecomputeEngine, View
-from weirflow.sql.refusal import NotIncremental
 from weirflow.sql.stored import encode_refusal, outline
 
 if TYPE_CHECKING:

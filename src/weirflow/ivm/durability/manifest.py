@@ -12,6 +12,11 @@ from weirflow.sql.settings import SqlSettings  # noqa: TC001 - read when files a
 PLANNED = 2
 """The format of a file about views with plans or settings, which versions before must not take for views without."""
 FORMATS = (FORMAT, PLANNED)
+ORDERED = 4
+"""The format of a checkpoint of sources whose rows are kept as views probe them, where versions before look in vain.
+
+3 is that of commits of several ticks of shards.
+"""
 _EARLIER = "restore an earlier one: pass epoch="
 MANIFESTS = "manifests/"
 _NAME = re.compile(r"manifests/(\d{20})-(\d{20})\.json")
@@ -33,7 +38,11 @@ class Pack(msgspec.Struct, frozen=True):
 
 
 class SourceState(msgspec.Struct, frozen=True):
-    """A source: how it was declared, and what its input remembers."""
+    """A source: how it was declared, and what its input remembers.
+
+    Attributes:
+        order: the columns by which its rows are kept, where views probe them; left out if they do not.
+    """
 
     schema: bytes
     key: list[str]
@@ -42,6 +51,7 @@ class SourceState(msgspec.Struct, frozen=True):
     watermark: int | None
     digests: list[bytes]
     keep: bool = True
+    order: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ViewState(msgspec.Struct, frozen=True):
@@ -118,7 +128,7 @@ def decode_manifest(data: bytes, name: str, uri: str) -> Manifest:
         StorageError: the file is damaged, of a later format, or lies under another manifest's name.
     """
     where = f"{uri}/{name}"
-    manifest = unseal(data, Manifest, where, _EARLIER, FORMATS)
+    manifest = unseal(data, Manifest, where, _EARLIER, (*FORMATS, ORDERED))
     if manifest.name != name:
         raise refused(where, f"it is that of {manifest.name}", _EARLIER)
     return manifest

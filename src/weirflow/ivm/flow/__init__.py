@@ -5,5 +5,16 @@ from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
 from weirflow.ivm.flow.sinks.sink import Sink
 from weirflow.ivm.flow.source import Lateness
 from weirflow.ivm.flow.summary import StepSummary
+from weirflow.ivm.flow.vector_view import HnswIndex, IvfIndex, VectorViewSpec
 
-__all__ = ["IncrementalFlow", "Lateness", "OverflowPolicy", "Sink", "StepSummary", "Watch"]
+__all__ = [
+    "HnswIndex",
+    "IncrementalFlow",
+    "IvfIndex",
+    "Lateness",
+    "OverflowPolicy",
+    "Sink",
+    "StepSummary",
+    "VectorViewSpec",
+    "Watch",
+]

@@ -74,9 +74,11 @@ class FlowBackend(Protocol):
         capabilities: what it does beyond what all do.
         path: the folder of this machine that keeps the flow; None if there is none.
         closed: whether it was closed.
+        identity: tells the flow from all others; the same after a restart if the flow survives one.
     """
 
     name: str
+    identity: str
     capabilities: frozenset[Capability] = frozenset()
     path: Path | None = None
     closed: bool = False
@@ -208,7 +210,14 @@ class FlowBackend(Protocol):
         """The columns of a source or view."""
 
     def watch(
-        self, view: str, *, snapshot: bool, from_epoch: int | None, capacity: int, policy: OverflowPolicy
+        self,
+        view: str,
+        *,
+        snapshot: bool,
+        from_epoch: int | None,
+        capacity: int,
+        policy: OverflowPolicy,
+        progress: bool,
     ) -> Watch:
         """A handle from which the deltas of a view are read."""
 

@@ -42,7 +42,7 @@ def explain_view(program: Program, name: str, view: View | None = None) -> str:
     def show(number: int, depth: int) -> None:
         node = program.circuit.nodes[number]
         kept = "".join(f", {state.row_count:,} rows in {state.nbytes:,} bytes" for state in node.operator.states)
-        again = " (see above)" if number in shown else kept
+        again = " (see above)" if number in shown else node.operator.note + kept
         lines.append(f"{'  ' * depth}#{number} {node.label}{again}")
         if number not in shown:
             shown.add(number)

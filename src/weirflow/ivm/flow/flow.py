@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from weirflow.arguments import Count, Lifetime, Name, Positive, Shards, Sql, Token, Uri, checked, require
 from weirflow.arguments.in_errors import kind_of, shown
@@ -14,8 +14,10 @@ from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
 from weirflow.ivm.flow.graph import FlowGraph
 from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
 from weirflow.ivm.flow.refusals import require_declared
+from weirflow.ivm.flow.seen_content import HISTORY, HISTORY_IN_SHARDS
 from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, sink_terms
 from weirflow.ivm.flow.source import Lateness, NamedDeltas, Source, declared, deltas_of, is_declared
+from weirflow.ivm.flow.vector_view import VectorViewSpec, vector_view
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.types import SinkMode, SourceSpread, one_of
 
@@ -53,6 +55,11 @@ class Flow:
     def name(self) -> str:
         """What errors, metrics and stores call the flow."""
         return self._backend.name
+
+    @property
+    def identity(self) -> str:
+        """Tells the flow from all others, also of its name; the same after a restart if the flow survives one."""
+        return self._backend.identity
 
     @property
     def path(self) -> Path | None:
@@ -118,7 +125,7 @@ class Flow:
         schema: Any,
         *,
         key: str | Sequence[str] | None = None,
-        dedup: bool | Count = False,
+        dedup: bool | Count | Literal["content"] = False,
         lateness: Lateness | None = None,
         spread: SourceSpread | str | None = None,
     ) -> None:
@@ -129,7 +136,9 @@ class Flow:
             schema: an Arrow schema, a DDL string such as ``"id BIGINT, name STRING"``, or data of that schema.
             key: columns that identify a row; rows given to ``tick`` are upserts then, and retractions delete by key.
                 None, or no columns, if nothing does.
-            dedup: drop a delta that equals the source's last one, or one of this many before it.
+            dedup: drop a delta that equals the source's last one, or one of this many before it; ``"content"`` for one
+                of the last 10,000,000, in shards of the last 10,000. What is forgotten beyond that is counted by the
+                metric ``weirflow_dedup_evicted_total``.
             lateness: send rows that come too late to the side output ``"<name>.late"``.
             spread: of a flow in shards, how its rows go to them: by their use, ``"evenly"`` for rows of which most have
                 the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale`` changes it.
@@ -138,7 +147,7 @@ class Flow:
             name,
             schema,
             key=key,
-            dedup=dedup,
+            dedup=self._history() if dedup == "content" else dedup,
             lateness=lateness,
             is_case_sensitive=lambda: self._backend.settings.case_sensitive,
         )
@@ -147,6 +156,10 @@ class Flow:
             raise refused(Capability.SHARDS, self.name)
         self._backend.define_source(source, how)
         self._defined()
+
+    def _history(self) -> int:
+        """How many deltas a source remembers that is to notice any that it had."""
+        return HISTORY_IN_SHARDS if Capability.SHARDS in self.capabilities else HISTORY
 
     def register_view(
         self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
@@ -178,6 +191,38 @@ class Flow:
             plan = self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
         self._defined()
         return plan
+
+    def register_vector_view(self, name: Name, spec: VectorViewSpec, *, materialized: bool = True) -> None:
+        """Declare a view of the documents nearest to each standing query; it is filled at once if there are rows.
+
+        Queries and documents are rows of sources or views, which are there already. Both may come, change and go: the
+        view equals brute force after every tick, or comes close to it if the spec has an index.
+
+        Args:
+            name: what ``snapshot``, ``watch_output`` and other views call it.
+            spec: what it computes.
+            materialized: as of ``register_view``.
+
+        Raises:
+            DependencyMissing: the spec has an index, and what makes it is not installed.
+        """
+        self._backend.define_view(name, self._vector_view(spec, stored=materialized))
+        self._defined()
+
+    def replace_vector_view(self, name: Name, spec: VectorViewSpec, *, materialized: bool = True) -> EvolutionPlan:
+        """Let a view compute the nearest by another spec: another ``k``, metric or filter; see ``replace_view``."""
+        plan = self._backend.replace_view(name, self._vector_view(spec, stored=materialized))
+        self._defined()
+        return plan
+
+    def _vector_view(self, spec: VectorViewSpec, *, stored: bool) -> View:
+        if spec.index is not None and Capability.SHARDS in self.capabilities:
+            raise ConfigError(
+                "A flow in shards has no approximate vector views.",
+                hint="leave out index=: each shard searches its own documents, exactly",
+            )
+        keys = {name: source.key for name, source in self._backend.sources.items()}
+        return vector_view(spec, self.schema, keys, self._backend.settings, stored=stored)
 
     def _defined(self) -> None:
         """Called when sources or views have been defined: others may run now than before."""
@@ -404,6 +449,7 @@ class Flow:
         from_epoch: Count | None = None,
         capacity: Positive = 1024,
         policy: OverflowPolicy | str = OverflowPolicy.FAIL,
+        progress: bool = False,
     ) -> Watch:
         """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``; nothing is ever left out.
 
@@ -413,11 +459,15 @@ class Flow:
             from_epoch: begin with the deltas after this epoch, where they are still kept.
             capacity: how many deltas may wait for the reader.
             policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
+            progress: also give a delta without rows for an epoch that leaves the view as it was; of those that the
+                reader has not taken, only the last.
         """
         if snapshot and from_epoch is not None:
             raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
         chosen = one_of(OverflowPolicy, policy, "No policy for full watches is called")
-        return self._backend.watch(view, snapshot=snapshot, from_epoch=from_epoch, capacity=capacity, policy=chosen)
+        return self._backend.watch(
+            view, snapshot=snapshot, from_epoch=from_epoch, capacity=capacity, policy=chosen, progress=progress
+        )
 
     def on_delta(self, view: Name, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with ``(epoch, delta)`` after each tick that changes the view, in the tick's thread.
@@ -429,7 +479,7 @@ class Flow:
     def sink(
         self,
         view: Name,
-        to: Uri | Callable[[int, DeltaBatch], object] | None = None,
+        to: Uri | Callable[[int, DeltaBatch], object] | SinkTarget | None = None,
         *,
         table: Name | None = None,
         mode: str = SinkMode.CHANGELOG,
@@ -446,7 +496,8 @@ class Flow:
         Args:
             view: whose deltas.
             to: a folder or storage URI for Parquet files, which have the view's columns, ``_weight`` and ``_epoch``; or
-                a function that is called with ``(epoch, delta)``, after a crash with the last ones again.
+                a function that is called with ``(epoch, delta)``, after a crash with the last ones again; or another
+                target, such as an ``IvmVectorSink``.
             table: an existing table of the flow's Session instead, by its name in SQL. Delta and Iceberg tables get
                 every delta exactly once.
             mode: ``changelog``; or, for a table, ``upsert`` by ``key``, so that the table equals the view; Delta and
@@ -463,7 +514,9 @@ class Flow:
             SinkFailed: the target cannot be written.
         """
         if (to is None) == (table is None):
-            raise ConfigError("A sink writes to one place.", hint="pass to= for files or a function, or table=")
+            raise ConfigError(
+                "A sink writes to one place.", hint="pass to= for files, a function or a target, or table="
+            )
         if table is None and (mode != SinkMode.CHANGELOG or key is not None):
             raise ConfigError(
                 "Files and functions take a changelog; there is nothing to merge into by a key.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.ivm.operators.nearest.approximate import ApproximateNearest
 from weirflow.observability.metrics import FlowGauges
 
 if TYPE_CHECKING:
@@ -20,12 +21,13 @@ def measure(state: FlowState, outputs: Publisher, store: FlowStore | None) -> Fl
         state_bytes=state.nbytes,
         view_bytes={name: _view_bytes(state.program, name) for name in state.views},
         waiting=outputs.waiting(),
+        recall={name: found for name in state.views if (found := _recall(state.program, name)) is not None},
         log_bytes=None if store is None else store.log_bytes,
     )
 
 
-def _view_bytes(program: Program, name: str) -> int:
-    """The state between a view and the sources and views it reads, with the view's own rows."""
+def _own(program: Program, name: str) -> set[int]:
+    """The nodes between a view and the sources and views it reads, with the view's own."""
     others = {
         number
         for other, relation in program.relations.items()
@@ -40,4 +42,17 @@ def _view_bytes(program: Program, name: str) -> int:
         if number not in own:
             own.add(number)
             ahead += [one for one in program.circuit.nodes[number].inputs if one not in others]
-    return sum(state.nbytes for number in own for state in program.circuit.nodes[number].operator.states)
+    return own
+
+
+def _view_bytes(program: Program, name: str) -> int:
+    """The state between a view and the sources and views it reads, with the view's own rows."""
+    nodes = program.circuit.nodes
+    return sum(state.nbytes for number in _own(program, name) for state in nodes[number].operator.states)
+
+
+def _recall(program: Program, name: str) -> float | None:
+    """The least recall of the approximate operators of a view; None if it has none, or none was measured."""
+    operators = [program.circuit.nodes[number].operator for number in _own(program, name)]
+    found = [one.recall for one in operators if isinstance(one, ApproximateNearest) and one.recall is not None]
+    return min(found, default=None)

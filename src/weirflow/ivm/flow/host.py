@@ -87,11 +87,9 @@ class FlowHost(FlowBackend, ABC):
         clock: what moves the clock.
 
     Attributes:
-        identity: tells the flow from all others; the same after a restart if the flow survives one.
         storage: where sinks can remember how far they are; None for a flow that nobody goes on with.
     """
 
-    identity: str
     storage: CheckpointStorage | None = None
     _changes: Settling
 
@@ -475,7 +473,14 @@ class FlowHost(FlowBackend, ABC):
 
     @override
     def watch(
-        self, view: str, *, snapshot: bool, from_epoch: int | None, capacity: int, policy: OverflowPolicy
+        self,
+        view: str,
+        *,
+        snapshot: bool,
+        from_epoch: int | None,
+        capacity: int,
+        policy: OverflowPolicy,
+        progress: bool,
     ) -> Watch:
         with self._lock:
             self._ready()
@@ -485,8 +490,24 @@ class FlowHost(FlowBackend, ABC):
                 first = [(self._epoch, self._all_rows(view))]
             elif from_epoch is not None:
                 require_past(from_epoch, self._epoch)
-                first = self._outputs.history.since(from_epoch, view)
-            return self._outputs.watch(view, self._epoch, first, capacity=capacity, policy=policy)
+                first = self._since(from_epoch, view)
+            nothing = self._nothing(view) if progress else None
+            return self._outputs.watch(view, self._epoch, first, capacity=capacity, policy=policy, progress=nothing)
+
+    def _nothing(self, view: str) -> DeltaBatch:
+        """A delta without rows; without columns, too, of a view that waits."""
+        schema = self._schemas().get(view.removesuffix(LATE), pa.schema([]))
+        return DeltaBatch.of_batch(schema, Batch.empty(schema.types))
+
+    def _since(self, epoch: int, view: str) -> list[tuple[int, Batch]]:
+        """The deltas of a view after an epoch; those of before a restart are worked out again if need be."""
+        history = self._outputs.history
+        if history.lacks(epoch, self._epoch):
+            try:
+                history.extend(epoch, self.recalled(epoch))
+            except HistoryGone as error:
+                _log.debug("the deltas after epoch %d of %s are gone: %s", epoch, self.name, error.message)
+        return history.since(epoch, view)
 
     @override
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
@@ -519,6 +540,10 @@ class FlowHost(FlowBackend, ABC):
         """What the ticks after an epoch did, from the log; ``HistoryGone`` if that does not reach back so far."""
         oldest = self._outputs.history.oldest
         raise HistoryGone(f"The deltas after epoch {after} are not kept.", oldest=oldest, hint="keep more history")
+
+    def recalled(self, after: int) -> Iterable[tuple[int, Mapping[str, Batch | None]]]:
+        """As ``replayed``, with None for views that began anew."""
+        return self.replayed(after)
 
     # What depends on where the rows are; whoever calls holds the lock
 

@@ -291,7 +291,11 @@ class LocalBackend(FlowHost):
             self._outputs.await_room(outputs)
         with self._lock:
             self._require_not_closed()  # it may have been while the tick waited
+            evicted = sum(
+                one.digest is not None and self._state.input(name).digests.is_full for name, one in changes.items()
+            )
             self._commit(pending, outputs)
+            self._metrics.dedup_evicted(evicted)
         views = {name: len(delta) for name, delta in outputs.items() if not name.endswith(LATE)}
         return StepSummary(
             self.epoch,
@@ -455,7 +459,7 @@ class LocalBackend(FlowHost):
             self._ready()
             held = set(self._state.program.states())
             wanted = (sources, with_plans(views, self.views))
-            return plan_evolution((self.sources, self.views), wanted, held, self._engine)
+            return plan_evolution((self.sources, self.views), wanted, held, self._engine, orders=self._state.orders)
 
     @override
     def sync(self) -> None:
@@ -465,6 +469,10 @@ class LocalBackend(FlowHost):
     @override
     def replayed(self, after: int) -> Iterator[tuple[int, Mapping[str, Batch]]]:
         return super().replayed(after) if self._store is None else self._store.replayed(self._engine, after)
+
+    @override
+    def recalled(self, after: int) -> Iterable[tuple[int, Mapping[str, Batch | None]]]:
+        return super().recalled(after) if self._store is None else self._store.recalled(self._engine, after)
 
     def _checkpoints(self, uri: str | Path) -> Checkpoints:
         where = str(uri)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from weirflow.arguments import Name, checked
 from weirflow.errors import ConfigError, DataError, did_you_mean
 from weirflow.ivm.durability.records import encode_rows
 from weirflow.ivm.flow.schema import read_schema, require_source_names
+from weirflow.ivm.flow.seen_content import SeenContent
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_weighted
@@ -180,7 +180,7 @@ class SourceInput:
 
     Args:
         source: what is read.
-        rows: the source's rows; those of the key come first.
+        rows: the source's rows; the columns by which they are arranged come first.
         positions: where each column of the schema is in it.
     """
 
@@ -189,13 +189,21 @@ class SourceInput:
         self.watermark: int | None = None
         self._rows = rows
         self._positions = tuple(positions)
-        self.digests: deque[bytes] = deque(maxlen=source.dedup or _LAST)
+        self._layout = tuple(sorted(range(len(self._positions)), key=self._positions.__getitem__))
+        self.digests = SeenContent(source.dedup or _LAST)
         self._delay = duration_micros(source.lateness.delay, None) if source.lateness else 0
         self._nothing = Batch.empty(source.schema.types)
         self._nullable = all(field.nullable for field in source.schema)
         self._validated = [
             (index, field.name) for index, field in enumerate(source.schema) if not is_always_valid(field.type)
         ]
+
+    def over(self, rows: Arrangement, positions: Sequence[int]) -> SourceInput:
+        """The same input, whose rows are kept otherwise from now on."""
+        other = SourceInput(self.source, rows, positions)
+        other.watermark = self.watermark
+        other.digests.extend(self.digests)
+        return other
 
     def read(self, data: Any) -> SourceDelta:
         """The change that ``data`` asks for: a ``DeltaBatch``, or plain rows that are inserted, or upserted by key.
@@ -230,8 +238,8 @@ class SourceInput:
     def accept(self, change: SourceDelta) -> None:
         """Remember the watermark and content of a change that was committed. May be repeated."""
         self.watermark = change.watermark
-        if change.digest is not None and not (self.digests and self.digests[-1] is change.digest):
-            self.digests.append(change.digest)
+        if change.digest is not None:
+            self.digests.add(change.digest)
 
     def weighted(self, data: Any) -> Batch:
         """The rows of ``data`` with their weights, as they are given; ``ConfigError`` if they do not fit the schema."""
@@ -277,15 +285,17 @@ class SourceInput:
         return consolidate(Batch.concat([old, new]))
 
     def _require_present(self, rows: Batch) -> None:
-        short = self._rows.overdrawn(rows)
+        stored = rows.select(self._layout)
+        short = self._rows.overdrawn(stored)
         if len(short):
             first = rows.take(short[:1])
+            held = self._rows.weights_of(stored.take(short[:1]))
             row = {
                 name: column[0].as_py() for name, column in zip(self.source.schema.names, first.columns, strict=True)
             }
             raise DataError(
                 f"The delta retracts a row {-int(first.weights[0])} times that the source {self.source.name!r} "
-                f"holds {int(self._rows.weights_of(first)[0])} times: {row}.",
+                f"holds {int(held[0])} times: {row}.",
                 hint="retract rows exactly as they were inserted, or register the source with a key",
             )
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.circuit.circuit import Marks
     from weirflow.ivm.compiler.view import RecomputeEngine, View
     from weirflow.ivm.flow.position import Position
+    from weirflow.ivm.kernel.arrangement import Arrangement
     from weirflow.ivm.zset.batch import Batch
 
 _TOKENS = 100_000
@@ -48,6 +49,10 @@ class FlowState:
         self.waiting: dict[str, View] = {}
         self.reasons: dict[str, WeirflowError] = {}
         """Why views wait."""
+        self.orders: dict[str, tuple[str, ...]] = {}
+        """By which columns sources keep their rows, where views probe them there."""
+        self.rearranges = True
+        """Whether a new view may have sources keep their rows otherwise."""
         self.forced = False
         """Whether every view is recomputed, those to come too."""
         self.epoch = 0
@@ -107,6 +112,7 @@ class FlowState:
         if name not in unfilled:
             self.program.drop(name)
         self.inputs.pop(name, None)
+        self.orders = {one: order for one, order in self.orders.items() if one != name}
         self.views.pop(name, None)
         self._add_again(unfilled)
 
@@ -259,6 +265,7 @@ class FlowState:
         for name in in_order(self.waiting):
             restore = self.keep()
             try:
+                self._arrange_sources(self.waiting[name])
                 self.program.add_views({name: self.waiting[name]})
                 if self.epoch:
                     self.fill()
@@ -271,6 +278,18 @@ class FlowState:
             self.views[name] = self.waiting.pop(name)
             self.reasons.pop(name, None)
 
+    def _arrange_sources(self, view: View) -> None:
+        """Have sources keep their rows as a new view probes them, where nothing else reads them as they are."""
+        for name, order in (self.program.orders_for(view) if self.rearranges else {}).items():
+            unfilled = self.program.unfilled
+            self.program.cut_unfilled()
+            names = self.inputs[name].source.schema.names
+            self.orders = {**self.orders, name: tuple(names[one] for one in order)}
+            if name not in unfilled:
+                self.program.rearrange(name, order)
+                self.inputs[name] = self.inputs[name].over(*self._stored(name))
+            self._add_again(unfilled)
+
     def _add_again(self, names: Collection[str]) -> None:
         """Compile sources and views that are declared and not in the program."""
         for name, one in list(self.inputs.items()):
@@ -280,8 +299,12 @@ class FlowState:
         self.program.add_views(views)
 
     def _add_input(self, source: Source) -> None:
-        self.program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps)
-        store = self.program.relations[source.name].store
+        order = [source.schema.names.index(one) for one in self.orders.get(source.name, ())]
+        self.program.add_source(source.name, source.schema, key=source.key, keeps=source.keeps, order=order)
+        self.inputs[source.name] = SourceInput(source, *self._stored(source.name))
+
+    def _stored(self, source: str) -> tuple[Arrangement, tuple[int, ...]]:
+        """The arrangement that holds a source's rows, and where each column is in it."""
+        store = self.program.relations[source].store
         assert store is not None
-        arrangement = self.program.store(source.name).arrangement
-        self.inputs[source.name] = SourceInput(source, arrangement, store.positions)
+        return self.program.store(source).arrangement, store.positions

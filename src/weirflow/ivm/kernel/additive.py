@@ -65,8 +65,14 @@ class AdditiveArrangement(SpineState):
             return
         self._spine.insert(keys, values, codes)
 
-    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None) -> Int64s:
+    def add_groups(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s, layout: Layout | None) -> None:
+        """As ``add``, of keys that are all different and in the order of their codes; ``layout`` is theirs."""
+        self._spine.insert(keys, values, codes, layout, searchable=True)
+
+    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None, layout: Layout | None = None) -> Int64s:
         """The accumulators (rows, width) of each key, zeros where it is absent; ``codes`` as in ``add``.
+
+        ``layout`` is that of the keys, where the caller knows it.
 
         Raises:
             DataError: an accumulator has left the lower half of int64's range, so that it could wrap unseen.
@@ -75,8 +81,8 @@ class AdditiveArrangement(SpineState):
         total = np.zeros((length, self.width), np.int64)
         if codes is None:
             codes = self._codes(keys, length)
-        if compiled.kernels is not None and (layout := Layout.of(keys)) is not None:
-            places = self._spine.places
+        if compiled.kernels is not None and (layout := layout or Layout.of(keys)) is not None:
+            places = self._spine.searched
             if places is not None:
                 compiled.kernels.add_found(places, BLOCK, layout.address, codes, len(keys), True, total)  # noqa: FBT003
                 return _within_limit(total)
@@ -85,6 +91,11 @@ class AdditiveArrangement(SpineState):
             # A run holds a key once, so no probe row occurs twice and plain indexing adds up.
             add_rows(total, probe, run.values, position)
         return _within_limit(total)
+
+    @property
+    def searched(self) -> Int64s | None:
+        """The runs in which compiled kernels find keys; None if they do not read one of them, or there are none."""
+        return self._spine.searched
 
     def rows(self) -> Iterator[tuple[tuple[pa.Array, ...], Int64s]]:
         """All keys with their accumulators, each once, in pieces of about 65,536 keys and in no useful order."""

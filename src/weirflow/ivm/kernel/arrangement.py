@@ -17,7 +17,7 @@ from weirflow.ivm.kernel.search import Needles
 from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.kernel.state import ProbeResult
 from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
-from weirflow.ivm.zset.hashing import Equality, RowHash, hash_layout, hash_rows
+from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.layout import Layout
 from weirflow.ivm.zset.rows import group_rows
 
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.zset.batch import Int64s
+    from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _ROWS_PER_BATCH = 1 << 16
 _MANY = 1 << 16
 """More needles than that are sorted before they are looked for, so that a search touches each part of a run once."""
+_FEW = 256
 _ALL = 2**62
 
 
@@ -70,7 +71,10 @@ class Arrangement(SpineState):
         if len(batch) == 0:
             return
         weights = np.ascontiguousarray(batch.weights).reshape(-1, 1)
-        layout = None if compiled.kernels is None or self._hash is not hash_rows else batch.layout
+        layout = None
+        if compiled.kernels is not None and self._hash is hash_rows:
+            # Where others wait already, nobody looks between ticks: the codes of all of them are found together.
+            layout = batch.known_layout if self._spine.is_waiting else batch.layout
         codes = None if layout is None else self._codes.of_layout(layout)
         self._spine.insert(batch.columns, weights, codes, layout)
 
@@ -81,45 +85,59 @@ class Arrangement(SpineState):
         consolidated: bool = False,
         count: int | None = None,
         most: int | None = None,
+        columns: Sequence[int] | None = None,
+        layout: Layout | None = None,
     ) -> ProbeResult:
         """All stored rows whose key equals that of a probe row. The order of matches is unspecified.
 
         The same row may be found several times with weights that are to be added, unless ``consolidated``. Without
         key columns every stored row matches each of ``count`` (default 1) probe rows. ``TooManyPairs`` if there may be
-        more than ``most`` matches.
+        more than ``most`` matches. With ``columns``, just these of the stored rows are returned. ``layout`` is that of
+        columns which begin with the keys, where the caller has it.
         """
         runs = self._spine.runs
-        if (matches := self._found(runs, keys, most)) is not None:
+        if (matches := self._found(runs, keys, most, columns, layout)) is not None:
             return _consolidated(matches, self._hash) if consolidated and len(runs) > 1 else matches
+        chosen = range(len(self.types)) if columns is None else columns
         hits = []
         if runs:
             needles = self._needles(keys, len(keys[0]) if keys else 1 if count is None else count)
             hits = needles.candidates(runs, most)
         if not hits:
-            return ProbeResult(np.empty(0, np.int64), Batch.empty(self.types))
+            return ProbeResult(np.empty(0, np.int64), Batch.empty([self.types[one] for one in chosen]))
         probe = np.concatenate([probe for _, probe, _ in hits])
-        found = Batch.concat([Batch(take_columns(run.columns, at), run.values[at, 0]) for run, _, at in hits])
+        # What is compared, then what is wanted beside it.
+        taken = [*range(self.key_count), *sorted({one for one in chosen if one >= self.key_count})]
+        parts = [(take_columns([run.columns[one] for one in taken], at), run.values[at, 0]) for run, _, at in hits]
+        found = Batch.concat([Batch(*part) for part in parts])
         equal = needles.equal(found.columns, probe)
         if not equal.all():
             probe, found = probe[equal], found.filter(equal)
-        matches = ProbeResult(probe, found)
+        matches = ProbeResult(probe, found.select([taken.index(one) for one in chosen]))
         return _consolidated(matches, self._hash) if consolidated and len(hits) > 1 else matches
 
-    def _found(self, runs: Sequence[Run], keys: Sequence[pa.Array], most: int | None) -> ProbeResult | None:
+    def _found(
+        self,
+        runs: Sequence[Run],
+        keys: Sequence[pa.Array],
+        most: int | None,
+        columns: Sequence[int] | None,
+        layout: Layout | None,
+    ) -> ProbeResult | None:
         """What ``probe`` finds, by compiled kernels; None if it is not for these."""
         if compiled.kernels is None or self._hash is not hash_rows or not keys or len(keys[0]) > _MANY:
             return None
-        places, layout, layouts = self._spine.places, Layout.of(keys), layouts_of(runs)
+        layout = Layout.of(keys) if layout is None else layout
+        places, layouts = self._spine.places, layouts_of(runs)
         if places is None or layout is None or layouts is None:
             return None
-        low = hash_layout(layout, Equality.GROUPING) & ~self._span
         limit = _ALL if most is None else most
         probe, rows, weights = compiled.kernels.find_rows(
-            places, BLOCK, layout.address, low, self._span, self.key_count, limit
+            places, BLOCK, layout.address, self._codes.of_keys(layout), self._span, self.key_count, limit
         )
         if len(probe) > limit:
             return None
-        return ProbeResult(probe, Batch(gather(runs, layouts, rows).arrays(), weights))
+        return ProbeResult(probe, Batch(gather(runs, layouts, rows, columns).arrays(), weights))
 
     def overdrawn(self, batch: Batch) -> Int64s:
         """The rows of the batch that are retracted more often than they are stored; each is in it once."""
@@ -127,10 +145,13 @@ class Arrangement(SpineState):
             return np.empty(0, np.int64)
         fast = compiled.kernels is not None and self._hash is hash_rows and len(batch) <= _MANY
         if fast and (layout := batch.layout) is not None:
-            places = self._spine.places
-            if places is not None:
+            # Few rows are looked for among those that came last as well: to give these a place takes longer.
+            places = self._spine.places if len(batch) > _FEW else None
+            found = self._spine.unsorted_places if places is None else (places, places[:0])
+            if found is not None:
+                codes = self._codes.of_layout(layout)
                 short: Int64s = compiled.kernels.overdrawn(
-                    places, BLOCK, layout.address, self._codes.of_layout(layout), len(self.types), batch.weights
+                    *found, BLOCK, layout.address, codes, len(self.types), batch.weights
                 )
                 return short
         retracted = np.flatnonzero(batch.weights < 0)
@@ -146,6 +167,15 @@ class Arrangement(SpineState):
             # A run holds a row once, so no probe row occurs twice and plain indexing adds up.
             total[probe] += run.values[position, 0]
         return total
+
+    def codes_of(self, batch: Batch) -> UInt64s:
+        """The codes that rows have in runs: equal for identical rows, and almost always different for others."""
+        return self._codes(batch.columns, len(batch))
+
+    def places_of(self, batch: Batch) -> list[tuple[Run, Int64s]]:
+        """Where rows identical to those of ``batch`` are stored, whatever their weights; each is in the batch once."""
+        needles = Needles(batch.columns, self.codes_of(batch), NOTHING, Equality.IDENTITY)
+        return [(run, position) for run, _, position in needles.matches(self._spine.runs)]
 
     def rows(self) -> Iterator[Batch]:
         """All stored rows, each once with its weight, in batches of about 65,536 rows and in no useful order.

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _HIGH = np.uint64(0xFFFFFFFF00000000)
 _LOW = np.uint64(0x00000000FFFFFFFF)
+_REMEMBERED = 1 << 16
+"""The codes of more rows than that take more memory than it takes time to find them again."""
 NOTHING = np.uint64(0)
 EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -62,10 +64,21 @@ class RowCodes:
         return codes
 
     def of_layout(self, layout: Layout) -> UInt64s:
-        """The same by compiled kernels, of columns whose layout is known."""
+        """The same by compiled kernels, of columns whose layout is known; not to be changed."""
         if self.span != _LOW:
             return hash_layout(layout, Equality.IDENTITY if self.span == EVERYTHING else Equality.GROUPING)
+        if layout.keyed is not None and layout.keyed[0] == self._key_count:
+            return layout.keyed[1]
         codes: UInt64s = compiled.kernels.keyed_codes(
             layout.address, len(layout.places), self._key_count, layout.length, self._float_keys
         )
+        if layout.length <= _REMEMBERED:
+            layout.keyed = self._key_count, codes
         return codes
+
+    def of_keys(self, layout: Layout) -> UInt64s:
+        """The least code that a row with the key may have, of rows whose first columns are keys."""
+        if self.span == _LOW and layout.keyed is not None and layout.keyed[0] == self._key_count:
+            return layout.keyed[1] & _HIGH
+        keys: UInt64s = compiled.kernels.hash_table(layout.address, self._key_count, layout.length, True)  # noqa: FBT003
+        return keys & ~self.span

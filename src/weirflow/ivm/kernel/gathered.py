@@ -68,6 +68,10 @@ class GatheredRun(Run):
         super().__init__(codes, (), values, layout)
         self._gathered = gathered
 
+    def with_values(self, codes: UInt64s, values: Int64s) -> GatheredRun:
+        """The same rows with other values, as when known groups change; ``codes`` are theirs again."""
+        return GatheredRun(codes, self._gathered, values, self._layout)
+
     @property
     @override
     def types(self) -> Sequence[pa.DataType]:
@@ -81,11 +85,14 @@ class GatheredRun(Run):
         return self._columns
 
 
-def gather(parts: Sequence[Run], layouts: Sequence[Layout], rows: Int64s) -> GatheredColumns:
-    """The rows with these numbers in all parts one below the other; by compiled kernels."""
+def gather(
+    parts: Sequence[Run], layouts: Sequence[Layout], rows: Int64s, columns: Sequence[int] | None = None
+) -> GatheredColumns:
+    """Some columns, or all, of the rows with these numbers in all parts one below the other; by compiled kernels."""
     types = parts[0].types
+    chosen = range(len(types)) if columns is None else columns
     plain, ends = [], [0]
-    for column in range(len(types)):
+    for column in chosen:
         widths = [layout.width(column) for layout in layouts]
         if 0 not in widths:
             plain.append(column)
@@ -96,10 +103,8 @@ def gather(parts: Sequence[Run], layouts: Sequence[Layout], rows: Int64s) -> Gat
         tables = np.array([(layout.length, layout.address) for layout in layouts], np.int64)
         compiled.kernels.gather(tables, rows, np.array(plain, np.int64), into)
     bounds = dict(zip(plain, pairwise(ends), strict=True))
-    made = [
-        bounds.get(column) or _taken([part.columns[column] for part in parts], rows) for column in range(len(types))
-    ]
-    return GatheredColumns(types, made, block, len(rows))
+    made = [bounds.get(column) or _taken([part.columns[column] for part in parts], rows) for column in chosen]
+    return GatheredColumns([types[column] for column in chosen], made, block, len(rows))
 
 
 def _taken(arrays: Sequence[pa.Array], rows: Int64s) -> pa.Array:
@@ -144,5 +149,8 @@ def merged(parts: Sequence[Run], *, grouping: bool) -> Run | None:
     codes, values, rows, done = compiled.kernels.merge_parts(found, width, len(layouts[0].places), grouping)
     if not done:
         return None
+    first = parts[0]
+    if isinstance(first, GatheredRun) and np.array_equal(rows, np.arange(len(first))):
+        return first.with_values(codes, values)
     gathered = gather(parts, layouts, rows)
     return GatheredRun(codes, gathered, values, gathered.layout(layouts[0].places))

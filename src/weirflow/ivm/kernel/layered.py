@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.kernel.state import ProbeResult
     from weirflow.ivm.zset.batch import Int64s, UInt64s
+    from weirflow.ivm.zset.layout import Layout
 
 # As for any state: enough to keep the number of the layer's runs logarithmic.
 _FUEL_PER_ROW = 12
@@ -48,11 +49,12 @@ class LayeredArrangement(Arrangement):
         consolidated: bool = False,
         count: int | None = None,
         most: int | None = None,
+        columns: Sequence[int] | None = None,
+        layout: Layout | None = None,
     ) -> ProbeResult:
         """See ``Arrangement``; rows of the layer are found too."""
-        if not self._inserted:
-            return super().probe(keys, consolidated=consolidated, count=count, most=most)
-        return self._both.probe(keys, consolidated=consolidated, count=count, most=most)
+        held = self._both.probe if self._inserted else super().probe
+        return held(keys, consolidated=consolidated, count=count, most=most, columns=columns, layout=layout)
 
     def probe_stored(self, keys: Sequence[pa.Array]) -> ProbeResult:
         """The rows that were there before the tick, each once."""
@@ -84,10 +86,10 @@ class LayeredSums(AdditiveArrangement):
         self._layer.maintain(max(_LEAST_FUEL, _FUEL_PER_ROW * len(values)))
         self._added.append((keys, values))
 
-    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None) -> Int64s:
+    def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None, layout: Layout | None = None) -> Int64s:
         """See ``AdditiveArrangement``; what the layer holds is added."""
-        stored = super().lookup(keys, codes)
-        return stored + self._layer.lookup(keys, codes) if self._added else stored
+        stored = super().lookup(keys, codes, layout)
+        return stored + self._layer.lookup(keys, codes, layout) if self._added else stored
 
     def keep(self) -> None:
         """Store the layer. Does not fail: the layer has taken the values already."""

@@ -94,6 +94,11 @@ class OrderedArrangement(SpineState):
         by_probe = np.argsort(index, kind="stable")
         return ProbeResult(index[by_probe], Batch.concat([part.batch for part in found]).take(by_probe))
 
+    @property
+    def places(self) -> Int64s | None:
+        """The runs as compiled kernels read them; None if they do not read one of them, or there are none."""
+        return self._spine.places
+
     def spans(self, keys: Sequence[pa.Array], count: int) -> list[Span]:
         """Where the rows of ``count`` keys are in each run that has any."""
         needles = Needles(keys, self._codes(keys, count), _EXACT, Equality.GROUPING)

@@ -26,6 +26,7 @@ _CODE, _VALUES = "_code", "_values"
 _SAMPLED_ROWS = 1 << 19
 _UNSAMPLED_ROWS = 1 << 12
 """So few codes stay in the processor's cache themselves."""
+_NO_SAMPLE = (0, 0)
 RunPlace = tuple[int, int, int, int, int, int, int]
 """A run, as ``compiled.tables.add_found`` reads it."""
 BLOCK = 64
@@ -125,9 +126,9 @@ class Run:
             found = weights.place(self.values)
             if found is None:
                 return None
-            sample = self.sample if len(self) > _UNSAMPLED_ROWS else self.codes[:0]
-            codes, samples = (pa.py_buffer(one).address for one in (self.codes, sample))
-            self._place = (codes, len(self), samples, len(sample), *found, self.layout.address)
+            length, codes = len(self.codes), pa.py_buffer(self.codes).address
+            sample = (pa.py_buffer(self.sample).address, len(self.sample)) if length > _UNSAMPLED_ROWS else _NO_SAMPLE
+            self._place = (codes, length, *sample, *found, self.layout.address)
         return self._place
 
     def search(self, low: UInt64s) -> Int64s:

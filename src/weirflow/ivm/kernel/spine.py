@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from weirflow.ivm.kernel.frontier import may_change
 from weirflow.ivm.kernel.memory import allocator
 from weirflow.ivm.kernel.merge import RunMerge, RunOrder, behind_each_other, can_merge, copied
+from weirflow.ivm.kernel.placed import PlacedRuns
 from weirflow.ivm.kernel.run import Run, kept_rows
 from weirflow.ivm.zset.batch import concat_columns, magnitude
 
@@ -32,17 +33,17 @@ _LARGE = 1 << 40
 """Once there was a greater value than this, sums may leave int64: they are added up at once, to find out."""
 LEAST_TO_RELEASE = 4096
 """Smaller states are not worth looking for rows to let go."""
+MOST_SEARCHED = 12
+"""So many small runs are searched one by one before they are merged into the newest."""
 FAN_IN = 3
 """How many runs of similar size are merged into one, and so the factor between the sizes of levels."""
 
 
-class _WaitingRows(NamedTuple):
-    """Rows that wait for their place."""
+class _UncodedRows(NamedTuple):
+    """Rows that wait for their codes and their place."""
 
     columns: tuple[pa.Array, ...]
     values: Int64s
-    codes: UInt64s | None
-    layout: Layout | None
 
 
 class Content(NamedTuple):
@@ -53,18 +54,23 @@ class Content(NamedTuple):
     Attributes:
         runs: sorted, of any size.
         head: the newest run, as long as it is small.
-        inserted: unsorted; they go into the head when it is looked at, or when they are many.
+        inserted: unsorted, with their codes or still without; they go into the head when it is looked at, or when they
+            are many.
         inserted_rows: how many rows those are.
+        searchable: whether the inserted are runs, but for rows of zeros, so that they may be searched as they are.
         large: whether a value was so large that sums may leave int64.
         settled: whether there is nothing to merge as long as no run is added.
+        calm: whether there is nothing to merge as long as nothing is added at all.
     """
 
     runs: tuple[Run, ...]
     head: Run | None = None
-    inserted: tuple[_WaitingRows, ...] = ()
+    inserted: tuple[Run | _UncodedRows, ...] = ()
     inserted_rows: int = 0
+    searchable: bool = True
     large: bool = False
     settled: bool = False
+    calm: bool = False
 
 
 class Spine:
@@ -88,23 +94,40 @@ class Spine:
         self.content = Content(tuple([run for run in runs if len(run)]))
         self._merges: list[RunMerge] = []
         self._planned: tuple[Run, ...] | None = None
-        self._places: tuple[tuple[Run, ...], Int64s | None] = ((), None)
+        self._placed = PlacedRuns()
 
     @property
     def places(self) -> Int64s | None:
         """The runs as ``compiled.tables`` reads them; None if it does not read one of them, or there are none."""
-        runs = self.runs
-        known, places = self._places
-        if len(known) != len(runs) or any(one is not other for one, other in zip(known, runs, strict=True)):
-            found = [run.place for run in runs]
-            places = None if not found or None in found else np.array(found, np.int64)
-            self._places = (runs, places)
-        return places
+        return self._placed.of(self.runs)
+
+    @property
+    def searched(self) -> Int64s | None:
+        """As ``places``, for whom it is no matter in how many runs a row is: some of the inserted may be among them."""
+        content = self.content
+        if not content.searchable or len(content.inserted) > MOST_SEARCHED:
+            return self.places
+        # Of what is searchable, all are runs.
+        return self._placed.of((*self._sorted, *cast("tuple[Run, ...]", content.inserted)))
+
+    @property
+    def unsorted_places(self) -> tuple[Int64s, Int64s] | None:
+        """As ``places``, of what is sorted and of what waits for its place, which stays as it is."""
+        waiting = [one.place if isinstance(one, Run) else None for one in self.content.inserted]
+        found = self._placed.of(self._sorted)
+        if found is None or None in waiting:
+            return None
+        return found, np.array(waiting, np.int64).reshape(-1, found.shape[1])
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that together are the state; all rows of all of them count. Merges under way are not in it."""
         self._tidy()
+        return self._sorted
+
+    @property
+    def _sorted(self) -> tuple[Run, ...]:
+        """The runs without what waits for its place."""
         content = self.content
         return (*content.runs, content.head) if content.head is not None else content.runs
 
@@ -118,22 +141,33 @@ class Spine:
         """Bytes of all runs, without merges under way."""
         return sum(run.nbytes for run in self.runs)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether rows were inserted at which nobody has looked yet."""
+        return bool(self.content.inserted)
+
     def insert(
         self,
         columns: Sequence[pa.Array],
         values: Int64s,
         codes: UInt64s | None = None,
         layout: Layout | None = None,
+        *,
+        searchable: bool = False,
     ) -> None:
-        """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
+        """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed.
+
+        Rows are ``searchable`` if they are all different and in the order of their codes.
+        """
         before = self.content
         if len(values) > HEAD_ROWS // 2:
             self.content = self._with_many(Run(self._coded(columns, len(values), codes), tuple(columns), values))
             return
         large = before.large or magnitude(values) > _LARGE
-        inserted = (*before.inserted, _WaitingRows(tuple(columns), values, codes, layout))
-        rows = before.inserted_rows + len(values)
-        after = Content(before.runs, before.head, inserted, rows, large, before.settled)
+        own = _UncodedRows(tuple(columns), values) if codes is None else Run(codes, tuple(columns), values, layout)
+        inserted, rows = (*before.inserted, own), before.inserted_rows + len(values)
+        searchable = searchable and before.searchable
+        after = Content(before.runs, before.head, inserted, rows, searchable, large, before.settled)
         self.content = self._tidied(after) if large or rows > HEAD_ROWS // 2 else after
 
     def _with_many(self, rows: Run) -> Content:
@@ -153,7 +187,7 @@ class Spine:
             return self._with_apart(others, apart)
         if self._spill is not None:
             merged = copied(merged, self._allocate)
-        return self._with_apart(others._replace(runs=(*others.runs, merged), settled=False), apart)
+        return self._with_apart(others._replace(runs=(*others.runs, merged), settled=False, calm=False), apart)
 
     def insert_run(self, run: Run) -> None:
         """Add rows that are sorted already."""
@@ -162,7 +196,7 @@ class Spine:
                 self.insert(run.columns, run.values, run.codes)
             return
         run = run if self._spill is None else copied(run, self._allocate)
-        self.content = self.content._replace(runs=(*self.content.runs, run), settled=False)
+        self.content = self.content._replace(runs=(*self.content.runs, run), settled=False, calm=False)
 
     def rewind(self, content: Content) -> None:
         """Hold what was held before."""
@@ -184,14 +218,12 @@ class Spine:
     def _tidied(self, content: Content) -> Content:
         newest = [] if content.head is None else [content.head]
         # Those without codes get them together: hashing costs little for each row and much for each call.
-        waiting = [one for one in content.inserted if one.codes is None]
+        waiting = [one for one in content.inserted if isinstance(one, _UncodedRows)]
         if waiting:
             columns, values = concat_columns([one.columns for one in waiting]), [one.values for one in waiting]
             summed = values[0] if len(values) == 1 else np.concatenate(values)
             newest.append(Run(self._coded(columns, len(summed), None), columns, summed))
-        newest += [
-            Run(one.codes, one.columns, one.values, one.layout) for one in content.inserted if one.codes is not None
-        ]
+        newest += [one for one in content.inserted if isinstance(one, Run)]
         head = self._order.merge_unsorted(newest)
         if len(head) > HEAD_ROWS:
             return Content((*content.runs, head), large=content.large)
@@ -200,7 +232,7 @@ class Spine:
     def maintain(self, fuel: int) -> int:
         """Merge about ``fuel`` rows; returns how many were. Zero means that there is nothing to merge."""
         content = self.content
-        if content.settled:
+        if content.settled or content.calm:
             return 0
         if content.inserted and content.runs is self._planned:
             return 0  # what was inserted is sorted when it is looked at, or with what comes after it
@@ -222,6 +254,8 @@ class Spine:
         # While no run is added, the head alone cannot become half as large as a base of this size.
         if not self._merges and max(map(len, self.content.runs), default=0) > 2 * HEAD_ROWS:
             self.content = self.content._replace(settled=True)
+        elif not self._merges:
+            self.content = self.content._replace(calm=True)
         return done
 
     def _replace(self, merge: RunMerge) -> None:
@@ -234,10 +268,9 @@ class Spine:
         """With a few rows that were taken out of a run: they go where newer rows are, and are no run to be searched."""
         if not apart:
             return content
-        waiting = [_WaitingRows(run.columns, run.values, run.codes, None) for run in apart]
         rows = content.inserted_rows + sum(map(len, apart))
         large = content.large or any(magnitude(run.values) > _LARGE for run in apart)
-        inserted = (*content.inserted, *waiting)
+        inserted = (*content.inserted, *apart)
         return self._tidied(content._replace(inserted=inserted, inserted_rows=rows, large=large))
 
     def _plan(self) -> None:

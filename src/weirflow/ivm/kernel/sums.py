@@ -98,7 +98,7 @@ def encode_doubles(values: np.ndarray, weights: np.ndarray, into: np.ndarray, wi
     """Write the limbs of doubles, times their weights; zeros for those not ``in_window``. Whether all are in it."""
     if compiled.kernels is not None:
         bits = np.ascontiguousarray(values).view(np.int64)
-        inside: bool = compiled.kernels.encode_doubles(bits, weights, *_bounds(window), window.lowest_bit, into)
+        inside: bool = compiled.kernels.encode_doubles(bits, weights, *bounds(window), window.lowest_bit, into)
         return inside
     held = in_window(values, window)
     into[:] = split_doubles(np.where(held, values, 0.0), window)
@@ -107,7 +107,7 @@ def encode_doubles(values: np.ndarray, weights: np.ndarray, into: np.ndarray, wi
 
 
 @cache
-def _bounds(window: LimbRange) -> tuple[int, int]:
+def bounds(window: LimbRange) -> tuple[int, int]:
     """The bits of the least and of the first too great magnitude that ``in_window`` allows."""
     lowest = 2.0 ** (window.lowest_bit + _MANTISSA_BITS - 1)
     highest = 2.0 ** (window.lowest_bit + LIMB_BITS * (window.limbs - 1))

@@ -13,6 +13,7 @@ from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
+from weirflow.sql.expr import Column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +51,8 @@ class Project(Operator):
         super().__init__([expression.type for expression in expressions])
         self.expressions = tuple(expressions)
         self._evaluate = compile_expressions(expressions)
+        plain = [expression.index for expression in expressions if isinstance(expression, Column)]
+        self._chosen = plain if len(plain) == len(self.expressions) else None
         self._monotone = [monotone(expression) for expression in expressions]
 
     @override
@@ -63,6 +66,8 @@ class Project(Operator):
     @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
         (delta,) = deltas
+        if self._chosen is not None and (chosen := delta.select(self._chosen)).types == self.types:
+            return chosen
         return Batch(tuple(self._evaluate(delta.columns, len(delta))), delta.weights)
 
 

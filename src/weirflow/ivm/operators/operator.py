@@ -44,6 +44,11 @@ class Operator(ABC):
         """The operator's own state; none for most."""
         return ()
 
+    @property
+    def note(self) -> str:
+        """What there is to say of the operator now, for people, behind its label."""
+        return ""
+
     def start(self) -> Batch:
         """The output over empty inputs, which is not always empty."""
         return self.nothing

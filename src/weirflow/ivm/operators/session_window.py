@@ -17,7 +17,7 @@ from typing_extensions import override
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
 from weirflow.ivm.kernel.expressions.failures import overflow
-from weirflow.ivm.operators.aggregate.operator import Groups
+from weirflow.ivm.operators.aggregate.groups import Groups
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch, take_columns

@@ -39,7 +39,15 @@ from weirflow.ivm.sharded.explain import explain_stages
 from weirflow.ivm.sharded.published import PublishedChanges
 from weirflow.ivm.sharded.queued_ticks import QueuedTick, TickQueue
 from weirflow.ivm.sharded.sharing import JobSharing
-from weirflow.ivm.sharded.worker.distribution import CountLate, CountRows, ReadRows, TickInput, is_frame
+from weirflow.ivm.sharded.worker.distribution import (
+    ChangedRows,
+    CountLate,
+    CountRows,
+    ReadRows,
+    TickInput,
+    is_frame,
+)
+from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_table
 from weirflow.observability.metrics import FlowGauges
 from weirflow.sql.clock.relation import CLOCK
@@ -61,8 +69,20 @@ _log = logging.getLogger(__name__)
 _PAUSE = 0.001
 
 
+class DeltaTooLarge(Exception):
+    """The frames of a tick have more rows than ``ShardedBackend.most_rows``; nothing has happened."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
 class ShardedBackend(FlowHost):
-    """Runs a flow in shards; see ``PartitionedFlow`` for the arguments."""
+    """Runs a flow in shards; see ``PartitionedFlow`` for the arguments.
+
+    Attributes:
+        most_rows: ticks whose frames have more rows are not begun; None for any number.
+    """
 
     capabilities = frozenset({Capability.FRAMES, Capability.SHARDS})
     _clock_spread = SourceSpread.EVERYWHERE
@@ -80,11 +100,12 @@ class ShardedBackend(FlowHost):
         temporary: bool,
         registry: CollectorRegistry | None,
         clock: ClockKind,
+        at: int | None,
     ) -> None:
         super().__init__(name, history=history, registry=registry, clock=clock)
         self._owner = os.getpid()
         self._executor = executor
-        self._coordinator = Coordinator(uri, partitions, executor, lease)
+        self._coordinator = Coordinator(uri, partitions, executor, lease, at=at)
         self.path = None if "://" in uri else Path(uri)
         self.identity = self._coordinator.commit.identity
         self.storage = None if temporary else self._coordinator.files.storage
@@ -94,6 +115,7 @@ class ShardedBackend(FlowHost):
         self._changes = PublishedChanges(
             name, self._coordinator, self._declared, self._outputs, self._sinks, done=self._sharing.settle
         )
+        self.most_rows: int | None = None
         self._dropped = 0
         self._remember_recent()
         self._metrics.show_gauges(self)
@@ -119,6 +141,12 @@ class ShardedBackend(FlowHost):
                 for report in self._coordinator.reports
             },
         )
+
+    @property
+    def commit_number(self) -> int:
+        """The number of the last commit: ``at`` opens the flow as it is now, later."""
+        self._settle_if_needed()
+        return self._coordinator.commit.number
 
     # What the flow is made of
 
@@ -324,6 +352,8 @@ class ShardedBackend(FlowHost):
     def _begin(self, deltas: Mapping[str, Any], token: str | None, position: Position | None) -> None:
         self._ready()
         incoming = self.read_deltas(deltas)
+        if self.most_rows is not None and incoming.count > self.most_rows:
+            raise DeltaTooLarge(incoming.count)
         place = None if position is None else (position.stream, position.origin, position.at)
         self._dropped = incoming.dropped
         self._coordinator.begin(GivenTick(token, incoming.rows, incoming.digests), position=place)
@@ -338,7 +368,10 @@ class ShardedBackend(FlowHost):
         for name, data in deltas.items():
             if name not in self._coordinator.definition.sources:
                 raise no_source(name, self.views, self.sources)
-            incoming.add(name, data, self._coordinator, self._executor)
+            if not is_frame(data):
+                incoming.add(name, data, self._coordinator)
+        frames = {name: data for name, data in deltas.items() if is_frame(data)}
+        incoming.add_frames(frames, self._coordinator, self._executor)
         return incoming
 
     def _forget_pending(self) -> None:
@@ -361,6 +394,7 @@ class ShardedBackend(FlowHost):
             self._require_open()
             self._changes.make(lambda: done.append(self._coordinator.tick(deadline)))
         (ticked,) = done
+        self._metrics.dedup_evicted(ticked.evicted)
         return ticked
 
     def summary(self, ticked: ChangeNotice, number: int, started: float, dropped: int) -> StepSummary:
@@ -444,6 +478,24 @@ class ShardedBackend(FlowHost):
                 self._coordinator.pin(self._coordinator.commit.number)
                 weakref.finalize(native, self._coordinator.unpin, self._coordinator.commit.number)
             return self._epoch, found
+
+    def changed_rows(self, view: str) -> ChangedRows:
+        """What reads the rows that the last tick changed in a view, with their weights, in any process."""
+        with self._lock:
+            self._ready()
+            coordinator = self._coordinator
+            refs = coordinator.commit.outputs.get(view, [])
+            return ChangedRows(coordinator.uri, msgspec.msgpack.encode(refs), self._schema(view), self.partitions)
+
+    def changed_here(self, view: str) -> DeltaBatch:
+        """The rows that the last tick changed in a view, read by this process."""
+        with self._lock:
+            self._ready()
+            refs = self._coordinator.commit.outputs.get(view, [])
+            schema = self._schema(view)
+            if not refs:
+                return DeltaBatch.from_inserts(schema.empty_table())
+            return DeltaBatch.of_batch(schema, self._coordinator.changed(refs))
 
     @override
     def describe(self) -> FlowInfo:

@@ -168,6 +168,14 @@ class CommitFiles:
             raise refused(where, f"it is commit {commit.number}", _HINT)
         return commit
 
+    def at(self, number: int) -> Commit:
+        """A commit by its number.
+
+        Raises:
+            ObjectNotFound: it is not kept any more.
+        """
+        return self.read(commit_name(number))
+
     def kept(self) -> list[Commit]:
         """All commits that are there, oldest first."""
         found = []
@@ -248,6 +256,13 @@ class CommitFiles:
     def drop_pending(self, epoch: int, fence: int) -> None:
         """Forget a tick that was begun."""
         self.storage.delete(_pending_name(epoch, fence))
+
+    def drop_all_pending(self, fence: int) -> None:
+        """Forget all ticks that coordinators before the one with this token have begun."""
+        for info in list(self.storage.list(PENDING)):
+            begun_by = info.name.removesuffix(".json").rpartition("-")[2]
+            if int(begun_by) < fence:
+                self.storage.delete(info.name)
 
 
 def read_pending(data: bytes, where: str, hint: str) -> PendingTick:

@@ -19,9 +19,10 @@ from weirflow.ivm.sharded.definition import Blueprint, Definition, FillGroup, de
 from weirflow.ivm.sharded.jobs import FlowJobs, PendingCommit, after, part_of_commit
 from weirflow.ivm.sharded.ledger import ChangeNotice, Ledger
 from weirflow.ivm.sharded.plan.recomputing import chosen
-from weirflow.ivm.sharded.recent_ticks import recent_ticks
+from weirflow.ivm.sharded.recent_ticks import RecentTicks, recent_ticks
 from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
+from weirflow.ivm.sharded.worker.reports import RefusedDelta
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.clock.relation import CLOCK
 from weirflow.types import SourceSpread
@@ -55,12 +56,15 @@ class Coordinator:
         executor: what runs stages.
         lease: says that this is still the flow's coordinator, and with which token. Without one the commits alone tell
             two coordinators apart.
+        at: the number of the commit to go on from, which is kept; what came behind it is undone. None for the last.
 
     Attributes:
         recent: what ticks before this coordinator's changed, as far as it is kept.
     """
 
-    def __init__(self, uri: str, shards: int, executor: StageExecutor, lease: Lease | None = None) -> None:
+    def __init__(
+        self, uri: str, shards: int, executor: StageExecutor, lease: Lease | None = None, *, at: int | None = None
+    ) -> None:
         self.uri = uri
         self.files = flow_files(uri)
         self.commits = CommitFiles(self.files.storage)
@@ -68,16 +72,16 @@ class Coordinator:
         self._jobs = FlowJobs(uri, executor)
         self._lease = lease
         self._ledger = Ledger(self.commits, lease)
-        self._pinned: Counter[int] = Counter()
+        self._pinned: Counter[int] = Counter([] if at is None else [at])
         self._chores = ThreadPoolExecutor(1, thread_name_prefix="weirflow-partitioned")
         self._written: Future[None] | None = None
         try:
-            self._take_over(shards)
+            self._take_over(shards, at)
         except LeaseLost:
             if lease is None:
                 raise
             # The one before had a last commit on its way when the lease changed hands; there cannot be another.
-            self._take_over(shards)
+            self._take_over(shards, at)
 
     @property
     def reports(self) -> Sequence[ShardReport]:
@@ -256,7 +260,8 @@ class Coordinator:
         """Run the tick that was begun, and those of others behind it, and commit all of them together.
 
         Raises:
-            DataError: a row breaks a rule; the tick stays begun.
+            DataError: a row breaks a rule of a view; the tick stays begun. Or a delta is no change of its source, as it
+                retracts a row that is not there; the tick is given up, unless others are behind it.
             TickTimeout: its jobs are not done by the deadline; the tick stays begun.
             LeaseLost: another coordinator has taken over.
             StorageError: the storage failed; ``settle`` finds out whether the tick has happened.
@@ -264,12 +269,17 @@ class Coordinator:
         pending = self.pending
         assert pending is not None
         self._require_leader()
-        with deadline:
-            if pending.more:
-                deltas = [one.deltas for one in pending.given]
-                stepped = self._jobs.ticks(self.blueprint, self.commit, pending.epoch, deltas)
-            else:
-                stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
+        try:
+            with deadline:
+                if pending.more:
+                    deltas = [one.deltas for one in pending.given]
+                    stepped = self._jobs.ticks(self.blueprint, self.commit, pending.epoch, deltas)
+                else:
+                    stepped = self._jobs.tick(self.blueprint, self.commit, pending.epoch, pending.deltas)
+        except RefusedDelta as refused:
+            if not pending.more:
+                self.discard()
+            raise refused.error from refused
         self._await_written()
         return self._commit_ticks(stepped, pending.epoch, pending, **self._remembered(pending))
 
@@ -303,9 +313,9 @@ class Coordinator:
 
     # Inner workings
 
-    def _take_over(self, shards: int) -> None:
+    def _take_over(self, shards: int, at: int | None) -> None:
         """Become the one whose commits count, and take the tick that the one before has begun."""
-        found = self.commits.newest()
+        found = self._found(at)
         before = 0 if found is None else found.fence
         self._token = before + 1 if self._lease is None else self._lease.token
         if found is None:
@@ -322,11 +332,11 @@ class Coordinator:
                 hint="the leases of a flow must come from the same metadata store all the time",
             )
         kept = self.commits.kept()
-        self.recent = recent_ticks(kept)
+        self.recent = recent_ticks(kept) if at is None else RecentTicks(found.epoch, ())
         self._ledger.begin(found, kept, Blueprint(definition), self._token)
         if not self.blueprint.keys <= found.states.keys():
             raise refused(self.uri, "its state is not that of the operators that it has now", _OTHER_VERSION)
-        begun = self.commits.pending(found, before)
+        begun = self.commits.pending(found, before) if at is None else None
         if begun is not None:
             # Under our own token the one after us finds it too, if we do not come to commit it.
             begun = msgspec.structs.replace(begun, fence=self._token)
@@ -334,6 +344,17 @@ class Coordinator:
         # From here on commits of the one before are refused: the next number is ours.
         opened = msgspec.structs.replace(found, kind="open")
         self._ledger.publish(opened, self.blueprint, pending=begun)
+        if at is not None:
+            self.commits.drop_all_pending(self._token)
+
+    def _found(self, at: int | None) -> Commit | None:
+        """The last commit; or what the flow was at another one, under the last number."""
+        newest = self.commits.newest()
+        if at is None:
+            return newest
+        named = self.commits.at(at)
+        assert newest is not None
+        return msgspec.structs.replace(named, number=newest.number, fence=newest.fence)
 
     def _remembered(self, pending: PendingTick) -> dict[str, Any]:
         """Tokens, positions and digests after what was begun."""
@@ -350,6 +371,12 @@ class Coordinator:
         tokens = dict([*tokens.items()][-_TOKENS:])
         return {"tokens": tokens, "positions": positions, "digests": digests}
 
+    def _evicted(self, pending: PendingTick) -> int:
+        """How many digests are forgotten for those of what was begun."""
+        added = Counter(name for tick in pending.given for name in tick.digests)
+        room = {name: self.definition.sources[name].dedup - len(self.commit.digests.get(name, ())) for name in added}
+        return sum(max(count - room[name], 0) for name, count in added.items())
+
     def _redefine(self, kind: str, blueprint: Blueprint, filled: Commit, untold: ChangeNotice | None = None) -> None:
         """Commit that the flow is made of something else now."""
         definition = blueprint.definition
@@ -361,7 +388,8 @@ class Coordinator:
         self, stepped: PendingCommit, first: int, begun: PendingTick | None = None, **remembered: Any
     ) -> ChangeNotice:
         *earlier, last = [CommittedTick(epoch, outputs) for epoch, outputs in enumerate(stepped.outputs, first)]
-        ticked = ChangeNotice(last.epoch, stepped.reports, last.outputs, earlier=tuple(earlier), begun=begun)
+        evicted = 0 if begun is None else self._evicted(begun)
+        ticked = ChangeNotice(last.epoch, stepped.reports, last.outputs, (), tuple(earlier), begun, evicted)
         commit = msgspec.structs.replace(stepped.commit, kind="tick", epoch=last.epoch, **remembered)
         self._ledger.publish(commit, self.blueprint, untold=ticked)
         return ticked

@@ -35,6 +35,9 @@ class StageExecutor(Protocol):
     def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
         """Run ``work`` on the Arrow batches of a distributed frame, where they are; returns what it does."""
 
+    def over_all(self, works: Sequence[tuple[Any, Callable[[Iterable[Any]], Iterator[bytes]]]]) -> list[bytes]:
+        """As ``over`` for several frames, each with its own work, together."""
+
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """Run ``work`` for each shard; returns what it does, in any order."""
 
@@ -91,6 +94,10 @@ class InThisProcess(StageExecutor):
     def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
         """See ``StageExecutor``: what has Arrow batches takes the place of the frame."""
         return list(work(frame.to_batches()))
+
+    @override
+    def over_all(self, works: Sequence[tuple[Any, Callable[[Iterable[Any]], Iterator[bytes]]]]) -> list[bytes]:
+        return [done for frame, work in works for done in self.over(frame, work)]
 
     @override
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:

@@ -34,6 +34,7 @@ class PartitionedFlow(Flow):
         temporary: whether nobody goes on with the flow, so that no sink has to remember how far it is.
         registry: where the flow's metrics are; None for Weirflow's own.
         clock: as ``IncrementalFlow``'s.
+        at: the number of the commit to go on from, as it was; what came behind it is undone. None for the last one.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class PartitionedFlow(Flow):
         temporary: bool = False,
         registry: CollectorRegistry | None = None,
         clock: ClockKind | str = ClockKind.SYSTEM,
+        at: Count | None = None,
     ) -> None:
         backend = ShardedBackend(
             uri,
@@ -59,5 +61,6 @@ class PartitionedFlow(Flow):
             temporary=temporary,
             registry=registry,
             clock=one_of(ClockKind, clock, "No clock is called"),
+            at=at,
         )
         super().__init__(backend)

@@ -13,7 +13,7 @@ from weirflow.ivm.compiler.reads import reads
 from weirflow.ivm.flow.folder.entries import entry_view
 from weirflow.ivm.sharded.plan.recomputing import AddRows, CompareRows, SubtractRows
 from weirflow.ivm.sharded.worker.distribution import MoveRows, ReadRows, SplitRows, decode_moved
-from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport, StageTask, TickTask
+from weirflow.ivm.sharded.worker.reports import RefusedDelta, RowsRef, ShardReport, StageTask, TickTask
 
 if TYPE_CHECKING:
     from weirflow.ivm.sharded.commits import Commit
@@ -222,9 +222,10 @@ class FlowJobs:
         failpoint("partitioned.after_job")
         failed = [report for report in reports if report.failure is not None]
         if failed:
-            first = min(failed, key=lambda report: (report.stage, report.shard))
+            refused = [report for report in failed if report.failure is not None and report.failure.refused]
+            first = min(refused or failed, key=lambda report: (report.stage, report.shard))
             assert first.failure is not None
-            raise first.failure.error()
+            raise RefusedDelta(first.failure.error()) if refused else first.failure.error()
         told = sorted((report.stage, report.shard) for report in reports)
         assert told == [(stage, shard) for stage in range(spread.depth) for shard in range(commit.shards)], told
         self.reports = reports

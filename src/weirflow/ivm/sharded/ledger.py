@@ -34,6 +34,7 @@ class ChangeNotice:
         ended: the views whose readers cannot be told, or that are gone.
         earlier: the ticks of the same commit before the one that came to ``epoch``.
         begun: the tick that this is, with those of others behind it.
+        evicted: how many deltas sources have forgotten that notice repetitions.
     """
 
     epoch: int
@@ -42,6 +43,7 @@ class ChangeNotice:
     ended: tuple[str, ...] = ()
     earlier: tuple[CommittedTick, ...] = ()
     begun: PendingTick | None = None
+    evicted: int = 0
 
     @property
     def ticks(self) -> tuple[CommittedTick, ...]:

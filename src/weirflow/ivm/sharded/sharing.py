@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weirflow.errors import QueryError, TickTimeout, WeirflowError
+from weirflow.errors import DataError, QueryError, TickTimeout, WeirflowError
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.sharded.commits import GivenTick
 from weirflow.ivm.sharded.queued_ticks import QueuedTick, SharedTicks
@@ -167,6 +167,9 @@ class JobSharing:
             try:
                 self._host.run_begun(tick.started, tick.deadline)
             except Exception as error:
+                if self._is_given_up(error):
+                    tick.error = error
+                    continue
                 if not self._is_left(begun, error):
                     raise
                 self._discard()
@@ -188,6 +191,10 @@ class JobSharing:
     def _discard(self) -> None:
         with self._lock:
             self._coordinator.discard()
+
+    def _is_given_up(self, error: Exception) -> bool:
+        """Whether a tick that was run alone is not kept, because its delta is no change of its source."""
+        return self._coordinator.is_settled and self._coordinator.pending is None and isinstance(error, DataError)
 
     def _is_left(self, begun: PendingTick, error: Exception) -> bool:
         """Whether nothing has happened but that the job failed, or took too long: it may be one tick's fault alone."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Int64s = npt.NDArray[np.int64]
     UInt64s = npt.NDArray[np.uint64]
     Bools = npt.NDArray[np.bool_]
+
+_Found = TypeVar("_Found")
 
 # The registered functions called directly: the wrappers of pyarrow.compute cost as much as a take of 100 rows.
 _TAKE = pc.get_function("take")
@@ -128,6 +130,18 @@ class Batch:
     columns: tuple[pa.Array, ...]
     weights: Int64s
     _layout: Layout | None = field(default=None, init=False, repr=False)
+    _found: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def once(self, name: Hashable, find: Callable[[Batch], _Found]) -> _Found:
+        """What was found out about the rows under this name, or is now: once for all who read them in a tick."""
+        if name not in self._found:
+            self._found[name] = find(self)
+        found: _Found = self._found[name]
+        return found
+
+    def forget(self) -> None:
+        """Let go of what was found out: the tick is over, and the rows may be kept for long."""
+        self._found.clear()
 
     def __reduce__(self) -> tuple[type[Batch], tuple[Any, ...]]:
         return Batch, (self.columns, self.weights)
@@ -137,6 +151,11 @@ class Batch:
         """Where its columns lie, for compiled kernels; None if these do not read them."""
         if self._layout is None:
             object.__setattr__(self, "_layout", Layout.of(self.columns))
+        return self._layout
+
+    @property
+    def known_layout(self) -> Layout | None:
+        """As ``layout``, if somebody has asked for it before."""
         return self._layout
 
     @classmethod
@@ -186,8 +205,11 @@ class Batch:
         return Batch(columns, self.weights[start : start + length])
 
     def select(self, indexes: Iterable[int]) -> Batch:
-        """The columns at ``indexes``, in that order."""
-        return Batch(tuple([self.columns[index] for index in indexes]), self.weights)
+        """The columns at ``indexes``, in that order; the same batch for whoever asks for the same next."""
+        wanted = tuple(indexes)
+        return self.once(
+            ("columns", wanted), lambda rows: Batch(tuple([rows.columns[at] for at in wanted]), rows.weights)
+        )
 
     def negate(self) -> Batch:
         """The same rows with opposite weights."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weirflow.arguments import Name, checked
-from weirflow.errors import ConfigError, DataError, DependencyMissing
+from weirflow.errors import ConfigError, DataError
 from weirflow.ivm.zset import render
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.ingest import WEIGHT, made_table, plain_weighted, read_table, read_weights, without
 from weirflow.ivm.zset.rows import consolidate
 from weirflow.rows.arrays import from_numpy
+from weirflow.rows.libraries import pandas_frame, polars_frame
 from weirflow.rows.tabular import GivenColumns, columns_of, rereadable
 from weirflow.rows.types import spark_schema
 
@@ -272,14 +271,11 @@ class DeltaBatch:
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas frame, with a column ``_weight``; needs ``weirflow[pandas]``."""
-        _require_installed("pandas", DependencyMissing.extra("pandas", needed_for="DeltaBatch.to_pandas()"))  # noqa: S610 - no Django
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow(), "DeltaBatch.to_pandas()")
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a Polars frame, with a column ``_weight``; needs Polars."""
-        missing = DependencyMissing("DeltaBatch.to_polars() needs Polars.", hint="pip install polars")
-        frame: pl.DataFrame = _require_installed("polars", missing).from_arrow(self.to_arrow())
-        return frame
+        return polars_frame(self.to_arrow(), "DeltaBatch.to_polars()")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return pa.Table.from_batches([self.to_arrow()]).__arrow_c_stream__(requested_schema)
@@ -303,12 +299,6 @@ class DeltaBatch:
             raise ConfigError("The rows do not fit in one table.", hint="use to_arrow(), which keeps the weights")
         taken = self.batch.take(np.repeat(rows, counts[rows]))
         return pa.Table.from_arrays(list(taken.columns), schema=self.schema)
-
-
-def _require_installed(module: str, missing: DependencyMissing) -> Any:
-    if find_spec(module) is None:
-        raise missing
-    return import_module(module)
 
 
 def _texts(rows: pa.RecordBatch) -> list[str]:

@@ -218,9 +218,26 @@ def _add_long(hashes: UInt64s, words: UInt64s, starts: Int64s, lengths: Int64s) 
         hashes[row[edges]] += np.add.reduceat(_mix(word), edges)
 
 
+_FLOAT_BITS = {
+    4: (0x7FFFFFFF, 0x7F800000, 0x7FC00000),
+    8: (0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000, 0x7FF8000000000000),
+}
+"""By the bytes of a float: the bits of its size, those of infinity, and those of NaN."""
+
+
+def _has_plain_floats(values: pa.Array) -> bool:
+    return values.null_count == 0 and values.type.id in (pa.float32().id, pa.float64().id)
+
+
 def _hash_lists(array: pa.Array, equality: Equality) -> UInt64s:
     """A sum over the elements' hashes, mixed with their positions except in maps, whose order has no meaning."""
     offsets = value_offsets(array)
+    if compiled.kernels is not None and pt.is_list(array.type) and _has_plain_floats(array.values):
+        values = raw_values(array.values)
+        fast: UInt64s = compiled.kernels.hash_floats(
+            values.view(f"i{values.itemsize}"), offsets, *_FLOAT_BITS[values.itemsize], equality is Equality.GROUPING
+        )
+        return fast
     first, last = int(offsets[0]), int(offsets[-1])
     lengths = np.diff(offsets)
     if pt.is_map(array.type):

@@ -18,6 +18,7 @@ _KINDS = {
     pa.int32().id: 4,
     pa.date32().id: 4,
     pa.int64().id: 5,
+    pa.uint64().id: 5,
     pa.timestamp("us").id: 5,
     pa.duration("us").id: 5,
     pa.float32().id: 6,
@@ -43,9 +44,10 @@ class Layout:
         places: the columns of the table.
         length: how many rows there are.
         identities: the hashes of the rows by ``Equality.IDENTITY``, once somebody has asked for them.
+        keyed: by how many of the first columns somebody has asked for the codes of the rows, and these.
     """
 
-    __slots__ = ("_held", "address", "identities", "length", "places")
+    __slots__ = ("_held", "address", "identities", "keyed", "length", "places")
 
     def __init__(self, places: Sequence[Place], length: int, held: object) -> None:
         table = pa.py_buffer(np.array(places, np.int64))
@@ -53,6 +55,7 @@ class Layout:
         self.places = places
         self.length = length
         self.identities: UInt64s | None = None
+        self.keyed: tuple[int, UInt64s] | None = None
         self._held = (table, held)
 
     def __reduce__(self) -> NoReturn:

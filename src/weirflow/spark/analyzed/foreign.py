@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.errors import PySparkException
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.spark.analyzed.tree import expression_node
 from weirflow.spark.frames.arrow import empty_relation
 from weirflow.sql.clock.reading import is_clock
@@ -21,7 +22,6 @@ from weirflow.sql.expr import Call, Column
 from weirflow.sql.foreign import MARK, PYTHON, column_name, foreign_call, is_foreign, placeholder, placements
 from weirflow.sql.lambdas import is_lambda, is_variable
 from weirflow.sql.quoting import quoted
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.registered import PREFIX, DeclaredFunction
 from weirflow.sql.resolved.reading import NOT_DETERMINISTIC, Scope, read_expression, refused
 from weirflow.sql.resolved.types import type_of

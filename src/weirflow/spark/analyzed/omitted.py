@@ -27,6 +27,12 @@ def _common_id(remote: Remote) -> int:
     return int(remote.get().id().id())
 
 
+def _options(remote: Remote) -> dict[str, str]:
+    pairs = remote.get().options().toSeq()
+    items = [pairs.apply(at) for at in range(pairs.size())]
+    return {str(one._1()): str(one._2()) for one in items}  # noqa: SLF001 - a pair of Scala's
+
+
 _ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod", "Sum")
 OMISSIONS: Mapping[str, Mapping[str, Read]] = {
     "Cast": {"evalMode": _eval_mode},
@@ -35,8 +41,7 @@ OMISSIONS: Mapping[str, Mapping[str, Read]] = {
     "Like": {"escapeChar": lambda remote: str(remote.get().escapeChar())},
     "ILike": {"escapeChar": lambda remote: str(remote.get().escapeChar())},
     "CommonExpressionDef": {"id": _common_id},
-    "JsonToStructs": {"options": lambda remote: int(remote.get().options().size())},
-    "StructsToJson": {"options": lambda remote: int(remote.get().options().size())},
+    **{key: {"options": _options} for key in ("JsonToStructs", "StructsToJson", "SchemaOfJson")},
     "CommonExpressionRef": {"id": _common_id},
 }
 """By class and field; what is not here stays ``OMITTED``."""

@@ -46,7 +46,7 @@ def spark_table(data: Any) -> pa.Table:
 
     Raises ``DataError`` for a value that no type of Spark can hold.
     """
-    table = to_table(data)
+    table = without_empty_batches(to_table(data))
     return pa.Table.from_arrays(
         [_spark_column(name, column) for name, column in zip(table.column_names, table.columns, strict=True)],
         schema=pa.schema([field.with_type(spark_type(field.type)) for field in table.schema]),
@@ -65,7 +65,15 @@ def arrow_frame(session: Any, data: Any) -> Any:
 
 def relation_frame(session: Any, rows: pa.Table) -> Any:
     """A native frame of a flow's rows, of whose timestamps those without a zone have none in Spark either."""
-    return session.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+    columns = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+    return session.createDataFrame(without_empty_batches(rows), columns)
+
+
+def without_empty_batches(table: pa.Table) -> pa.Table:
+    """The same rows; Spark stops reading a table of Arrow's at its first batch without rows."""
+    batches = table.to_batches()
+    filled = [batch for batch in batches if batch.num_rows]
+    return table if len(filled) == len(batches) else pa.Table.from_batches(filled, table.schema)
 
 
 def empty_relation(session: Any, schema: pa.Schema, mark: Mapping[str, str] | None = None) -> Any:

@@ -17,12 +17,16 @@ from pyspark.sql import DataFrame as NativeFrame
 
 from weirflow.arguments import Name, Place, checked
 from weirflow.errors import did_you_mean
+from weirflow.rows.libraries import pandas_frame, polars_frame
 from weirflow.spark.compat import ending_quietly
 from weirflow.spark.frames.arrow import frame_schema, stream_batches
 from weirflow.spark.streaming.read import StreamRead, as_stream
 from weirflow.types import SaveMode, one_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
     StreamingDataFrame = Any  # a layer above this one
     Derive = Callable[[NativeFrame], "DataFrame"]
 
@@ -108,6 +112,19 @@ class DataFrame:
         if self._computed is not None:
             return iter(self._computed.to_batches())
         return self._runner.drain("to_batches", lambda: stream_batches(self.spark), self.spark)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Compute all rows and return them as dicts, with Python's values."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Compute all rows and return them as a pandas frame; needs ``weirflow[pandas]``."""
+        return pandas_frame(self.to_arrow(), "DataFrame.to_pandas()")
+
+    def to_polars(self) -> pl.DataFrame:
+        """Compute all rows and return them as a Polars frame; needs Polars."""
+        return polars_frame(self.to_arrow(), "DataFrame.to_polars()")
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule interface: ``pa.table(df)``, ``polars.DataFrame(df)``, ``duckdb`` and others."""
@@ -262,6 +279,13 @@ class Delegate:
 def is_frame(value: Any) -> bool:
     """Whether this is a PySpark frame, native or ours."""
     return isinstance(value, NativeFrame)
+
+
+def frame_of_java(session: Any, made: Any) -> Any:
+    """The native frame of a classic session that its JVM has made."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame  # noqa: PLC0415 - Spark Connect does without
+
+    return ClassicFrame(made, session)
 
 
 def unwrap(value: Any) -> Any:

@@ -53,6 +53,19 @@ _S3_OF_HADOOP_3_5 = (
     "org.wildfly.openssl:wildfly-openssl:2.2.5.Final",
 )
 
+_S3_PATHS = {
+    # As people write it; s3a:// is Hadoop's own name.
+    "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.s3.impl": "org.apache.hadoop.fs.s3a.S3A",
+}
+_ANY_LINE = ("4.1", "4.2", "4.3")
+
+
+def _on_any_spark(*jars: str) -> dict[str, tuple[str, ...]]:
+    """Jars that do not depend on Spark."""
+    return dict.fromkeys(_ANY_LINE, jars)
+
+
 CONNECTORS: Mapping[str, Connector] = MappingProxyType(
     {
         "kafka": Connector(
@@ -104,9 +117,28 @@ CONNECTORS: Mapping[str, Connector] = MappingProxyType(
                 "4.2": _S3_OF_HADOOP_3_5,
                 "4.3": _S3_OF_HADOOP_3_5,
             },
+            conf=_S3_PATHS,
         ),
+        # What Iceberg needs for object stores, and for Glue; its own classes for them come with "iceberg".
+        "iceberg-aws": Connector(jars={"4.1": ("org.apache.iceberg:iceberg-aws-bundle:1.12.0",)}),
+        "iceberg-gcp": Connector(jars={"4.1": ("org.apache.iceberg:iceberg-gcp-bundle:1.12.0",)}),
+        "iceberg-azure": Connector(jars={"4.1": ("org.apache.iceberg:iceberg-azure-bundle:1.12.0",)}),
+        # Drivers for catalogs in databases.
+        "sqlite": Connector(jars=_on_any_spark("org.xerial:sqlite-jdbc:3.50.3.0")),
+        "postgresql": Connector(jars=_on_any_spark("org.postgresql:postgresql:42.7.8")),
     }
 )
+
+FILE_SYSTEMS: Mapping[str, str] = MappingProxyType(
+    {
+        "s3": "s3",
+        "s3a": "s3",
+        "gs": "com.google.cloud.bigdataoss:gcs-connector:hadoop3-2.2.26",
+        "abfs": "org.apache.hadoop:hadoop-azure:3.4.2",
+        "abfss": "org.apache.hadoop:hadoop-azure:3.4.2",
+    }
+)
+"""The package that lets Spark read addresses which begin like this."""
 
 
 def resolve_jars(

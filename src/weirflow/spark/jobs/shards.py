@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -83,13 +84,14 @@ class ShardJobs:
 
         return [bytes(row.parcel) for row in self._run_again_if_lost("run a tick", job)]
 
-    def over(self, frame: Any, work: Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]) -> list[bytes]:
-        """Run work on the rows of each partition of a frame, where they are; returns what it says."""
-        native = unwrap(frame)
-        rows = self._run_again_if_lost(
-            "take a delta in", lambda: native.mapInArrow(_OverFunction(work), _DONE).collect()
-        )
-        return [bytes(row.done) for row in rows]
+    def over(self, works: Sequence[tuple[Any, Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]]]) -> list[bytes]:
+        """Run work on the rows of each partition of its frame, where they are; returns what all of it says."""
+
+        def job() -> list[Any]:
+            mapped = [unwrap(frame).mapInArrow(_OverFunction(work), _DONE) for frame, work in works]
+            return list(reduce(lambda one, other: one.unionAll(other), mapped).collect())
+
+        return [bytes(row.done) for row in self._run_again_if_lost("take a delta in", job)]
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """Run work for each shard; returns what it says, in any order."""

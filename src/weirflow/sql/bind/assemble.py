@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import QueryError, SqlPosition, SqlTypeError
+from weirflow.errors import NotGrouped, SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.call import GROUPING, GROUPING_ID
 from weirflow.sql.bind.expressions.placeholders import Placeholder, PlaceholderKind, SelectCalls
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from weirflow.sql.bind.limit import Limit
 
 _GROUPING_ID_NAME = "spark_grouping_id"
-
-
-class NotGrouped(QueryError, code="COLUMN_NOT_GROUPED"):
-    """A column is used beside aggregates, yet it is neither grouped nor aggregated."""
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,11 @@ def whole_number(expr: Expr) -> int | None:
         return None if expr.value is None else int(expr.value)
     if not isinstance(expr, Call):
         return None
-    if expr.function == "cast":
+    # Without ANSI they have forms of their own, which differ where a result does not fit.
+    function = expr.function.removeprefix("legacy_").removeprefix("wrapping_")
+    if function == "cast":
         return _fitting(_cast_from(expr.arguments[0]), expr)
-    operation = _OPERATIONS.get(expr.function)
+    operation = _OPERATIONS.get(function)
     given = [whole_number(part) for part in expr.arguments]
     if operation is None or any(part is None for part in given):
         return None

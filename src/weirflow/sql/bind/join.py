@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ColumnNotFound, SqlPosition, SqlSyntaxError
+from weirflow.errors import ColumnNotFound, NotIncremental, Reason, SqlPosition, SqlSyntaxError
 from weirflow.sql.bind.scope import Name, Scope, beside
 from weirflow.sql.functions.rules import FunctionSignature, alike
 from weirflow.sql.passes.conditions import conjunction, split_condition
 from weirflow.sql.passes.lateral import lateral_join
 from weirflow.sql.plan import Join, JoinKind, Plan
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import shift
 from weirflow.sql.types import BOOLEAN
 from weirflow.sql.typing.coercion import comparable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import NotIncremental, Reason, SqlTypeError
 from weirflow.sql.bind.assemble import GroupedInput
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.naming import output_name
@@ -18,7 +18,6 @@ from weirflow.sql.bind.scope import FromItem, Name, Scope, scope_of
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
 from weirflow.sql.functions.aggregates.pivots import is_picked, picked
 from weirflow.sql.plan import Aggregate, Field, Filter, Plan, Project, Union
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns, remap
 from weirflow.sql.types import BOOLEAN, STRING, type_name
 from weirflow.sql.typing.casts import can_cast

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import QueryError, SqlTypeError
+from weirflow.errors import NotIncremental, QueryError, Reason, SqlTypeError
 from weirflow.sql.bind.context import BindContext, Catalog
 from weirflow.sql.bind.from_clause import bind_values
 from weirflow.sql.bind.pipe import bind_pipe
@@ -22,7 +22,6 @@ from weirflow.sql.limits import check_plan, out_of_room
 from weirflow.sql.parse import parse_query
 from weirflow.sql.passes.rename import rename
 from weirflow.sql.positions import TextPositions
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.settings import USUAL, SqlSettings
 from weirflow.sql.without_ansi import plan_without_ansi
 from weirflow.sql.zoned import plan_there

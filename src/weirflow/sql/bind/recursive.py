@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import QueryError, SqlTypeError
+from weirflow.errors import NotIncremental, QueryError, Reason, SqlTypeError
 from weirflow.sql.bind.recursive_reference import check_places
 from weirflow.sql.passes.rename import rename, retype
 from weirflow.sql.plan import Plan, Recursive, Scan
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import type_name
 from weirflow.sql.typing.coercion import common_type
 

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ColumnNotFound, QueryError, SqlPosition, did_you_mean
+from weirflow.errors import AmbiguousColumn, ColumnNotFound, SqlPosition, did_you_mean
 from weirflow.sql.expr import Column, Expr, OuterColumn
 from weirflow.sql.functions.collections import struct_field
 from weirflow.sql.traverse import rewrite, shift
 
 if TYPE_CHECKING:
     from weirflow.sql.plan import Field, Plan
-
-
-class AmbiguousColumn(QueryError, code="AMBIGUOUS_COLUMN"):
-    """A name stands for more than one column in scope."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeError
+from weirflow.errors import (
+    AmbiguousColumn,
+    NotIncremental,
+    QueryError,
+    Reason,
+    SqlPosition,
+    SqlSyntaxError,
+    SqlTypeError,
+)
 from weirflow.sql.bind.assemble import Block, assemble
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import Generator, bind_generator, is_generator
@@ -20,12 +28,11 @@ from weirflow.sql.bind.from_clause import bind_from
 from weirflow.sql.bind.grouping import Grouping, bind_group
 from weirflow.sql.bind.limit import bind_limit
 from weirflow.sql.bind.ordinal import ordinal
-from weirflow.sql.bind.scope import AmbiguousColumn, FromItem, Name, Scope
+from weirflow.sql.bind.scope import FromItem, Name, Scope
 from weirflow.sql.bind.star import expand_star, is_all, is_star
 from weirflow.sql.expr import Column, Expr, SortKey
 from weirflow.sql.functions.rules import FunctionSignature
 from weirflow.sql.plan import Field, Filter, Plan
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BOOLEAN
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeGuard
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import ColumnNotFound, SqlTypeError, TableNotFound, did_you_mean
-from weirflow.sql.bind.scope import AmbiguousColumn, Name
+from weirflow.errors import AmbiguousColumn, ColumnNotFound, SqlTypeError, TableNotFound, did_you_mean
+from weirflow.sql.bind.scope import Name
 from weirflow.sql.functions.collections import struct_field
 
 if TYPE_CHECKING:

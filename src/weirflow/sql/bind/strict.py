@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from weirflow.errors import SqlSyntaxError
+from weirflow.errors import NotIncremental, Reason, SqlSyntaxError
 from weirflow.sql.clauses import PipeQuery, PipeStep
-from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

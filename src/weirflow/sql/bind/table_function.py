@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import SqlTypeError
+from weirflow.errors import NotIncremental, Reason, SqlTypeError
 from weirflow.sql.bind.constant import whole_number
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.expressions.generator import bind_generator
 from weirflow.sql.bind.scope import Scope
 from weirflow.sql.expr import Literal
 from weirflow.sql.plan import Field, Generate, Plan, Values
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT
 from weirflow.sql.typing.coercion import explicit_cast
 

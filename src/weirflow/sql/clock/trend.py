@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.clock.reading import is_clock, reads_clock
 from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, DATE, DOUBLE, INT, TIMESTAMP, TIMESTAMP_NTZ
 from weirflow.sql.zoned import is_fixed, local_time
 from weirflow.stack import grows

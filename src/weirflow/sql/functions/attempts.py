@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import Call
 from weirflow.sql.functions.collections import COLLECTIONS
 from weirflow.sql.functions.modes import EvalMode, call_in
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import check_count
 from weirflow.sql.functions.times import parsed_in
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import DATE, STRING, TIMESTAMP, is_numeric
 from weirflow.sql.typing.coercion import cast
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.numbers import as_decimal
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, BINARY, BOOLEAN, INT, STRING, is_decimal, type_name
 from weirflow.sql.typing.coercion import ONLY_INT, ONLY_NUMERIC, ONLY_STRING
 from weirflow.sql.typing.number_format import NumberFormat, number_format

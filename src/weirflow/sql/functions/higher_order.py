@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.errors import NotIncremental, Reason, SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.conditionals import case
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.lambdas import LambdaParts, is_lambda, lambda_parts
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BOOLEAN, INT, array_of, is_array, nullable, type_name
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.errors import FunctionNotFound, QueryError, SqlPosition, did_you_mean
+from weirflow.errors import FunctionNotFound, NotIncremental, QueryError, Reason, SqlPosition, did_you_mean
 from weirflow.sql.functions.aggregates.signatures import AGGREGATES, INTERNAL_AGGREGATES, AggregateFunction
 from weirflow.sql.functions.arrays import ARRAYS
 from weirflow.sql.functions.attempts import ATTEMPTS
@@ -19,8 +19,8 @@ from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.spark_names import SPARK_FUNCTIONS
 from weirflow.sql.functions.strings import STRINGS
 from weirflow.sql.functions.times import TIMES
+from weirflow.sql.functions.vectors import VECTORS
 from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING
-from weirflow.sql.refusal import NotIncremental, Reason
 
 if TYPE_CHECKING:
     from weirflow.sql.functions.rules import Rule
@@ -37,6 +37,7 @@ SCALARS: dict[str, Rule] = {
     **JSON,
     **BITS,
     **ENCODINGS,
+    **VECTORS,
 }
 """Functions called by name, without the operators."""
 

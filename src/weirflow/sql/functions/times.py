@@ -5,11 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError, SqlPosition
+from weirflow.errors import ConfigError, NotIncremental, Reason, SqlPosition
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, Rule, check_count
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
     BOOLEAN,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery
 from weirflow.sql.passes.conditions import conjunction, conjuncts, negations_inward
 from weirflow.sql.passes.correlation import (
@@ -22,7 +23,6 @@ from weirflow.sql.passes.correlation import (
 from weirflow.sql.passes.pull_up import join_on, pull_up
 from weirflow.sql.passes.subquery_values import Subquery, attached, maybe_equal, subqueries, wanted_values
 from weirflow.sql.plan import Aggregate, Filter, Generate, Join, JoinKind, Plan, Project, TopK, Window
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import (
     columns,
     expressions,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.passes.conditions import conjunction, conjuncts
 from weirflow.sql.passes.correlation import (
@@ -17,9 +18,9 @@ from weirflow.sql.passes.correlation import (
 )
 from weirflow.sql.passes.decorrelate import decorrelate
 from weirflow.sql.passes.failure import null_folded
+from weirflow.sql.passes.nearest import nearest_join
 from weirflow.sql.passes.pull_up import columns_over_nothing, join_on, pull_up, with_marker
 from weirflow.sql.plan import Filter, Generate, JoinKind, Plan, Project, Values
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import map_arguments, nodes
 from weirflow.sql.types import BOOLEAN
 from weirflow.stack import grows
@@ -48,6 +49,8 @@ def lateral_join(left: Plan, right: Plan, kind: JoinKind, predicate: Expr | None
         return found
     if has_one_row(inner) and is_correlated(inner) and (kind is JoinKind.INNER or condition is None):
         return _chosen(_one_row_each(left, inner), condition)
+    if kind is JoinKind.INNER and (nearest := nearest_join(left, inner)) is not None:
+        return _chosen(nearest, condition)
     pulled = pull_up(inner, left)
     width = len(left.fields)
     both = conjunction([*conjuncts(condition), *conjuncts(tied_over_both(pulled.predicates, width))])

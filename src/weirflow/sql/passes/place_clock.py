@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
 
 _PLACES = {
-    "Join": "an outer join's condition",
+    "Join": "a comparison of both sides of an outer join, or in one that can fail",
     "TopK": "ORDER BY with LIMIT",
     "Window": "a window function",
     "Generate": "a generator",
@@ -38,7 +39,7 @@ def place_clock(plan: Plan) -> Plan:
     return map_plan(plan, _placed) if follows_clock(plan) else plan
 
 
-def _placed(plan: Plan) -> Plan:
+def _placed(plan: Plan) -> Plan:  # noqa: PLR0911 - one for each kind of node
     if isinstance(plan, Recursive):
         if follows_clock(plan.step):
             raise unfollowed(f"what it does in {_PLACES['Recursive']}", None)
@@ -60,6 +61,8 @@ def _placed(plan: Plan) -> Plan:
             condition = conjunction(followed)
             assert condition is not None, "the residual reads the clock"
             return Filter(replace(plan, residual=conjunction(plain)), condition)
+        case Join() if (sides := _sides(plan)) is not None:
+            return _computed_beside(plan, *sides)
         case _:
             place = _PLACES.get(type(plan).__name__, "this place")
             raise unfollowed(f"what it does in {place}", _position(reading[0]))
@@ -75,20 +78,70 @@ def _below_first(plan: Filter) -> Plan:
 
 def _computed_before(plan: Aggregate, reading: list[Expr]) -> Plan:
     """The conditions become columns of the rows that are grouped."""
-    fields = plan.input.fields
+    breadth = len(plan.input.fields)
     found = list(dict.fromkeys(call for expr in reading for call in clock_comparisons(expr)))
-    columns = tuple(Column(index, field.name, field.type) for index, field in enumerate(fields))
-    added = tuple(Field(f"condition {number}", BOOLEAN) for number in range(len(found)))
-    below = Project(plan.input, (*columns, *found), (*fields, *added))
-    places = {
-        call: Column(len(fields) + at, field.name, BOOLEAN)
-        for at, (call, field) in enumerate(zip(found, added, strict=True))
-    }
+    places = {call: Column(breadth + at, f"condition {at}", BOOLEAN) for at, call in enumerate(found)}
     changed = map_expressions(
         plan, lambda expr: rewrite(expr, lambda part: places.get(part) if isinstance(part, Call) else None)
     )
     assert isinstance(changed, Aggregate), "the same node"
-    return replace(changed, input=below)
+    return replace(changed, input=_with_columns(plan.input, found))
+
+
+def _sides(plan: Join) -> tuple[list[Call], list[Call]] | None:
+    """The conditions of a join's residual that read its left rows alone, or none, and those of its right rows alone.
+
+    None if there are others, or if one can fail: it would be computed for rows that no pair is made of.
+    """
+    if any(map(reads_clock, (*plan.left_keys, *plan.right_keys))) or plan.residual is None:
+        return None
+    breadth = len(plan.left.fields)
+    left: dict[Call, None] = {}
+    right: dict[Call, None] = {}
+    for call in clock_comparisons(plan.residual):
+        places = {part.index < breadth for part in parts(call) if isinstance(part, Column)}
+        if len(places) > 1 or can_fail(call):
+            return None
+        (right if places == {False} else left)[call] = None
+    return list(left), list(right)
+
+
+def _computed_beside(plan: Join, left: list[Call], right: list[Call]) -> Plan:
+    """The conditions become columns of the rows that are joined, and are left out of what is joined."""
+    breadth, both = len(plan.left.fields), len(plan.left.fields) + len(plan.right.fields)
+
+    def moved(part: Expr, by: int, start: int = 0) -> Expr:
+        return replace(part, index=part.index + by) if isinstance(part, Column) and part.index >= start else part
+
+    own = [rewrite(call, lambda part: moved(part, -breadth) if isinstance(part, Column) else None) for call in right]
+    places = {
+        **{call: Column(breadth + at, f"condition {at}", BOOLEAN) for at, call in enumerate(left)},
+        **{call: Column(both + len(left) + at, f"condition {at}", BOOLEAN) for at, call in enumerate(right)},
+    }
+
+    def changed(part: Expr) -> Expr | None:
+        if isinstance(part, Call) and part in places:
+            return places[part]
+        return moved(part, len(left), breadth) if isinstance(part, Column) else None
+
+    assert plan.residual is not None, "it reads the clock"
+    joined = replace(
+        plan,
+        left=_with_columns(plan.left, left),
+        right=_with_columns(plan.right, own),
+        residual=rewrite(plan.residual, changed),
+    )
+    kept = [*range(breadth), *range(breadth + len(left), both + len(left))][: len(plan.fields)]
+    columns = tuple(Column(at, field.name, field.type) for at, field in zip(kept, plan.fields, strict=True))
+    return Project(joined, columns, plan.fields)
+
+
+def _with_columns(plan: Plan, added: Sequence[Expr]) -> Plan:
+    if not added:
+        return plan
+    columns = tuple(Column(at, field.name, field.type) for at, field in enumerate(plan.fields))
+    fields = tuple(Field(f"condition {number}", BOOLEAN) for number in range(len(added)))
+    return Project(plan, (*columns, *added), (*plan.fields, *fields))
 
 
 def _position(expr: Expr) -> SqlPosition | None:

@@ -13,6 +13,7 @@ from weirflow.sql.plan import (
     Generate,
     Join,
     JoinKind,
+    Nearest,
     Plan,
     Project,
     Scan,
@@ -28,6 +29,7 @@ from weirflow.sql.traverse import (
     inputs,
     map_call,
     map_expressions,
+    map_order,
     parts,
     remap,
     rewrite,
@@ -46,7 +48,7 @@ def prune_columns(plan: Plan) -> Plan:
 
 
 @grows
-def _prune(plan: Plan, needed: set[int]) -> tuple[Plan, Places]:  # noqa: PLR0911 - one return for each kind of node
+def _prune(plan: Plan, needed: set[int]) -> tuple[Plan, Places]:  # noqa: C901, PLR0911 - one return for each kind of node
     match plan:
         case Scan():
             kept = sorted(needed)
@@ -68,6 +70,8 @@ def _prune(plan: Plan, needed: set[int]) -> tuple[Plan, Places]:  # noqa: PLR091
             return _window(plan, needed)
         case Generate() | SessionWindow():
             return _widening(plan, needed)
+        case Nearest():
+            return _nearest(plan, needed)
         case Union():
             kept = sorted(needed)
             sides = tuple(_in_order(*_prune(one, needed), kept) for one in plan.inputs)
@@ -144,6 +148,28 @@ def _join(plan: Join, needed: set[int]) -> tuple[Plan, Places]:
         residual=None if plan.residual is None else remap(plan.residual, places.__getitem__),
     )
     return joined, (left_places if plan.kind in (JoinKind.SEMI, JoinKind.ANTI) else places)
+
+
+def _nearest(plan: Nearest, needed: set[int]) -> tuple[Plan, Places]:
+    """Of both sides, what is shown and what the order reads; the distance, and the rank if it is there, stay."""
+    width, made = len(plan.left_columns), len(plan.left_columns) + len(plan.right_columns)
+    kept = [at for at in range(len(plan.fields)) if at in needed or at >= made]
+    shown = [plan.left_columns[at] for at in kept if at < width]
+    found = [plan.right_columns[at - width] for at in kept if width <= at < made]
+    left, left_places = _prune(plan.left, {*shown, *columns(plan.query)})
+    inner = {index for key in plan.order for index in columns(key.expr)} | columns(plan.document)
+    right, right_places = _prune(plan.right, {*found, *inner})
+    slim = replace(
+        plan,
+        left=left,
+        right=right,
+        query=remap(plan.query, left_places.__getitem__),
+        document=remap(plan.document, right_places.__getitem__),
+        order=map_order(plan.order, lambda expr: remap(expr, right_places.__getitem__)),
+        left_columns=tuple(left_places[at] for at in shown),
+        right_columns=tuple(right_places[at] for at in found),
+    )
+    return slim, _renumbered(kept)
 
 
 def _aggregate(plan: Aggregate, needed: set[int]) -> tuple[Plan, Places]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import Call, Column, Expr, Literal, OuterColumn, SortKey, WindowCall
 from weirflow.sql.passes.conditions import conjunction, conjuncts, split_condition
 from weirflow.sql.passes.correlation import (
@@ -38,7 +39,6 @@ from weirflow.sql.plan import (
     Union,
     Window,
 )
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns, expressions, map_arguments, map_call, remap, rewrite, shift
 from weirflow.sql.types import BOOLEAN, INT
 from weirflow.stack import grows

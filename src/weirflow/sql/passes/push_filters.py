@@ -17,6 +17,7 @@ from weirflow.sql.plan import (
     Generate,
     Join,
     JoinKind,
+    Nearest,
     Plan,
     Project,
     SetOperation,
@@ -24,7 +25,7 @@ from weirflow.sql.plan import (
     Union,
     Window,
 )
-from weirflow.sql.traverse import columns, inputs, rewrite, shift, with_inputs
+from weirflow.sql.traverse import columns, inputs, remap, rewrite, shift, with_inputs
 from weirflow.stack import grows
 
 _LARGEST = 1000
@@ -70,11 +71,23 @@ def _push(plan: Plan, pending: list[Expr]) -> Plan:  # noqa: C901, PLR0911, PLR0
         case Generate():
             width = len(plan.input.fields)
             return _split(plan, pending, lambda part: max(columns(part), default=0) < width)
+        case Nearest():
+            return _beside_nearest(plan, pending)
         case TopK():
             return filtered(replace(plan, input=_push(plan.input, [])), pending)
         case _:
             children = tuple(_push(child, []) for child in inputs(plan))
             return filtered(with_inputs(plan, children), pending)
+
+
+def _beside_nearest(plan: Nearest, pending: list[Expr]) -> Plan:
+    """What only chooses rows of the left side goes there; what is near to the others does not change."""
+    width = len(plan.left_columns)
+    moved, kept = divided(
+        pending, lambda part: bool(columns(part)) and max(columns(part)) < width and not can_fail(part)
+    )
+    left = _push(plan.left, [remap(part, plan.left_columns.__getitem__) for part in moved])
+    return filtered(replace(plan, left=left, right=_push(plan.right, [])), kept)
 
 
 def filtered(plan: Plan, predicates: list[Expr]) -> Plan:

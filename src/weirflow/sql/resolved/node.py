@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.errors import NotIncremental, Reason
 
 
 class _Omitted:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.clock.reading import is_clock, told
 from weirflow.sql.expr import Call, Column, Exists, Expr, InSubquery, Literal, OuterColumn, ScalarSubquery, SortKey
 from weirflow.sql.functions.arrays import arrays_zip
@@ -20,7 +21,6 @@ from weirflow.sql.functions.lookup import SCALARS, scalar
 from weirflow.sql.functions.modes import EvalMode, call_in, cast_in
 from weirflow.sql.functions.operators import OPERATORS
 from weirflow.sql.functions.times import PARTS, by_zone, formatted, parsed_in
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.eval_mode import eval_mode
 from weirflow.sql.resolved.functions import CHILD_ONLY, FUNCTIONS, Function
 from weirflow.sql.resolved.lambdas import HIGHER_ORDER, read_higher_order, read_variable
@@ -411,14 +411,19 @@ def _unix_time(node: Node, scope: Scope) -> Expr:
 
 
 def _json(node: Node, scope: Scope) -> Expr:
-    """``from_json`` and ``to_json``, without options."""
-    value = read_expression(node.child("child"), scope)
+    """``from_json`` and ``to_json``."""
+    value, options = read_expression(node.child("child"), scope), node.value("options") or None
+    if node.kind == "StructsToJson":
+        return by_clock(to_json(value, options), node)
+    node.ignore("variantAllowDuplicateKeys")
+    return by_clock(from_json(value, type_of(node.value("schema")), options), node)
+
+
+def _json_schema(node: Node, scope: Scope) -> Expr:
+    """``schema_of_json`` without options; what it is of is a constant."""
     if node.value("options"):
         raise refused(node)
-    if node.kind == "StructsToJson":
-        return by_clock(to_json(value), node)
-    node.ignore("timeZoneId", "variantAllowDuplicateKeys")
-    return from_json(value, type_of(node.value("schema")))
+    return applied(SCALARS["schema_of_json"], (read_expression(node.child("child"), scope),), node)
 
 
 def _made_time(node: Node, scope: Scope) -> Expr:
@@ -567,6 +572,7 @@ _READERS: dict[str, Callable[[Node, Scope], Expr]] = {
     "SubtractTimestamps": _time_between,
     "JsonToStructs": _json,
     "StructsToJson": _json,
+    "SchemaOfJson": _json_schema,
     "DateFormatClass": _formatted,
     "FromUnixTime": _formatted,
     "UnixTimestamp": _unix_time,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.bind.assemble import GroupedInput
 from weirflow.sql.bind.constant import whole_number
 from weirflow.sql.bind.expressions.placeholders import SelectCalls
@@ -34,7 +35,6 @@ from weirflow.sql.plan import (
     Values,
     Window,
 )
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.resolved.aggregates import read_aggregate, read_picked
 from weirflow.sql.resolved.node import LeftToBinder
 from weirflow.sql.resolved.reading import Foreign, Scope, read_all, read_expression, read_order

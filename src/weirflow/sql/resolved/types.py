@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import Literal
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
     BINARY,

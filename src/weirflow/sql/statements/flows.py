@@ -53,7 +53,7 @@ class CreateSource:
     name: RelationName
     schema: pa.Schema
     key: tuple[str, ...] = ()
-    dedup: int = 0
+    dedup: int | str = 0
     lateness: tuple[str, str] | None = None
     spread: str | None = None
     if_not_exists: bool = False
@@ -177,7 +177,7 @@ def _create_source(cursor: Cursor) -> CreateSource:
     name = read_relation_name(cursor)
     schema, key = read_columns(cursor)
     options = read_options(cursor, _SOURCE_OPTIONS)
-    dedup = options.number("dedup")
+    dedup = options.number_or("dedup", "content")
     event_time = options.text("event_time", "a column's name in quotes")
     delay = options.text("lateness", "a length of time such as '10 minutes'")
     if (event_time is None) != (delay is None):

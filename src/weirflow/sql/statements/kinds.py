@@ -1,4 +1,4 @@
-"""Whose a statement is, by its first words: a query, about flows, or Spark's own. It is found out once, here."""
+"""Whose a statement is, by its first words: a query, about flows or catalogs, or Spark's own. Found out once, here."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ _OF_FLOWS = {
     "REFRESH": ("INCREMENTAL",),
     "EXPLAIN": ("INCREMENTAL",),
 }
+_OF_MATERIALIZED: dict[str, tuple[str, ...]] = {
+    "CREATE": ("MATERIALIZED", "VIEW"),
+    "DROP": ("MATERIALIZED", "VIEW"),
+    "SHOW": ("MATERIALIZED", "VIEWS"),
+    "DESC": ("MATERIALIZED", "VIEW"),
+    "DESCRIBE": ("MATERIALIZED", "VIEW"),
+    "REFRESH": ("MATERIALIZED", "VIEW"),
+    "ALTER": ("MATERIALIZED", "VIEW"),
+    "EXPLAIN": ("REFRESH", "MATERIALIZED", "VIEW"),
+}
+_OF_CATALOGS: dict[str, tuple[str, ...]] = {"CREATE": ("CATALOG",), "DROP": ("CATALOG",), "SHOW": ("CATALOGS",)}
 
 
 class About(Enum):
@@ -33,10 +44,24 @@ class About(Enum):
     """It can only read."""
     FLOWS = auto()
     """It begins as only statements about flows do."""
+    MATERIALIZED = auto()
+    """It begins as only statements about materialized views do."""
+    CATALOGS = auto()
+    """It creates, drops or lists catalogs."""
+    SUBSCRIPTION = auto()
+    """It follows the changes of a view."""
     TARGET = auto()
     """It is Weirflow's or Spark's, depending on what its target is."""
     SPARK = auto()
     """It is for Spark to read; also when in doubt."""
+
+
+_OWN: dict[About, dict[str, tuple[str, ...]]] = {
+    About.MATERIALIZED: _OF_MATERIALIZED,
+    About.CATALOGS: _OF_CATALOGS,
+    About.SUBSCRIPTION: {"SUBSCRIBE": ("TO",)},
+}
+"""How the statements begin that Spark does not have at all."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +97,9 @@ def kind_of(sql: str) -> StatementKind:
         return _change(word, lexer)
     if word == "CREATE":
         lexer.accept("OR", "REPLACE")
+    own = next((about for about, words in _OWN.items() if word in words and lexer.sees(*words[word])), None)
+    if own is not None:
+        return StatementKind(own, reads_tables=False)
     is_certain = any(lexer.sees(one) for one in _OF_FLOWS.get(word, ()))
     if word in ("DESC", "DESCRIBE", "REFRESH"):
         names = lexer.names()  # also of a table that is called source

@@ -77,6 +77,10 @@ class Lexer:
         """Whether these words or signs come next."""
         return self._look(len(words)) and all(one.plain == word for one, word in zip(self._ahead, words, strict=False))
 
+    def sees_text(self) -> bool:
+        """Whether a text in quotes comes next."""
+        return self._look(1) and self._ahead[0].kind is LexemeKind.TEXT
+
     def accept(self, *words: str) -> bool:
         """Read these words or signs if all of them come next."""
         found = self.sees(*words)

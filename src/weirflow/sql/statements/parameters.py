@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from weirflow.errors import SqlSyntaxError, UnsupportedError
 from weirflow.sql.limits import check_depth
 from weirflow.sql.parse import tokenize
+from weirflow.sql.quoting import text_literal
 from weirflow.sql.statements.composed import ComposedSql, Fragment
 
 
@@ -40,6 +41,26 @@ def with_literals(sql: str, params: Mapping[str, Any] | Sequence[Any]) -> Compos
     return ComposedSql([Fragment(sql, 0)]).replaced(edits)
 
 
+def markers_of(sql: str) -> tuple[str, ...]:
+    """The parameter markers of a statement: the names of ``:name``, each once, and ``?1``, ``?2``, ... for each ``?``.
+
+    >>> markers_of("SELECT * FROM t WHERE a = :a AND b < :b OR c = :a")
+    ('a', 'b')
+    """
+    found: list[str] = []
+    tokens = tokenize(sql)
+    for sign, name in pairwise(tokens):
+        if sign.token_type == TokenType.COLON and sign.end + 1 == name.start and _begins_value(sql, sign.start):
+            found.append(name.text)
+    places = [token for token in tokens if token.token_type == TokenType.PLACEHOLDER]
+    return (*dict.fromkeys(found), *(f"?{number}" for number in range(1, len(places) + 1)))
+
+
+def _begins_value(sql: str, at: int) -> bool:
+    """Whether a colon stands where a value may begin, not behind one, as in ``column:field``."""
+    return at == 0 or not (sql[at - 1].isalnum() or sql[at - 1] in "_`)]'\"")
+
+
 def _literal(value: Any, depth: int = 0) -> str:  # noqa: C901, PLR0911 - one for each type
     match value:
         case None:
@@ -51,7 +72,7 @@ def _literal(value: Any, depth: int = 0) -> str:  # noqa: C901, PLR0911 - one fo
         case float():
             return f"CAST('{value!r}' AS DOUBLE)"
         case str():
-            return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            return text_literal(value)
         case Decimal() if value.is_finite():
             _, digits, exponent = value.as_tuple()
             scale = max(0, -int(exponent))

@@ -1,4 +1,4 @@
-"""``WITH (name = value, ...)`` of statements about flows."""
+"""``WITH (name = value, ...)`` of statements about flows and catalogs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ class Options:
             self.refuse(name, f"The option {name!r} is {expected}")
         return value
 
-    def number(self, name: str) -> int:
-        """A whole number; true is 1, and false or no option 0."""
+    def number_or(self, name: str, word: str) -> int | str:
+        """A whole number, or a word in quotes; true is 1, and false or no option 0."""
         value = self._found.get(name, (0,))[0]
+        if value == word:
+            return word
         if isinstance(value, str):
-            self.refuse(name, f"The option {name!r} is true, false or a number")
+            near = did_you_mean(value, [word])
+            self.refuse(name, f"The option {name!r} is true, false, a number or '{word}'", hint=near)
         return int(value)
 
     def count(self, name: str) -> int:
@@ -52,14 +55,23 @@ class Options:
 
 def read_options(cursor: Cursor, known: tuple[str, ...]) -> Options:
     """Read the options if there are any; one that is not known is refused."""
+    return Options(cursor, _read(cursor, known))
+
+
+def read_any_options(cursor: Cursor) -> dict[str, str | int | bool]:
+    """Read the options if there are any, whatever they are called: another than the grammar knows them."""
+    return {name: value for name, (value, _) in _read(cursor, None).items()}
+
+
+def _read(cursor: Cursor, known: tuple[str, ...] | None) -> dict[str, tuple[str | int | bool, SqlPosition]]:
     found: dict[str, tuple[str | int | bool, SqlPosition]] = {}
     if not cursor.accept("WITH"):
-        return Options(cursor, found)
+        return found
     cursor.expect("(")
     while True:
         place = cursor.here()
-        name = cursor.name().lower()
-        if name not in known:
+        name = cursor.name() if known is None else cursor.name().lower()
+        if known is not None and name not in known:
             hint = did_you_mean(name, known)
             cursor.fail(f"No option is called {name!r}; there are {', '.join(known)}", hint=hint, position=place)
         if name in found:
@@ -70,4 +82,4 @@ def read_options(cursor: Cursor, known: tuple[str, ...]) -> Options:
         if not cursor.accept(","):
             break
     cursor.expect(")")
-    return Options(cursor, found)
+    return found

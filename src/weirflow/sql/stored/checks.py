@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weirflow.errors import StorageError
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.errors import NotIncremental, Reason, StorageError
 
 _HINT = "open the flow with the version of Weirflow that registered the view, or restore its files from a copy"
 

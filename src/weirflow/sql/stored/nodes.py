@@ -33,6 +33,7 @@ from weirflow.sql.plan import (
     Generate,
     Join,
     JoinKind,
+    Nearest,
     Plan,
     Project,
     Recursive,
@@ -43,10 +44,12 @@ from weirflow.sql.plan import (
     TopK,
     Union,
     Values,
+    VectorIndex,
     Window,
 )
 from weirflow.sql.stored.checks import exactly, not_stored, place_in, unreadable
 from weirflow.sql.stored.constants import read_type, read_value, write_type, write_value
+from weirflow.types import VectorIndexKind, VectorMetric
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -144,7 +147,7 @@ def _many(part: _Part) -> _Part:
     )
 
 
-def _several(kind: Callable[..., Any], **parts: _Part) -> _Part:
+def _several(kind: Callable[..., Any], /, **parts: _Part) -> _Part:
     """A value of these fields, written as a list of them."""
     return _Part(
         lambda value, writer: [part.write(getattr(value, name), writer) for name, part in parts.items()],
@@ -172,6 +175,8 @@ _FRAME = _Part(
 )
 _PLAN, _EXPR = _node(*get_args(Plan)), _node(*get_args(Expr))
 _EXPRS, _ORDER = _many(_EXPR), _many(_node(SortKey))
+_PAIR = _Part(lambda pair, _: list(pair), lambda data, _: (exactly(str, data[0]), exactly(int, data[1])))
+_INDEX = _several(VectorIndex, kind=_enum(VectorIndexKind), parameters=_many(_PAIR))
 
 KINDS: Mapping[type[Any], tuple[str, Mapping[str, _Part]]] = {
     Scan: ("scan", {"name": _TEXT, "fields": _FIELDS, "position": POSITION}),
@@ -218,6 +223,24 @@ KINDS: Mapping[type[Any], tuple[str, Mapping[str, _Part]]] = {
         {"input": _PLAN, "keys": _EXPRS, "time": _EXPR, "gap_us": _INT, "fields": _FIELDS},
     ),
     Recursive: ("recursive", {"name": _TEXT, "base": _PLAN, "step": _PLAN, "distinct": _BOOL, "fields": _FIELDS}),
+    Nearest: (
+        "nearest",
+        {
+            "left": _PLAN,
+            "right": _PLAN,
+            "query": _EXPR,
+            "document": _EXPR,
+            "metric": _enum(VectorMetric),
+            "order": _ORDER,
+            "limit": _INT,
+            "nulls_first": _BOOL,
+            "left_columns": _many(_INT),
+            "right_columns": _many(_INT),
+            "ranked": _BOOL,
+            "dimension": _optional(_INT),
+            "index": _optional(_INDEX),
+        },
+    ),
     Column: ("column", {"index": _INT, "name": _TEXT, "type": _TYPE}),
     OuterColumn: ("outer column", {"index": _INT, "name": _TEXT, "type": _TYPE, "depth": _INT}),
     Literal: ("literal", {"value": _VALUE, "type": _TYPE}),

@@ -14,8 +14,8 @@ from typing import get_args
 
 import pyarrow as pa
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.plan import Field, Plan, Recursive, Scan
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.stored.checks import exactly, unreadable
 from weirflow.sql.stored.constants import read_type
 from weirflow.sql.stored.nodes import POSITION, TableReader, TableWriter, dump

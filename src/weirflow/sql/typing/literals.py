@@ -10,9 +10,8 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from weirflow.errors import SqlPosition, SqlSyntaxError
+from weirflow.errors import NotIncremental, Reason, SqlPosition, SqlSyntaxError
 from weirflow.sql.expr import Literal
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import (
     BIGINT,
     DATE,

@@ -6,8 +6,8 @@ import re
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.sql.expr import Call, Expr, Literal
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:

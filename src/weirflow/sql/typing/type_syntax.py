@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlSyntaxError
+from weirflow.arguments.in_errors import shown
+from weirflow.errors import SqlSyntaxError, SqlTooComplex
 from weirflow.sql.limits import check_type
 from weirflow.sql.parse import parse_type
+from weirflow.sql.type_names import INSTEAD, NAMES, unknown_type
 from weirflow.sql.types import (
     BIGINT,
     BINARY,
@@ -50,6 +54,10 @@ _PARSED: dict[exp.DType, pa.DataType] = {
     exp.DType.TIMESTAMPLTZ: TIMESTAMP,
     exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
 }
+_FORMS = {
+    exp.DType.MAP: "write MAP<STRING, INT>: a type for keys and one for values",
+    exp.DType.ARRAY: "write ARRAY<INT>",
+}
 _YEAR_MONTH = frozenset({"YEAR", "MONTH"})
 _DAY_TIME = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 
@@ -60,7 +68,7 @@ def parse_type_name(text: str) -> pa.DataType:
     >>> parse_type_name("STRUCT<a: INT, b: ARRAY<STRING>>")
     StructType(struct<a: int32, b: list<element: string>>)
     """
-    kind = arrow_type(parse_type(text))
+    kind = arrow_type(_parsed(text, text))
     check_type(kind)
     return kind
 
@@ -71,7 +79,7 @@ def parse_ddl(text: str) -> pa.Schema:
     >>> parse_ddl("a INT, b DECIMAL(10,2)").names
     ['a', 'b']
     """
-    struct = parse_type(f"STRUCT<{text}>")
+    struct = _parsed(f"STRUCT<{text}>", text)
     fields = [_field(part) for part in struct.expressions]
     for field in fields:
         check_type(field.type)
@@ -100,7 +108,38 @@ def arrow_type(tree: exp.Expr) -> pa.DataType:  # noqa: PLR0911 - one return for
         return pa.struct([_field(part) for part in parts])
     if kind in _PARSED and (not parts or kind in (exp.DType.CHAR, exp.DType.VARCHAR)):
         return _PARSED[kind]
-    raise SqlSyntaxError(f"{tree.sql('spark')} is not a Spark type.")
+    raise _no_type(tree)
+
+
+def _no_type(tree: exp.DataType) -> SqlSyntaxError:
+    kind = tree.this
+    if isinstance(kind, exp.DType) and (not tree.expressions or kind.name in INSTEAD):
+        return unknown_type(kind.name)
+    return SqlSyntaxError(f"{tree.sql('spark')} is not a Spark type.", hint=_FORMS.get(kind))
+
+
+def _parsed(text: str, written: str) -> exp.DataType:
+    """The syntax tree of a type; an error is about what was written, and names the word that is no type."""
+    try:
+        return parse_type(text)
+    except SqlTooComplex:
+        raise
+    except SqlSyntaxError:
+        for word in re.findall(r"(?:^|[\s<,:(])([A-Za-z_]\w*)\s*(?=$|[<>,()]|\sNOT\b)", written):
+            if word.casefold() not in NAMES and not _is_type(word):
+                raise unknown_type(word) from None
+        raise SqlSyntaxError(
+            f"{shown(written)} cannot be read as columns or a type.",
+            hint='write columns such as "id BIGINT, tags ARRAY<STRING>"; every bracket has its other half',
+        ) from None
+
+
+def _is_type(word: str) -> bool:
+    try:
+        parse_type(word)
+    except SqlSyntaxError:
+        return False
+    return True
 
 
 def _decimal_type(numbers: list[int]) -> pa.DataType:

@@ -4,7 +4,7 @@
 lock     locked as long as the job's process lives, however that ends
 record   what runs in the job, where it is reached, and how it ended (``JobRecord``)
 key      what client and job prove to each other that they know; its owner's alone
-log      what the process prints
+log      what the process prints; log.1, log.2, ... what it printed before
 ======== ==========================================================================
 """
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"\w[\w.-]{0,99}")
 _LOCK, _RECORD, _KEY, _LOG = "lock", "record.json", "key", "log"
+_LOG_BYTES = 16 << 20
+_OLD_LOGS = 4
 _LOCK_SECONDS = 1.0
 _POLL_SECONDS = 0.02
 
@@ -125,13 +127,35 @@ class JobFolder:
         """No client is answered any more."""
         (self.path / _KEY).unlink(missing_ok=True)
 
-    def log_tail(self, lines: int) -> str:
-        """The last lines of the log; all for 0."""
+    def rotate_log(self) -> bool:
+        """If the log is large, have it go on in a new file; the job itself calls this, and prints there from then on.
+
+        The last few files are kept, so that a job takes no more than 80 MiB for its logs however long it runs.
+        """
         try:
-            every = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        except FileNotFoundError:
-            return ""
-        return "\n".join(every[-lines:])
+            if self.log.stat().st_size < _LOG_BYTES:
+                return False
+            for number in range(_OLD_LOGS - 1, 0, -1):
+                with contextlib.suppress(FileNotFoundError):
+                    self._old_log(number).replace(self._old_log(number + 1))
+            self.log.replace(self._old_log(1))
+        except FileNotFoundError:  # somebody has taken it away
+            pass
+        self.log.touch(mode=0o600)
+        return True
+
+    def log_tail(self, lines: int) -> str:
+        """The last lines of the log; all that are kept for 0."""
+        found: list[str] = []
+        for file in (self.log, *map(self._old_log, range(1, _OLD_LOGS + 1))):
+            with contextlib.suppress(FileNotFoundError):
+                found = [*file.read_text(encoding="utf-8", errors="replace").splitlines(), *found]
+            if lines and len(found) >= lines:
+                break
+        return "\n".join(found[-lines:])
+
+    def _old_log(self, number: int) -> Path:
+        return self.path / f"{_LOG}.{number}"
 
 
 def job_folders(at: Path) -> Iterator[JobFolder]:

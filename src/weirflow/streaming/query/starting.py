@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weirflow.spark.compat import has_real_time_mode
+from weirflow.spark.frames.source_options import require_known_options
 from weirflow.streaming.query.batches import BatchGate
 from weirflow.streaming.query.checkpoints import CheckpointPlace, checkpoint_place
 from weirflow.streaming.query.handle import QueryInfo, StreamingQuery
@@ -40,6 +41,7 @@ def start_query(
         began: called with the run when it is started.
         ended: called when it has ended for good.
     """
+    require_known_options(spec.sink.name, spec.options)
     shape = host.run("check a stream", lambda: _checked(spec))
     place = checkpoint_place(
         spec.checkpoint,

@@ -3,8 +3,8 @@
 import pytest
 
 from weirflow import IncrementalFlow
+from weirflow.errors import NotIncremental
 from weirflow.sql.functions.aggregates.signatures import AGGREGATES, INTERNAL_AGGREGATES
-from weirflow.sql.refusal import NotIncremental
 
 CALLS = {
     **{name: f"{name}(x)" for name in AGGREGATES},

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from support.maintained import Maintained
 
-from weirflow.sql.refusal import NotIncremental
+from weirflow.errors import NotIncremental
 
 T = {"t": pa.schema([("k", pa.int64()), ("v", pa.int64())])}
 LOWEST = -(2**63)

@@ -9,8 +9,7 @@ import pytest
 from support.compiled_views import compile_views
 from support.maintained import Maintained
 
-from weirflow.errors import ConfigError, DataError
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.errors import ConfigError, DataError, NotIncremental, Reason
 
 T = {"t": pa.schema([("k", pa.int64()), ("v", pa.int64())]), "u": pa.schema([("k", pa.int64()), ("w", pa.int64())])}
 F = {"f": pa.schema([("k", pa.float64()), ("x", pa.float64())])}

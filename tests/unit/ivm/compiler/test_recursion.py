@@ -7,13 +7,12 @@ import pytest
 from support.compiled_views import compile_views
 from support.maintained import Maintained, batch_rows
 
-from weirflow.errors import DataError
+from weirflow.errors import DataError, NotIncremental, Reason
 from weirflow.ivm.circuit import recursion
 from weirflow.ivm.circuit.recursion import Recursion, RecursionLimits
 from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.compiler.view import View
 from weirflow.ivm.zset.batch import Batch
-from weirflow.sql.refusal import NotIncremental, Reason
 
 EDGES = {"e": pa.schema([("a", pa.int64()), ("b", pa.int64())])}
 CLOSURE = "WITH RECURSIVE r AS (SELECT a, b FROM e {} SELECT r.a, e.b FROM r JOIN e ON r.b = e.a) SELECT a, b FROM r"

@@ -9,11 +9,10 @@ from support.aggregate_catalogue import QUERIES, SOURCES, ticks
 from support.maintained import comparable
 
 from weirflow import IncrementalFlow
-from weirflow.errors import DataError, SqlTypeError
+from weirflow.errors import DataError, NotIncremental, Reason, SqlTypeError
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.ivm.zset.delta import DeltaBatch
-from weirflow.sql.refusal import NotIncremental, Reason
 
 TEXTS = {f"view_{at}": query.text for at, query in enumerate(QUERIES.values())}
 T = SOURCES["t"]

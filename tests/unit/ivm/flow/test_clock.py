@@ -4,11 +4,10 @@ import datetime as dt
 
 import pytest
 
-from weirflow.errors import ConfigError, DataError, TickPending
+from weirflow.errors import ConfigError, DataError, NotIncremental, TickPending
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.flow import clock as flow_clock
 from weirflow.ivm.operators.clocked.operator import Clocked
-from weirflow.sql.refusal import NotIncremental
 
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)
@@ -109,6 +108,38 @@ def test_a_view_that_is_refused_leaves_no_clock():
     with pytest.raises(NotIncremental):
         flow.register_view("v", "SELECT now() AS n FROM t")
     assert (flow.clock, flow.epoch) == (None, 0)
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
+def test_an_outer_join_follows_conditions_on_either_of_its_sides(kind):
+    flow = IncrementalFlow(clock="manual")
+    for name in "ab":
+        flow.register_source(name, "id INT, at TIMESTAMP")
+    recent = "at > now() - INTERVAL 1 HOUR"
+    sql = f"SELECT a.id, b.id AS o FROM a {kind} JOIN b ON a.id = b.id AND a.{recent} AND b.{recent}"
+    flow.register_view("v", sql)
+    flow.advance(NOON)
+    flow.tick({"a": [row(1, NOON), row(2, NOON), row(3, NOON)], "b": [row(1, NOON), row(2, NOON - HOUR), row(4, NOON)]})
+    alone = {"LEFT": [(2, None), (3, None)], "RIGHT": [(None, 2), (None, 4)]}
+    alone["FULL"] = alone["LEFT"] + alone["RIGHT"]
+
+    def pairs():
+        return sorted(map(tuple, (one.values() for one in flow.snapshot("v").to_pylist())), key=str)
+
+    assert pairs() == sorted([(1, 1), *alone[kind]], key=str)
+    flow.advance(NOON + 2 * HOUR)
+    apart = {"LEFT": [(1, None)], "RIGHT": [(None, 1)], "FULL": [(1, None), (None, 1)]}
+    assert pairs() == sorted([*apart[kind], *alone[kind]], key=str)
+
+
+@pytest.mark.parametrize("condition", ["greatest(a.at, b.at) > now()", "a.at + make_dt_interval(a.id) > now()"])
+def test_an_outer_join_with_the_clock_elsewhere_is_refused(condition):
+    flow = IncrementalFlow(clock="manual")
+    for name in "ab":
+        flow.register_source(name, "id INT, at TIMESTAMP")
+    with pytest.raises(NotIncremental, match="both sides of an outer join, or in one that can fail"):
+        flow.register_view("v", f"SELECT a.id FROM a LEFT JOIN b ON a.id = b.id AND {condition}")
+    flow.register_view("v", f"SELECT a.id FROM a JOIN b ON a.id = b.id AND {condition}")
 
 
 def test_a_view_may_wait_for_its_source():

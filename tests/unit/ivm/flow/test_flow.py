@@ -12,12 +12,12 @@ from weirflow.errors import (
     EngineMissing,
     FlowError,
     HistoryGone,
+    NotIncremental,
     SqlSyntaxError,
     TickPending,
     WatchOverflow,
 )
 from weirflow.ivm.flow import IncrementalFlow, Lateness, OverflowPolicy
-from weirflow.sql.refusal import NotIncremental
 
 ORDERS = "customer STRING, amount BIGINT"
 TOTALS = "SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer"

@@ -7,11 +7,10 @@ import pyarrow as pa
 import pytest
 from support.flow_engine import FlowEngine
 
-from weirflow.errors import ColumnNotFound, ConfigError
+from weirflow.errors import ColumnNotFound, ConfigError, NotIncremental, Reason
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.settings import USUAL, SqlSettings
 
 NEW_YORK, KOLKATA = SqlSettings("America/New_York"), SqlSettings("Asia/Kolkata")

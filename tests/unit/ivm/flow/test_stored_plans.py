@@ -15,7 +15,9 @@ from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import (
     ColumnNotFound,
     ConfigError,
+    NotIncremental,
     QueryError,
+    Reason,
     SinkConflict,
     SqlTypeError,
     StorageError,
@@ -31,7 +33,6 @@ from weirflow.ivm.flow.folder.entries import entry_view, view_entry
 from weirflow.ivm.sharded.checkup import check_shards
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.stored import encode_refusal
 
 # What our parser cannot read at all, and what it stands for.

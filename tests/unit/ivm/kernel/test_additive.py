@@ -8,8 +8,12 @@ import pytest
 from support.rows import MINUS_ZERO, NAN, OTHER_NAN, VALUES, ZERO, coarse_hash, colliding_hash, sliced
 
 from weirflow.errors import DataError
+from weirflow.ivm import compiled
 from weirflow.ivm.kernel.additive import AdditiveArrangement
-from weirflow.ivm.zset.hashing import hash_rows
+from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.zset.batch import take_columns
+from weirflow.ivm.zset.hashing import Equality, hash_rows
+from weirflow.ivm.zset.rows import group_rows
 
 pytestmark = pytest.mark.usefixtures("either_kernel")
 
@@ -86,3 +90,36 @@ def test_nothing_is_added_or_asked():
     sums.add([pa.array([], pa.int64())], np.empty((0, 2), np.int64))
     assert sums.lookup([pa.array([], pa.int64())]).shape == (0, 2)
     assert (sums.runs, sums.nbytes, sums.maintain(10)) == ((), 0, 0)
+
+
+def test_groups_are_found_before_and_after_they_are_merged():
+    state = AdditiveArrangement([pa.int64()], 2)
+    expected = np.zeros((50, 2), np.int64)
+    random = np.random.default_rng(5)
+    for tick in range(40):
+        keys = [pa.array(np.sort(random.choice(50, 10, replace=False)))]
+        rows = group_rows(keys, 10, Equality.GROUPING)
+        keys = take_columns(keys, rows.order[rows.starts])
+        values = random.integers(-5, 5, (10, 2))
+        state.add_groups(keys, values, rows.codes, None)
+        np.add.at(expected, keys[0].to_numpy(), values)
+        if tick % 3:
+            assert np.array_equal(state.lookup([pa.array(np.arange(50))]), expected)
+    assert np.array_equal(state.lookup([pa.array(np.arange(50))]), expected)
+    assert state.row_count == np.count_nonzero(expected.any(axis=1))
+
+
+def test_what_waits_is_searched_up_to_a_number_of_runs(monkeypatch):
+    if compiled.kernels is None:
+        pytest.skip("there is no kernel")
+    state = AdditiveArrangement([pa.int64()], 1)
+    merged = []
+    tidied = Spine._tidied
+    monkeypatch.setattr(Spine, "_tidied", lambda self, content: merged.append(1) or tidied(self, content))
+    keys = [pa.array([3, 4])]
+    rows = group_rows(keys, 2, Equality.GROUPING)
+    keys = take_columns(keys, rows.order[rows.starts])
+    for tick in range(1, 26):
+        state.add_groups(keys, np.ones((2, 1), np.int64), rows.codes, None)
+        assert state.lookup(keys)[:, 0].tolist() == [tick, tick]
+    assert len(merged) == 1  # each would be, but for the twelve that may wait

@@ -8,8 +8,7 @@ import pytest
 from support.compiled_views import compile_views
 from support.maintained import Maintained
 
-from weirflow.errors import DataError
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.errors import DataError, NotIncremental, Reason
 
 KEYS = {
     pa.int8(): lambda n: n,

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from support.flow_engine import FlowEngine
 
-from weirflow.errors import ColumnNotFound, ConfigError, EngineMissing, FlowError, HistoryGone, TableNotFound
+from weirflow.errors import ColumnNotFound, ConfigError, DataError, EngineMissing, FlowError, HistoryGone, TableNotFound
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
@@ -92,6 +92,33 @@ def test_repeated_deltas_are_counted(flow):
     assert (again.dropped, again.rows_out) == (2, 0)
     assert flow.snapshot("totals").to_pylist() == [{"customer": "ann", "total": 2}]
     assert "weirflow_rows_dropped_total 2.0" in flow.metrics().replace(f'{{flow="{flow.name}"}}', "")
+
+
+def test_a_retraction_of_a_missing_row_leaves_a_flow_as_in_one_process(flow):
+    alone = IncrementalFlow()
+    for one in (flow, alone):
+        one.register_source("orders", ORDERS)
+        one.register_view("totals", TOTALS)
+        one.tick("orders", [order(1)], token="first")
+        with pytest.raises(DataError, match="retracts a row 1 times that the source 'orders' holds 0 times"):
+            one.tick("orders", DeltaBatch.from_deletes([order(9)], schema=one.schema("orders")), token="bad")
+        assert (one.pending, one.epoch, one.epoch_of("bad")) == (False, 1, None)
+        with pytest.raises(FlowError, match="No tick is pending"):
+            one.retry()
+        one.discard()
+        assert one.tick("orders", [order(2)], token="bad").epoch == 2
+    assert flow.snapshot("totals").to_pylist() == alone.snapshot("totals").to_pylist()
+
+
+def test_deltas_that_dedup_forgot_are_counted(flow):
+    flow.register_source("orders", ORDERS, dedup=2)
+    assert [flow.tick("orders", [order(n)]).dropped for n in (1, 2, 1, 3, 1, 1)] == [0, 0, 1, 0, 0, 1]
+    assert "weirflow_dedup_evicted_total 2.0" in flow.metrics().replace(f'{{flow="{flow.name}"}}', "")
+
+
+def test_content_is_remembered_as_long_as_commits_can_hold_it(flow):
+    flow.register_source("orders", ORDERS, dedup="content")
+    assert flow.source("orders").dedup == 10_000
 
 
 def test_a_tick_waits_for_a_reader_that_asked_for_it(flow):

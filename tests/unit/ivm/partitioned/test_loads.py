@@ -90,5 +90,5 @@ def test_a_retraction_of_what_is_not_there_is_found_among_many(flow):
     weights = [1] * (MANY - 1) + [-MANY]
     with pytest.raises(DataError, match="retracts a row"):
         flow.tick("t", flow.given(loaded(weights)))
-    flow.discard()
+    assert not flow.pending
     assert found(flow) == expected(Counter({(1, 1): 1}))

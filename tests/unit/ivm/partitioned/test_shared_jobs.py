@@ -126,24 +126,26 @@ def test_a_tick_that_fails_does_not_fail_the_others(shop, at, cause):
     assert isinstance(done.pop(at), DataError)
     assert [one.epoch for one in done] == [2, 3, 4]
     assert [epoch for epoch, _ in told(watch)] == [2, 3, 4]
-    assert shop.pending
-    with pytest.raises(DataError):
-        shop.retry()
-    shop.discard()
+    assert shop.pending is (cause == "ansi")  # a delta that its source cannot take is not kept
+    if shop.pending:
+        with pytest.raises(DataError):
+            shop.retry()
+        shop.discard()
     assert ids(shop) == [0, 1, 2, 3]
     shop.tick("orders", [order(4)])
     assert (shop.epoch, ids(shop)) == (5, [0, 1, 2, 3, 4])
 
 
-def test_of_several_that_fail_each_is_told_why_and_the_first_waits(shop):
+def test_of_several_that_fail_each_is_told_why_and_the_first_that_can_waits(shop):
     calls = [retract(shop, order(98)), insert(shop, order(1)), insert(shop, order(99, amount=0))]
     missing, fine, ansi = together(shop, calls)
     assert "98" in missing.message
     assert isinstance(ansi, DataError)
     assert ansi.message != missing.message
     assert (fine.epoch, shop.pending) == (2, True)
-    with pytest.raises(DataError, match="98"):
+    with pytest.raises(DataError) as again:
         shop.retry()
+    assert again.value.message == ansi.message
     shop.discard()
     assert ids(shop) == [0, 1]
 

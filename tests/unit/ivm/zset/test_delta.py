@@ -15,7 +15,7 @@ from support.rows import VALUES, count_rows
 
 from weirflow.errors import ConfigError, DataError, DependencyMissing
 from weirflow.ivm.zset import DeltaBatch
-from weirflow.ivm.zset import delta as delta_module
+from weirflow.rows import libraries
 
 PEOPLE = [{"name": "ann", "age": 30}, {"name": "bob", "age": None}]
 TABLE = pa.table({"name": ["ann", "bob"], "age": [30, None]})
@@ -267,7 +267,7 @@ def test_it_becomes_dicts_and_frames():
     ],
 )
 def test_a_missing_library_is_named_with_its_command(monkeypatch, module, convert, command):
-    monkeypatch.setattr(delta_module, "find_spec", lambda name: None if name == module else object())
+    monkeypatch.setattr(libraries, "find_spec", lambda name: None if name == module else object())
     with pytest.raises(DependencyMissing) as caught:
         convert(CHANGE)
     assert caught.value.hint == command

@@ -90,3 +90,46 @@ def test_where_there_are_no_jobs_none_is_found(tmp_path):
     with pytest.raises(StreamNotFound, match="is called 'orders'") as raised:
         jobs.required("orders")
     assert raised.value.hint == "there are no jobs"
+
+
+PRINT = """
+import os, subprocess, sys
+from pathlib import Path
+from weirflow.session.job import _print_to
+from weirflow.streaming.detached import folder as module
+from weirflow.streaming.detached.folder import JobFolder
+module._LOG_BYTES = 1000
+folder = JobFolder(Path(sys.argv[1]), "job")
+folder.create()
+_print_to(folder.log)
+for number in range(300):
+    os.write(2, f"line {number}\\n".encode())
+    if number % 10 == 0:
+        print("printed", flush=True)
+    if folder.rotate_log():
+        _print_to(folder.log)
+"""
+
+
+def test_a_log_that_is_large_goes_on_in_another_file(tmp_path):
+    subprocess.run([sys.executable, "-c", PRINT, tmp_path], check=True, timeout=60)
+    folder = JobFolder(tmp_path, "job")
+    files = sorted(file.name for file in folder.path.iterdir())
+    assert files == ["log", "log.1", "log.2"]
+    assert all((folder.path / name).stat().st_size < 1100 for name in files)
+    lines = [line for line in folder.log_tail(0).splitlines() if line != "printed"]
+    assert lines == [f"line {number}" for number in range(300)]
+    assert folder.log_tail(2).splitlines() == ["line 298", "line 299"]
+    assert stat.S_IMODE((folder.path / "log").stat().st_mode) == 0o600
+
+
+def test_no_more_old_logs_are_kept_than_a_few(tmp_path, monkeypatch):
+    monkeypatch.setattr("weirflow.streaming.detached.folder._LOG_BYTES", 3)
+    folder = JobFolder(tmp_path, "job")
+    folder.create()
+    for number in range(9):
+        assert not folder.rotate_log()
+        folder.log.write_text(f"line {number}\n")
+        assert folder.rotate_log()
+    assert folder.log_tail(0).splitlines() == ["line 5", "line 6", "line 7", "line 8"]
+    assert sorted(file.name for file in folder.path.iterdir()) == ["log", "log.1", "log.2", "log.3", "log.4"]

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
-from weirflow.ivm.flow.folder.entries import declared_positions, declared_sources, declared_views
+from weirflow.ivm.flow.folder.entries import (
+    declared_orders,
+    declared_positions,
+    declared_sources,
+    declared_views,
+)
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.zset.batch import Batch
@@ -71,6 +76,8 @@ def plan_evolution(
     new: tuple[Mapping[str, Source], Mapping[str, View]],
     kept_state: set[str],
     engine: RecomputeEngine | None,
+    *,
+    orders: Mapping[str, tuple[str, ...]],
     stale: Collection[str] = (),
 ) -> EvolutionPlan:
     """What has to be done to get from the old sources and views to the new ones.
@@ -80,6 +87,7 @@ def plan_evolution(
         new: those that are wanted.
         kept_state: the fingerprints of the operators whose state is there.
         engine: what runs views that are not incremental.
+        orders: by which columns old sources keep their rows.
         stale: views that are built anew even if they are unchanged, from the sources' rows.
 
     Raises:
@@ -88,7 +96,7 @@ def plan_evolution(
     (old_sources, old_views), (sources, views) = old, new
     for name in sources.keys() & old_sources.keys():
         _require_same_source(old_sources[name], sources[name])
-    wanted = declared(sources, views, engine)
+    wanted = declared(sources, views, engine, orders)
     of_sources = {one for name in sources for one in wanted.program.needs(name)}
     distrusted = {one for name in stale for one in wanted.program.needs(name)} - of_sources
     kept_state = kept_state - distrusted
@@ -107,9 +115,15 @@ def plan_evolution(
     )
 
 
-def declared(sources: Mapping[str, Source], views: Mapping[str, View], engine: RecomputeEngine | None) -> FlowState:
-    """A state of these sources and views, before any row."""
+def declared(
+    sources: Mapping[str, Source],
+    views: Mapping[str, View],
+    engine: RecomputeEngine | None,
+    orders: Mapping[str, tuple[str, ...]],
+) -> FlowState:
+    """A state of these sources and views, before any row; sources keep rows in these orders, whatever views read."""
     state = FlowState(engine)
+    state.orders, state.rearranges = {name: order for name, order in orders.items() if name in sources}, False
     for source in sources.values():
         state.add_source(source)
     for name, view in views.items():
@@ -128,10 +142,11 @@ def restore(
 
     Views that are ``stale`` are built anew from the sources' rows, whatever the checkpoint holds.
     """
-    old = declared_sources(manifest), declared_views(manifest)
+    old, orders = (declared_sources(manifest), declared_views(manifest)), declared_orders(manifest)
     sources, views = wanted or old
-    plan = plan_evolution(old, (sources, views), set(states), engine, stale)
+    plan = plan_evolution(old, (sources, views), set(states), engine, orders=orders, stale=stale)
     state = FlowState(engine)
+    state.orders, state.rearranges = {name: order for name, order in orders.items() if name in sources}, False
     for name, source in sources.items():
         if name in old[0]:
             state.add_source(source)
@@ -143,6 +158,7 @@ def restore(
     for name in plan.kept:
         state.add_view(name, views[name])
     state.program.adopt(states)
+    state.rearranges = True
     for name, view in views.items():
         if name not in plan.kept:
             state.add_view(name, view)

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from weirflow.checkpoint.sealed import FORMAT
 from weirflow.ivm.compiler.view import Mode, View
-from weirflow.ivm.durability.manifest import PLANNED, Manifest, SourceState, ViewState
+from weirflow.ivm.durability.manifest import ORDERED, PLANNED, Manifest, SourceState, ViewState
 from weirflow.ivm.durability.records import (
     DefinePlannedView,
     DefineSource,
@@ -56,6 +56,7 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
                 watermark=one.watermark,
                 digests=list(one.digests),
                 keep=one.source.keeps,
+                order=list(state.orders[name]) if name in state.orders else UNSET,
             )
             for name, one in state.inputs.items()
         },
@@ -76,8 +77,15 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
         states={},
         packs={},
         forced=state.forced,
-        format=FORMAT if all(_is_plain(view) for view in views.values()) else PLANNED,
+        format=_format(state),
     )
+
+
+def _format(state: FlowState) -> int:
+    """The format of a state's manifest: the oldest whose readers understand all of it."""
+    if state.orders:
+        return ORDERED
+    return FORMAT if all(_is_plain(view) for view in state.declared.values()) else PLANNED
 
 
 def declared_sources(manifest: Manifest) -> dict[str, Source]:
@@ -92,6 +100,11 @@ def declared_sources(manifest: Manifest) -> dict[str, Source]:
         )
         for name, one in manifest.sources.items()
     }
+
+
+def declared_orders(manifest: Manifest) -> dict[str, tuple[str, ...]]:
+    """By which columns the sources of a checkpoint keep their rows, those of which views probe them there."""
+    return {name: tuple(one.order) for name, one in manifest.sources.items() if one.order is not UNSET}
 
 
 def declared_views(manifest: Manifest) -> dict[str, View]:

@@ -137,11 +137,16 @@ class FlowStore:
             HistoryGone: the log does not reach back so far.
             StorageError: files are damaged.
         """
+        for epoch, changed in self.recalled(engine, after):
+            yield epoch, _known(changed)
+
+    def recalled(self, engine: RecomputeEngine | None, after: int) -> Iterator[tuple[int, Mapping[str, Batch | None]]]:
+        """As ``replayed``, with None for views that began anew."""
         state, record = self._state_before(engine, after)
-        ticks: list[tuple[int, dict[str, Batch]]] = []
+        ticks: list[tuple[int, Mapping[str, Batch | None]]] = []
         for one in self._log.records(record):
             entry = decode_entry(one.payload, one.number, str(self._folder / "log"))
-            self._replay(state, entry, lambda epoch, changed: ticks.append((epoch, _known(changed))))
+            self._replay(state, entry, lambda epoch, changed: ticks.append((epoch, changed)))
             yield from (tick for tick in ticks if tick[0] > after)
             ticks.clear()
 

@@ -32,6 +32,7 @@ class Publication:
         changed: the rows of each view that has changed.
         watches: who watches them.
         callbacks: who is called, with the names of the views.
+        others: who watches views that have not changed.
         delta: the rows of a view as users see them.
         reentry: knows whom the flow is telling.
     """
@@ -42,13 +43,15 @@ class Publication:
         changed: Mapping[str, Batch],
         watches: Sequence[Watch],
         callbacks: Sequence[tuple[str, Callback]],
-        delta: Callable[[str, Batch], DeltaBatch],
         *,
+        others: Sequence[Watch],
+        delta: Callable[[str, Batch], DeltaBatch],
         reentry: ReentryGuard,
     ) -> None:
         self._epoch = epoch
         self._changed = changed
         self._watches = watches
+        self._others = others
         self._callbacks = list(callbacks)
         self._delta = delta
         self._reentry = reentry
@@ -59,6 +62,8 @@ class Publication:
         """Tell everyone who was not told yet. What callbacks raise is logged."""
         for watch in self._watches:
             watch.put(self._epoch, self._seen(watch.view))
+        for watch in self._others:
+            watch.passed(self._epoch)
         while self._callbacks:
             view, callback = self._callbacks.pop(0)
             before = self._reentry.listener
@@ -101,10 +106,20 @@ class Publisher:
         self._callbacks: dict[str, list[Callback]] = {}
 
     def watch(
-        self, view: str, epoch: int, first: Iterable[tuple[int, Batch]], *, capacity: int, policy: OverflowPolicy
+        self,
+        view: str,
+        epoch: int,
+        first: Iterable[tuple[int, Batch]],
+        *,
+        capacity: int,
+        policy: OverflowPolicy,
+        progress: DeltaBatch | None,
     ) -> Watch:
-        """A watch of a view's deltas after ``epoch``, which begins with ``first``."""
-        watch = Watch(view, capacity=capacity, policy=policy, detach=self._detach)
+        """A watch of a view's deltas after ``epoch``, which begins with ``first``.
+
+        ``progress``, a delta of no rows, is what it has for epochs that do not change the view; None if nothing.
+        """
+        watch = Watch(view, capacity=capacity, policy=policy, detach=self._detach, progress=progress)
         watch.begin(epoch, [(number, self._delta(view, rows)) for number, rows in first])
         with self._lock:
             self._watches.append(watch)
@@ -139,7 +154,10 @@ class Publisher:
     def publication(self, epoch: int, changed: Mapping[str, Batch]) -> Publication:
         """What an epoch changed, to be told to everyone who watches or is called now."""
         callbacks = [(view, one) for view, own in list(self._callbacks.items()) if view in changed for one in own]
-        return Publication(epoch, changed, self._watching(changed), callbacks, self._delta, reentry=self.reentry)
+        with self._lock:
+            watches = [watch for watch in self._watches if watch.view in changed]
+            others = [watch for watch in self._watches if watch.view not in changed]
+        return Publication(epoch, changed, watches, callbacks, others=others, delta=self._delta, reentry=self.reentry)
 
     def expect(self, epoch: int) -> None:
         """The next epoch is this one, though it may have been told before: the flow has gone back."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from weirflow.arguments import Seconds, checked
-from weirflow.errors import FlowError, WatchOverflow
+from weirflow.errors import FlowError, WatchOverflow, WeirflowError
 from weirflow.ivm.kernel.deadline import check
 
 if TYPE_CHECKING:
@@ -42,9 +42,18 @@ class Watch(AbstractContextManager["Watch"]):
     thread than the one that ticks; a watch of policy BLOCK must be.
     """
 
-    def __init__(self, view: str, *, capacity: int, policy: OverflowPolicy, detach: Callable[[Watch], None]) -> None:
+    def __init__(
+        self,
+        view: str,
+        *,
+        capacity: int,
+        policy: OverflowPolicy,
+        detach: Callable[[Watch], None],
+        progress: DeltaBatch | None = None,
+    ) -> None:
         self.view = view
         self.policy = policy
+        self._progress = progress
         self._capacity = capacity
         self._detach = detach
         self._items: deque[Item] = deque()
@@ -52,12 +61,17 @@ class Watch(AbstractContextManager["Watch"]):
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._closed = False
-        self._overflow: WatchOverflow | None = None
+        self._failure: WeirflowError | None = None
         self._last = 0
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, by its reader or with its view or flow."""
+        return self._closed
 
     @checked
     def get(self, timeout: Seconds | None = None) -> Item | None:
@@ -67,7 +81,7 @@ class Watch(AbstractContextManager["Watch"]):
             WatchOverflow: the reader fell behind; raised after all that was buffered is read.
         """
         with self._lock:
-            self._changed.wait_for(lambda: self._items or self._closed or self._overflow, timeout)
+            self._changed.wait_for(lambda: self._items or self._closed or self._failure, timeout)
             return self._take()
 
     def close(self) -> None:
@@ -127,7 +141,7 @@ class Watch(AbstractContextManager["Watch"]):
     @property
     def room(self) -> int:
         """How many deltas more it takes before it is full."""
-        return max(self._capacity - len(self._items), 0)
+        return max(self._capacity - self._held, 0)
 
     def await_room(self, deadline: float) -> None:
         """Wait for room if the policy is to; ``FlowError`` when there is none by ``deadline`` (monotonic)."""
@@ -135,7 +149,7 @@ class Watch(AbstractContextManager["Watch"]):
             return
         with self._lock:
             room = self._changed.wait_for(
-                lambda: len(self._items) < self._capacity or self._closed, deadline - time.monotonic()
+                lambda: self._held < self._capacity or self._closed, deadline - time.monotonic()
             )
         if not room:
             check()
@@ -147,19 +161,44 @@ class Watch(AbstractContextManager["Watch"]):
     def put(self, epoch: int, delta: DeltaBatch) -> None:
         """Deliver a delta, or note that the reader fell behind. May be repeated."""
         with self._lock:
-            if self._closed or self._overflow is not None or epoch <= self._newest:
+            if self._closed or self._failure is not None or epoch <= self._newest:
                 self._notify()  # an interrupt may have come before that
                 return
-            if len(self._items) >= self._capacity and self.policy is OverflowPolicy.FAIL:
-                self._overflow = WatchOverflow(
+            if self._held >= self._capacity and self.policy is OverflowPolicy.FAIL:
+                self._failure = WatchOverflow(
                     f"The watch of {self.view!r} fell behind by more than {self._capacity} deltas at epoch {epoch}.",
                     epoch=self._last,
                     hint=f"watch again with from_epoch={self._last} while that is kept, or with snapshot=True",
                 )
             else:
-                self._items.append((epoch, delta))
-                self._last = epoch
+                self._add(epoch, delta)
             self._notify()
+
+    def passed(self, epoch: int) -> None:
+        """An epoch has left the view as it was, for readers who want to know. May be repeated."""
+        if self._progress is None:
+            return
+        with self._lock:
+            if not self._closed and self._failure is None and epoch > self._newest:
+                self._add(epoch, self._progress)
+            self._notify()
+
+    def _add(self, epoch: int, delta: DeltaBatch) -> None:
+        """Behind what waits; it takes the place of an epoch without changes, of which it tells all there is to know."""
+        if self._ends_in_progress:
+            self._items[-1] = (epoch, delta)
+        else:
+            self._items.append((epoch, delta))
+        self._last = epoch
+
+    @property
+    def _ends_in_progress(self) -> bool:
+        return self._progress is not None and bool(self._items) and self._items[-1][1] is self._progress
+
+    @property
+    def _held(self) -> int:
+        """How many deltas wait, without the mark of an epoch that changed nothing."""
+        return len(self._items) - self._ends_in_progress
 
     @property
     def _newest(self) -> int:
@@ -173,8 +212,8 @@ class Watch(AbstractContextManager["Watch"]):
             item = self._items.popleft()
             self._changed.notify_all()
             return item
-        if self._overflow is not None and not self._closed:
-            raise self._overflow
+        if self._failure is not None and not self._closed:
+            raise self._failure
         return None
 
     def _notify(self) -> None:

@@ -77,6 +77,10 @@ class SinkTarget(Protocol):
     def replace(self, epoch: int, rows: DeltaBatch) -> None:
         """Forget what is there, and hold these rows as those of an epoch."""
 
+    def close(self) -> None:
+        """Let go of connections and the like; called when the sink ends, or could not be made. Does not fail."""
+        return
+
 
 @dataclass(frozen=True)
 class Rhythm:
@@ -196,6 +200,7 @@ class Sink(AbstractContextManager["Sink"]):
             finally:
                 self._closed = True
                 self._sinks.detach(self)
+                self._target.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -318,7 +323,8 @@ def listener(name: str) -> str:
 def sink_failure(name: str, target: SinkTarget, error: BaseException) -> SinkFailed:
     """The error for a target that could not be written."""
     why = error.message if isinstance(error, WeirflowError) else f"{type(error).__name__}: {error}"
+    kept = "its deltas are kept: repair the target, then flush() the sink or tick again; or close() the sink"
+    advice = error.hint if isinstance(error, WeirflowError) else None
     return SinkFailed(
-        f"The sink {name!r} cannot write to {target.describe()}: {why}",
-        hint="its deltas are kept: repair the target, then flush() the sink or tick again; or close() the sink",
+        f"The sink {name!r} cannot write to {target.describe()}: {why}", hint=f"{advice}; {kept}" if advice else kept
     )

@@ -70,21 +70,11 @@ class SinkSet:
             target = ParquetTarget(to)
         else:
             target = ForeachTarget(to, name, self.flow.storage) if callable(to) else to
-        schema = self.flow.schema(view)
-        target.open(f"{self.flow.identity}/{_definition(view, self.flow.views)}", schema)
-        before = self.reentry.listener
         try:
-            self.reentry.listener = listener(name)
-            position = self._brought_up(name, view, target, resync=terms.resync)
-        finally:
-            self.reentry.listener = before
-        sink = Sink(view, target, terms, position=position, sinks=self)
-        try:
-            recent = self._history.since(position, view)
-        except HistoryGone as error:
-            raise _not_kept(name, position) from error
-        for epoch, rows in recent:
-            sink.put(epoch, rows)
+            sink = self._made(view, target, terms)
+        except BaseException:
+            target.close()
+            raise
         self._sinks.append(sink)
         if sink.timed:
             self._start_clock()
@@ -133,6 +123,25 @@ class SinkSet:
             raise failed
 
     # Inner workings
+
+    def _made(self, view: str, target: SinkTarget, terms: SinkTerms) -> Sink:
+        """A sink whose target has been opened, and that has what is in memory and not written yet."""
+        name = terms.name
+        target.open(f"{self.flow.identity}/{_definition(view, self.flow.views)}", self.flow.schema(view))
+        before = self.reentry.listener
+        try:
+            self.reentry.listener = listener(name)
+            position = self._brought_up(name, view, target, resync=terms.resync)
+        finally:
+            self.reentry.listener = before
+        sink = Sink(view, target, terms, position=position, sinks=self)
+        try:
+            recent = self._history.since(position, view)
+        except HistoryGone as error:
+            raise _not_kept(name, position) from error
+        for epoch, rows in recent:
+            sink.put(epoch, rows)
+        return sink
 
     def _brought_up(self, name: str, view: str, target: SinkTarget, *, resync: bool) -> int:
         """Give a target what is not in memory; returns the epoch that it has reached."""

@@ -25,7 +25,16 @@ from weirflow.ivm.kernel.expressions.hashes import digests
 from weirflow.ivm.kernel.expressions.hashes import values as hashes
 from weirflow.ivm.kernel.expressions.json import functions as json
 from weirflow.ivm.kernel.expressions.json import records as json_records
-from weirflow.ivm.kernel.expressions.nested import array_lambdas, map_lambdas, maps, rearranged, sequences, sets
+from weirflow.ivm.kernel.expressions.json import schema as json_schema
+from weirflow.ivm.kernel.expressions.nested import (
+    array_lambdas,
+    map_lambdas,
+    maps,
+    rearranged,
+    sequences,
+    sets,
+    vectors,
+)
 from weirflow.ivm.kernel.expressions.nested import functions as nested
 from weirflow.ivm.kernel.expressions.numbers import (
     arithmetic,
@@ -74,6 +83,7 @@ FUNCTIONS: dict[str, Builder] = {
     **made_times.FUNCTIONS,
     **json.FUNCTIONS,
     **json_records.FUNCTIONS,
+    **json_schema.FUNCTIONS,
     **bits.FUNCTIONS,
     **digests.FUNCTIONS,
     **elementary.FUNCTIONS,
@@ -85,6 +95,7 @@ FUNCTIONS: dict[str, Builder] = {
     **printf.FUNCTIONS,
     **regex_matches.FUNCTIONS,
     **urls.FUNCTIONS,
+    **vectors.FUNCTIONS,
     **words.FUNCTIONS,
 }
 FORMS: dict[str, FormBuilder] = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from weirflow.errors import NotIncremental, Reason
 from weirflow.ivm.operators.aggregate.collected import CollectCall
 from weirflow.ivm.operators.aggregate.extreme import EXTREMES, OF_PARTS, ExtremeCall
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall, is_linear, linear_function
@@ -18,7 +19,6 @@ from weirflow.ivm.operators.aggregate.sketches.bitmaps import BITMAPS_OF_PARTS, 
 from weirflow.ivm.operators.aggregate.sketches.count_min import CountMinSketch
 from weirflow.ivm.operators.aggregate.sketches.hyperloglog import DistinctEstimate
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import map_order
 
 if TYPE_CHECKING:

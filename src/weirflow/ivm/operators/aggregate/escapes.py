@@ -14,7 +14,7 @@ from weirflow.ivm.zset.batch import Batch, take_columns
 
 if TYPE_CHECKING:
     from weirflow.ivm.operators.aggregate.doubles import Escapes
-    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.ivm.operators.aggregate.groups import Groups
 
     Slots = dict[int, int]
     """Slot to amount."""

@@ -21,8 +21,8 @@ from weirflow.ivm.zset.batch import Batch, take_columns
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.functions import Stage
-    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.ivm.operators.aggregate.functions import CallTotals, Stage
+    from weirflow.ivm.operators.aggregate.groups import Groups
     from weirflow.sql.expr import AggregateCall, Expr
 
 EXTREMES = frozenset({"min", "max", "min_by", "max_by"})
@@ -65,18 +65,21 @@ class ExtremeCall(TouchedCall):
 
     @override
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: CallTotals, stage: Stage
     ) -> ColumnChange:
         own, numbers = self._own_rows(evaluated, weights, groups)
         if len(own):
             stage(lambda: self._first.rows.insert(own))
         if self._running is None:
             before, after = self._first.values(groups.keys, groups.count, own, numbers)
-            return ColumnChange(before, after, totals)
-        before = self._running.values(totals)
+            return ColumnChange(before, after, totals.own)
+        before = self._running.values(totals.own)
         if not len(own):
-            return ColumnChange(before, before, totals)
-        new, doubtful = self._running.advance(totals, own.columns[-1], own.weights, numbers)
+            return ColumnChange(before, before, totals.own)
+        new, doubtful = self._running.advance(totals.own, own.columns[-1], own.weights, numbers)
+        gone = totals.rows_left == 0
+        if gone.any():  # no need to look: such a group has no extreme
+            new[gone], doubtful[gone] = 0, False
         if doubtful.any():
             new[doubtful] = self._doubtful(self._running, groups, doubtful, own, numbers)
         return ColumnChange(before, self._running.values(new), new)
@@ -89,7 +92,11 @@ class ExtremeCall(TouchedCall):
         place = np.full(groups.count, -1)
         place[chosen] = np.arange(len(chosen))
         concerned = np.flatnonzero(doubtful[numbers])
-        delta, into = own.take(concerned), place[numbers[concerned]]
+        into = place[numbers[concerned]]
+        found = running.found(self._first.rows, groups, chosen, own, concerned, into)
+        if found is not None:
+            return found
+        delta = own.take(concerned)
         retracted = np.bincount(into, np.maximum(-delta.weights, 0), len(chosen))
         old = self._first.rows.first(take_columns(groups.keys, chosen), 1 + int(retracted.max()))
         values = pa.concat_arrays([old.batch.columns[-1], delta.columns[-1]])

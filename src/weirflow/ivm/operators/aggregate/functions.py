@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from weirflow.ivm.zset.rows import group_rows
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.ivm.operators.aggregate.groups import Groups
     from weirflow.sql.expr import AggregateCall, Expr
 
     Stage = Callable[[Callable[[], None]], None]
@@ -41,15 +42,18 @@ class LinearCall:
     def __init__(self, call: AggregateCall, key_types: Sequence[pa.DataType], expressions: list[Expr]) -> None:
         self._function = linear_function(call)
         self._key_count = len(key_types)
-        self._arguments = added(expressions, call.arguments)
-        self._filter = added(expressions, [call.filter])[0] if call.filter is not None else None
+        self.function = type(self._function)
+        self.type = call.type
+        self.arguments = added(expressions, call.arguments)
+        """Which of the evaluated columns are its arguments."""
+        self.filter = added(expressions, [call.filter])[0] if call.filter is not None else None
         argument_types = [argument.type for argument in call.arguments]
         self._seen = AdditiveArrangement((*key_types, *argument_types), 1) if call.distinct else None
         self.width = self._function.width
         self.summand = (self._function.summand, call.arguments, call.filter, call.distinct)
         """Equal for calls that add up the same numbers."""
         self.distinct = call.distinct
-        self.inputs = (*self._arguments, *(() if self._filter is None else (self._filter,)))
+        self.inputs = (*self.arguments, *(() if self.filter is None else (self.filter,)))
         """Which of the evaluated columns it reads; one that is DISTINCT also reads the keys."""
 
     @property
@@ -65,8 +69,8 @@ class LinearCall:
         stage: Stage,
     ) -> Escapes | None:
         """Write the integers that each row of the delta adds; returns what escapes them."""
-        arguments = [evaluated[index] for index in self._arguments]
-        counted = None if self._filter is None else true_rows(evaluated[self._filter])
+        arguments = [evaluated[index] for index in self.arguments]
+        counted = None if self.filter is None else true_rows(evaluated[self.filter])
         for argument in arguments:
             if argument.null_count:
                 valid = bits(argument.is_valid())
@@ -112,12 +116,28 @@ class LinearCall:
         return distinct
 
 
+@dataclass(frozen=True)
+class TotalsSlot:
+    """Where the totals of one linear call are, and of all others that add up the same."""
+
+    number: int
+    call: LinearCall
+    columns: slice
+
+
 class ColumnChange(NamedTuple):
     """A touched call's column before and after a delta, one value for each group, and its totals after it."""
 
     before: pa.Array
     after: pa.Array
     totals: np.ndarray
+
+
+class CallTotals(NamedTuple):
+    """What a touched call keeps of each group before a delta, and how many rows the group has after it."""
+
+    own: np.ndarray
+    rows_left: np.ndarray
 
 
 class TouchedCall(ABC):
@@ -139,9 +159,9 @@ class TouchedCall(ABC):
 
     @abstractmethod
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: CallTotals, stage: Stage
     ) -> ColumnChange:
-        """What the delta does to the groups, which have these (groups, width) totals of the call's own."""
+        """What the delta does to the groups, which have these totals; (groups, width) are the call's own."""
 
 
 def linear_function(call: AggregateCall) -> linear.LinearFunction:

@@ -222,7 +222,7 @@ def decimal_array(unscaled: list[int | None], kind: pa.DataType, position: SqlPo
     if any(value is not None and not -limit < value < limit for value in unscaled):
         raise DataError(
             f"A total does not fit into decimal({kind.precision},{kind.scale}).",
-            condition="NUMERIC_VALUE_OUT_OF_RANGE",
+            condition="NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
             position=position,
         )
     with decimal.localcontext(prec=50):

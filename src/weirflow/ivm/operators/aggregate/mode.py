@@ -24,8 +24,8 @@ from weirflow.sql.expr import Literal
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.functions import Stage
-    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.ivm.operators.aggregate.functions import CallTotals, Stage
+    from weirflow.ivm.operators.aggregate.groups import Groups
     from weirflow.sql.expr import AggregateCall, Expr
 
 
@@ -56,7 +56,7 @@ class ModeCall(TouchedCall):
 
     @override
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: CallTotals, stage: Stage
     ) -> ColumnChange:
         own = self._own_rows(evaluated, weights, groups)
         number, *columns = own.columns
@@ -67,7 +67,7 @@ class ModeCall(TouchedCall):
             stage(lambda: self._counts.insert(counted))
             stage(lambda: self._first.rows.insert(moved))
         before, after = self._first.values(groups.keys, groups.count, moved, numbers)
-        return ColumnChange(before, after, totals)
+        return ColumnChange(before, after, totals.own)
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> Batch:
         """The delta's rows that count, equal ones added up, as (number of the group, key, value)."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,24 +10,24 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.errors import DataError
+from weirflow.ivm import compiled
 from weirflow.ivm.kernel.additive import AdditiveArrangement
-from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.aggregate.dispatch import make_call
 from weirflow.ivm.operators.aggregate.doubles import Escapes
 from weirflow.ivm.operators.aggregate.escapes import EscapeTable
-from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
+from weirflow.ivm.operators.aggregate.functions import CallTotals, LinearCall, TotalsSlot, TouchedCall
+from weirflow.ivm.operators.aggregate.fused import FusedCalls
+from weirflow.ivm.operators.aggregate.groups import GroupedInput, Groups
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
-from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.operator import Operator
-from weirflow.ivm.zset.batch import Batch, concat_columns, magnitude, sum_groups, take_array, take_columns
+from weirflow.ivm.zset.batch import Batch, concat_columns, magnitude, take_array, take_columns
 from weirflow.ivm.zset.hashing import Equality
-from weirflow.ivm.zset.rows import equal_rows_at, group_rows
+from weirflow.ivm.zset.rows import equal_rows_at
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.frontier import Frontier
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.zset.batch import UInt64s
     from weirflow.sql.expr import AggregateCall, Expr
 
 _BLOCK = 1 << 14
@@ -40,58 +38,6 @@ TOTALS = -1
 _MOST_ROWS = 1 << 29
 """A sum of so many rows has room in its integers, whatever the rows are."""
 _LIMIT = 1 << 62
-
-
-class Groups:
-    """The groups that a delta touches: their keys, and which rows of the delta belong to each.
-
-    Attributes:
-        row_keys: one row for each row of the delta.
-        keys: one row for each group.
-        order, starts: the delta's rows in group order, and where each group begins.
-        codes: the hashes of the keys; None if there are no keys.
-        count: how many groups there are.
-    """
-
-    def __init__(self, keys: Sequence[pa.Array], length: int) -> None:
-        self.codes: UInt64s | None = None
-        self.row_keys = tuple(keys)
-        if keys:
-            self.order, self.starts, self.codes = group_rows(keys, length, Equality.GROUPING)
-            self.keys = take_columns(keys, self.order[self.starts])
-        else:
-            self.order, self.starts = np.arange(length), np.zeros(1, np.int64)
-            self.keys = ()
-        self.count = len(self.starts)
-
-    def sums(self, rows: np.ndarray) -> np.ndarray:
-        """(rows, width) integers added up within each group."""
-        return sum_groups(rows, self.order, self.starts)
-
-    def blocks(self, size: int) -> Iterator[tuple[np.ndarray, int, np.ndarray]]:
-        """Up to ``size`` rows in group order at a time: the rows, their first group, and where groups begin in them."""
-        for begin in range(0, len(self.order), size):
-            block = self.order[begin : begin + size]
-            first = int(np.searchsorted(self.starts, begin, side="right")) - 1
-            last = int(np.searchsorted(self.starts, begin + len(block)))
-            yield block, first, np.maximum(self.starts[first:last] - begin, 0)
-
-    @cached_property
-    def numbers(self) -> np.ndarray:
-        """For each row of the delta, the number of its group."""
-        sizes = np.diff(self.starts, append=len(self.order))
-        numbers = np.empty(len(self.order), np.int64)
-        numbers[self.order] = np.repeat(np.arange(self.count), sizes)
-        return numbers
-
-
-@dataclass(frozen=True)
-class TotalsSlot:
-    """Where the totals of one linear call are, and of all others that add up the same."""
-
-    number: int
-    call: LinearCall
-    columns: slice
 
 
 def _at(column: pa.Array, groups: np.ndarray) -> pa.Array:
@@ -120,7 +66,7 @@ class Aggregate(Operator):
         self._key_count = len(keys)
         expressions = list(keys)
         self._calls = [make_call(call, self.types[: self._key_count], expressions) for call in calls]
-        self._evaluate = compile_expressions(expressions)
+        self._input = GroupedInput(keys, expressions[self._key_count :])
         self._monotone_keys = [monotone(key) for key in keys]
         self._touched = [call for call in self._calls if isinstance(call, TouchedCall)]
         # Calls that add up the same numbers, as SUM and AVG of one column do, share a slot of the totals.
@@ -137,7 +83,11 @@ class Aggregate(Operator):
             self._touched_at.append(slice(width, width + touched.width))
             width += touched.width
         self._totals = AdditiveArrangement(self.types[: self._key_count], width)
+        self._fused = FusedCalls.of(self._calls, self._slots.values(), self._key_count)
         self._escapes = EscapeTable(self.types[: self._key_count])
+        summed = [state for slot in self._slots.values() for state in slot.call.states]
+        kept = [state for call in self._touched for state in call.states]
+        self._states = (self._totals, self._escapes.state, *summed, *kept)
 
     @property
     def linear_width(self) -> int:
@@ -158,9 +108,7 @@ class Aggregate(Operator):
     @property
     def states(self) -> Sequence[State]:
         """Totals, the side table of far doubles, and what single calls keep."""
-        linear = [state for slot in self._slots.values() for state in slot.call.states]
-        touched = [state for call in self._touched for state in call.states]
-        return [self._totals, self._escapes.state, *linear, *touched]
+        return self._states
 
     def start(self) -> Batch:
         """Nothing, or without keys the one row over nothing."""
@@ -180,7 +128,7 @@ class Aggregate(Operator):
 
     @override
     def evaluate(self, rows: Batch) -> None:
-        self._evaluate(rows.columns, len(rows))
+        self._input.evaluate(rows)
 
     @override
     def discard(self) -> None:
@@ -192,8 +140,21 @@ class Aggregate(Operator):
         (delta,) = deltas
         if not len(delta):
             return self.nothing
+        if (replaced := self._replaced_at_once(delta)) is not None:
+            return replaced
         groups, evaluated, partial = self._grouped(delta)
         return self._advanced(groups, partial, evaluated, delta.weights)
+
+    def _replaced_at_once(self, delta: Batch) -> Batch | None:
+        """What ``step`` gives, by one compiled kernel; None if it is not for that one."""
+        if self._fused is None or compiled.kernels is None or len(delta) > _BLOCK or self._escapes.state.row_count:
+            return None
+        groups, _ = self._input.of(delta)
+        made = self._fused.replaced(groups, self._input.arguments(delta), delta.weights, self._totals)
+        if made is None:
+            return None
+        self._stage(lambda: self._add(groups, made.added))
+        return made.rows
 
     def step_parts(self, parts: Batch) -> Batch:
         """As ``step``, of a delta of which a ``PartialAggregate`` of the same keys and calls has made these parts."""
@@ -219,7 +180,7 @@ class Aggregate(Operator):
         self, groups: Groups, partial: np.ndarray, evaluated: Sequence[pa.Array], weights: np.ndarray
     ) -> Batch:
         """The change of the groups' rows, of which the delta adds ``partial`` to the linear totals."""
-        old = self._totals.lookup(groups.keys, groups.codes)
+        old = self._totals.lookup(groups.keys, groups.codes, groups.layout)
         new = old.copy()
         new[:, : self._linear_width] += partial
         if np.any(new[:, 0] < 0):
@@ -229,17 +190,21 @@ class Aggregate(Operator):
             )
         touched = []
         for call, columns in zip(self._touched, self._touched_at, strict=True):
-            done = call.step(evaluated, weights, groups, old[:, columns], self._stage)
+            done = call.step(evaluated, weights, groups, CallTotals(old[:, columns], new[:, 0]), self._stage)
             new[:, columns] = done.totals
             touched.append((done.before, done.after))
-        self._stage(lambda: self._totals.add(groups.keys, new - old, groups.codes))
+        self._stage(lambda: self._add(groups, new - old))
         return self._replaced(groups, (old, new), (self._alive(old), self._alive(new)), touched)
+
+    def _add(self, groups: Groups, change: np.ndarray) -> None:
+        if groups.codes is None:
+            self._totals.add(groups.keys, change)
+        else:
+            self._totals.add_groups(groups.keys, change, groups.codes, groups.layout)
 
     def _grouped(self, delta: Batch) -> tuple[Groups, Sequence[pa.Array], np.ndarray]:
         """The groups that a delta touches, its keys and arguments, and what it adds to the groups' linear totals."""
-        evaluated = self._evaluate(delta.columns, len(delta))
-        keys = [normalized(column) for column in evaluated[: self._key_count]]
-        groups = Groups(keys, len(delta))
+        groups, evaluated = self._input.of(delta)
         return groups, evaluated, self._partial_totals(evaluated, delta.weights, groups)
 
     def _partial_totals(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> np.ndarray:

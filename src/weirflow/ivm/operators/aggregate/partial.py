@@ -13,13 +13,14 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.operators.aggregate.functions import is_linear
-from weirflow.ivm.operators.aggregate.operator import TOTALS, Aggregate, Groups
+from weirflow.ivm.operators.aggregate.operator import TOTALS, Aggregate
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.sql.expr import AggregateCall, Column, Expr
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.doubles import Escapes
+    from weirflow.ivm.operators.aggregate.groups import Groups
 
 _MARKS = 2
 _MANY = 1 << 20
@@ -107,6 +108,7 @@ class FinalAggregate(Aggregate):
 
     def __init__(self, keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> None:
         super().__init__([Column(place, "", key.type) for place, key in enumerate(keys)], calls)
+        self._fused = None  # what comes in are parts, not rows
 
     def _grouped(self, delta: Batch) -> tuple[Groups, Sequence[pa.Array], np.ndarray]:
         return self._of_parts(delta)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.run import Run
     from weirflow.ivm.kernel.selection import RankedValues
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.functions import Stage
-    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.ivm.operators.aggregate.functions import CallTotals, Stage
+    from weirflow.ivm.operators.aggregate.groups import Groups
     from weirflow.sql.expr import AggregateCall, Expr
 
 
@@ -55,17 +55,17 @@ class PercentileCall(TouchedCall):
 
     @override
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: CallTotals, stage: Stage
     ) -> ColumnChange:
         before = self._values.ranking(groups.keys, groups.codes)
         change = self._change(evaluated, weights, groups)
         if not len(change):
             column = self._column(before.values)
-            return ColumnChange(column, column, totals)
+            return ColumnChange(column, column, totals.own)
         after = before.including(change)
         stage(lambda: self._values.insert(change, after))
         column = self._column(before.values.followed_by(after.values))
-        return ColumnChange(column[: groups.count], column[groups.count :], totals)
+        return ColumnChange(column[: groups.count], column[groups.count :], totals.own)
 
     def _change(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> Run:
         """The delta's rows that count, as the state keeps them."""

@@ -24,8 +24,8 @@ from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.functions import Stage
-    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.ivm.operators.aggregate.functions import CallTotals, Stage
+    from weirflow.ivm.operators.aggregate.groups import Groups
     from weirflow.sql.expr import AggregateCall, Expr
 
     Rows = list[tuple[Any, ...]]
@@ -57,7 +57,7 @@ class RecomputeCall(TouchedCall):
 
     @override
     def step(
-        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: np.ndarray, stage: Stage
+        self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: CallTotals, stage: Stage
     ) -> ColumnChange:
         own, numbers = self._own_rows(evaluated, weights, groups)
         old = self._rows.probe(groups.keys, consolidated=True, count=groups.count)
@@ -65,7 +65,7 @@ class RecomputeCall(TouchedCall):
         after = consolidate(Batch.concat([before, _numbered(numbers, own.columns[self._key_count :], own.weights)]))
         if len(own):
             stage(lambda: self._rows.insert(own))
-        return ColumnChange(self._results(before, groups.count), self._results(after, groups.count), totals)
+        return ColumnChange(self._results(before, groups.count), self._results(after, groups.count), totals.own)
 
     def _own_rows(self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups) -> tuple[Batch, np.ndarray]:
         """The delta's rows that the call counts, as (key, arguments), and the groups they belong to."""

@@ -12,13 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from weirflow.ivm import compiled
+from weirflow.ivm.kernel.run import BLOCK
 from weirflow.ivm.kernel.sort_keys import value_words
 from weirflow.ivm.kernel.sums import join_halves, split_integers
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values
 from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
-    from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
+    from weirflow.ivm.kernel.ordered import OrderedArrangement
+    from weirflow.ivm.operators.aggregate.groups import Groups
+    from weirflow.ivm.zset.batch import Batch, Bools, Int64s, UInt64s
 
 _WORST = np.uint64(0xFFFFFFFFFFFFFFFF)
 _FEW = 200
@@ -65,15 +69,37 @@ class RunningExtreme:
         has[groups[came]] = True
         return self._totals(has, best), doubtful
 
+    def found(  # noqa: PLR0917 - called from one place
+        self,
+        rows: OrderedArrangement,
+        groups: Groups,
+        chosen: Int64s,
+        delta: Batch,
+        concerned: Int64s,
+        into: Int64s,
+    ) -> Int64s | None:
+        """The totals of chosen groups by a compiled kernel; None if it is not for that one.
+
+        ``rows`` is what the groups have, and to each of the ``concerned`` rows of the delta belongs one of the chosen.
+        """
+        if compiled.kernels is None or groups.layout is None or (places := rows.places) is None:
+            return None
+        bits = self._identical(self._bits(delta.columns[-1])[concerned])
+        order = np.lexsort((self._words(bits), into))
+        starts = into[order].searchsorted(np.arange(len(chosen) + 1))
+        present, best = np.empty(len(chosen), np.bool_), np.empty(len(chosen), np.int64)
+        known = compiled.kernels.first_values(
+            places, BLOCK, groups.layout.address, groups.codes, chosen, len(groups.keys), pt.is_floating(self._type),
+            self._descending, starts, bits[order], delta.weights[concerned][order], present, best,
+        )  # fmt: skip
+        return self._totals(present, best) if known else None
+
     def best(self, values: pa.Array, weights: Int64s, groups: Int64s, count: int) -> Int64s:
         """The totals of groups that have just these rows; equal ones add up, and those left with none do not count.
 
         No value is NULL.
         """
-        bits = self._bits(values)
-        if pt.is_floating(self._type):
-            doubles = bits.view(np.float64)
-            bits = np.where(np.isnan(doubles), np.nan, doubles).view(np.int64)
+        bits = self._identical(self._bits(values))
         if len(bits) > _FEW:
             return self._best_of_many(bits, weights, groups, count)
         held: dict[tuple[int, int, int], int] = {}
@@ -115,6 +141,14 @@ class RunningExtreme:
             bits: Int64s = raw.astype(np.float64).view(np.int64)
             return bits
         return raw.astype(np.int64, copy=False)
+
+    def _identical(self, bits: Int64s) -> Int64s:
+        """The same values, of which those that are NaN have the same bits."""
+        if not pt.is_floating(self._type):
+            return bits
+        doubles = bits.view(np.float64)
+        one: Int64s = np.where(np.isnan(doubles), np.nan, doubles).view(np.int64)
+        return one
 
     def _words(self, bits: Int64s) -> UInt64s:
         """What compares as the values do; the better the smaller."""

@@ -20,6 +20,7 @@ from weirflow.ivm.operators.join import pairs
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.buffers import bits
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
@@ -35,18 +36,20 @@ _MOST_WEIGHT = 1 << 62
 
 
 class _Term(NamedTuple):
-    """Rows of one side's delta, what they meet, and how the pairs are put together."""
+    """Rows of one side's delta, what they meet and which columns of that, and how the pairs are put together."""
 
     rows: Batch
     side: Arrangement
+    columns: Sequence[int] | None
     joined: Callable[[Batch, ProbeResult], Batch]
 
 
 class Join(Operator):
     """The inner join of two arranged inputs on their keys.
 
-    Inputs hold no row with a NULL key. Output columns are chosen from the left's then the right's by index, and
-    ``residual`` is a condition over the left's columns followed by the right's.
+    One of the inputs holds no row with a NULL key, or ``null_keys`` says that both may. Output columns are chosen from
+    the left's then the right's by index, and ``residual`` is a condition over the left's columns followed by the
+    right's.
 
     Attributes:
         most: how many pairs ``step`` makes at once, where whoever runs it can do with ``slices``; None for all.
@@ -59,6 +62,8 @@ class Join(Operator):
         left_columns: Sequence[int],
         right_columns: Sequence[int],
         residual: Expr | None,
+        *,
+        null_keys: bool = False,
     ) -> None:
         types = [left.types[index] for index in left_columns]
         super().__init__([*types, *(right.types[index] for index in right_columns)])
@@ -67,6 +72,7 @@ class Join(Operator):
         self.left_columns = tuple(left_columns)
         self.right_columns = tuple(right_columns)
         self.most: int | None = None
+        self._null_keys = null_keys
         self._residual: Evaluator | None = compile_expression(residual) if residual is not None else None
 
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
@@ -79,6 +85,7 @@ class Join(Operator):
     @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
         """See ``Operator``; ``TooManyPairs`` if it makes more than ``most`` at once."""
+        deltas = self._that_meet(deltas)
         try:
             return self._change(*deltas)
         except DataError as error:
@@ -88,9 +95,9 @@ class Join(Operator):
 
     def slices(self, deltas: Sequence[Batch], most: int) -> Iterator[Batch]:
         """What ``step`` returns, about so many pairs at a time; nobody has to hold all."""
-        for term in self._terms(*deltas):
+        for term in self._terms(*self._that_meet(deltas)):
             rows = consolidate(term.rows)
-            for part in pairs.met(rows, term.side, most=most):
+            for part in pairs.met(rows, term.side, most=most, columns=term.columns):
                 joined = term.joined(part.rows, part.matches)
                 if len(joined):
                     yield joined
@@ -105,7 +112,7 @@ class Join(Operator):
         wanted = [self.left_columns[one] for one in columns if one < split]
         others = [self.right_columns[one - split] for one in columns if one >= split]
         left, right = _Narrowed(self.left, wanted), _Narrowed(self.right, others)
-        changes = [left.rows(deltas[0]), right.rows(deltas[1])]
+        changes = [side.rows(delta) for side, delta in zip((left, right), self._that_meet(deltas), strict=True)]
         for side, change in ((right, changes[0]), (left, changes[1])):
             if len(change):
                 side.hold(consolidate(Batch(change.columns[:keys], np.ones(len(change), np.int64))))
@@ -117,9 +124,15 @@ class Join(Operator):
         """Whether there is a condition beside the keys."""
         return self._residual is not None
 
+    def _that_meet(self, deltas: Sequence[Batch]) -> Sequence[Batch]:
+        """The deltas without rows whose key has a NULL, where the other side does not see to it."""
+        if not self._null_keys:
+            return deltas
+        return [_with_keys(delta, self.left.key_count) for delta in deltas]
+
     def _whole(self, left: Batch, right: Arrangement) -> Batch:
         parts = [self.nothing]
-        self._join(_Term(left, right, self._joined), parts)
+        self._join(_Term(left, right, self._met_columns(self.right_columns), self._joined), parts)
         return Batch.concat(parts)
 
     def _change(self, left: Batch, right: Batch) -> Batch:
@@ -134,14 +147,19 @@ class Join(Operator):
         return consolidate(joined) if undone and len(joined) > len(left) + len(right) else joined
 
     def _terms(self, left: Batch, right: Batch) -> Iterator[_Term]:
+        lefts, rights = self._met_columns(self.left_columns), self._met_columns(self.right_columns)
         if len(left):
-            yield _Term(left, self.right.arrangement, self._joined)
+            yield _Term(left, self.right.arrangement, rights, self._joined)
         if len(right):
-            yield _Term(right, self.left.arrangement, self._joined_reversed)
+            yield _Term(right, self.left.arrangement, lefts, self._joined_reversed)
         if len(left) and len(right):
             new = Arrangement(self.right.types, self.right.key_count)
             new.insert(right)
-            yield _Term(left, new, self._joined)
+            yield _Term(left, new, rights, self._joined)
+
+    def _met_columns(self, chosen: Sequence[int]) -> Sequence[int] | None:
+        """The columns of rows that are met which are looked at; None for all, which a condition may want."""
+        return chosen if self._residual is None else None
 
     def _join(self, term: _Term, parts: list[Batch]) -> bool:
         """Append the pairs of a term; ``ResultTooLarge`` rather than run out of memory.
@@ -167,9 +185,11 @@ class Join(Operator):
         few = max(_FEW_PAIRS, _FAN_OUT * len(rows))
         most = min(few, pairs.MOST_PAIRS) if len(rows) > 1 else None
         try:
-            matches = side.probe(rows.columns[: side.key_count], count=len(rows), most=most)
+            keys, layout = rows.columns[: side.key_count], rows.layout
+            matches = side.probe(keys, count=len(rows), most=most, columns=term.columns, layout=layout)
         except TooManyPairs as found:
-            return pairs.met(consolidate(rows) if found.pairs > few else rows, side, self._expect)
+            rows = consolidate(rows) if found.pairs > few else rows
+            return pairs.met(rows, side, self._expect, columns=term.columns)
         return [pairs.Slice(0, rows, matches)]
 
     def _expect(self, count: int) -> None:
@@ -183,18 +203,20 @@ class Join(Operator):
         require_memory(count * row_bytes(self.types), f"A join that makes {count:,} rows at once")
 
     def _joined(self, left: Batch, matches: ProbeResult) -> Batch:
-        return self._combined(left, matches.probe_index, matches.batch, None)
+        return self._combined(self._chosen(left, self.left_columns), matches.probe_index, matches.batch, None)
 
     def _joined_reversed(self, right: Batch, matches: ProbeResult) -> Batch:
-        return self._combined(matches.batch, None, right, matches.probe_index)
+        return self._combined(matches.batch, None, self._chosen(right, self.right_columns), matches.probe_index)
+
+    def _chosen(self, rows: Batch, columns: Sequence[int]) -> Batch:
+        return rows.select(columns) if self._residual is None else rows
 
     def _combined(self, left: Batch, left_at: Int64s | None, right: Batch, right_at: Int64s | None) -> Batch:
         """Pairs of rows side by side, of each side those at the given places or all in order.
 
-        Only pairs that meet the residual condition are returned, with the chosen columns.
+        Only pairs that meet the residual condition are returned, with the chosen columns. Without a condition the
+        sides have no others.
         """
-        if self._residual is None:
-            left, right = left.select(self.left_columns), right.select(self.right_columns)
         if left_at is not None:
             require_takeable(left.columns, left_at, "A join")
             left = left.take(left_at)
@@ -229,6 +251,15 @@ class _Narrowed:
         """Arrange what the side holds of these keys, each of which is there once."""
         found = self._whole.arrangement.probe(keys.columns, count=len(keys)).batch
         self.arrange.arrangement.insert(self.rows(found))
+
+
+def _with_keys(rows: Batch, key_count: int) -> Batch:
+    """The rows without NULL in any of their first columns."""
+    kept = np.ones(len(rows), np.bool_)
+    for column in rows.columns[:key_count]:
+        if column.null_count:
+            kept &= bits(column.is_valid())
+    return rows.filter(kept)
 
 
 def _products(left: Int64s, right: Int64s) -> Int64s:

@@ -30,12 +30,18 @@ class Slice(NamedTuple):
 
 
 def met(
-    rows: Batch, side: Arrangement, expected: Callable[[int], None] | None = None, most: int | None = None
+    rows: Batch,
+    side: Arrangement,
+    expected: Callable[[int], None] | None = None,
+    *,
+    most: int | None = None,
+    columns: Sequence[int] | None = None,
 ) -> Iterator[Slice]:
     """The rows in their order, with the stored rows that have their key, at most about ``most`` pairs at a time.
 
-    Between slices ``TickTimeout`` is raised if the deadline has passed. If there is more than one slice, ``expected``
-    is called before the first with the number of all pairs; it may raise.
+    With ``columns``, just these of the stored rows are there. Between slices ``TickTimeout`` is raised if the deadline
+    has passed. If there is more than one slice, ``expected`` is called before the first with the number of
+    all pairs; it may raise.
     """
     keys, most = side.key_count, MOST_PAIRS if most is None else most
     ahead = [(0, rows)]
@@ -43,7 +49,8 @@ def met(
         check()
         start, part = ahead.pop()
         try:
-            matches = side.probe(part.columns[:keys], count=len(part), most=most if len(part) > 1 else None)
+            limit = most if len(part) > 1 else None
+            matches = side.probe(part.columns[:keys], count=len(part), most=limit, columns=columns, layout=part.layout)
         except TooManyPairs as found:
             if expected is not None and part is rows:
                 expected(found.pairs)

@@ -18,6 +18,7 @@ from weirflow.ivm.operators.generate import Generate
 from weirflow.ivm.operators.join.match import Match
 from weirflow.ivm.operators.join.operator import Join
 from weirflow.ivm.operators.map import Filter, Normalize, Project
+from weirflow.ivm.operators.nearest.operator import Nearest
 from weirflow.ivm.operators.negate import Negate
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.set_operation import SetOperation
@@ -124,6 +125,12 @@ def _(operator: Join, given: Sequence[Partitioning]) -> OperatorPlacement:
     else:
         shown = _moved(given[0], [*left, *(column if column < keys else None for column in right)])
     return OperatorPlacement((None, None), shown)
+
+
+@place.register(Nearest)
+def _(operator: Nearest, given: Sequence[Partitioning]) -> OperatorPlacement:
+    """Where all documents are everywhere, queries stay where they are."""
+    return OperatorPlacement((None, None), _moved(given[0], operator.spec.left_columns))
 
 
 @place.register(Match)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from weirflow.errors import NotIncremental
 from weirflow.ivm.compiler.missing_engine import no_engine
 from weirflow.ivm.compiler.program import Program, read_whole
 from weirflow.ivm.compiler.settled import under
@@ -21,7 +22,6 @@ from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
-from weirflow.sql.refusal import NotIncremental
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:

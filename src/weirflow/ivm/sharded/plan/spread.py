@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from weirflow.ivm.circuit.circuit import Circuit, CircuitNode, Input, advance, ancestors
-from weirflow.ivm.circuit.fingerprint import fingerprint
+from weirflow.ivm.kernel.fingerprint import fingerprint
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.join.match import Match
 from weirflow.ivm.operators.join.operator import Join
+from weirflow.ivm.operators.nearest.operator import Nearest
 from weirflow.ivm.operators.topk import TopK
+from weirflow.ivm.sharded.plan.nearest import is_near_in_place, merged_nearest
 from weirflow.ivm.sharded.plan.placement import place, whole_rows
 from weirflow.ivm.sharded.plan.routes import (
     FIRST,
@@ -22,6 +24,7 @@ from weirflow.ivm.sharded.plan.routes import (
     Route,
     Single,
     Somewhere,
+    ToAll,
     after,
 )
 from weirflow.ivm.sharded.plan.two_steps import TwoSteps, two_steps
@@ -105,8 +108,8 @@ class Spread:
         found = {
             numbers[id(side)]
             for at, node in zip(self.stages, self.nodes, strict=True)
-            if at == stage and isinstance(node.operator, Join | Match)
-            for side in (node.operator.left, node.operator.right)
+            if at == stage
+            for side in _probed(node.operator)
         }
         return sorted(number for number in found if self.stages[number] != stage)
 
@@ -136,6 +139,9 @@ class Spread:
             return
         if isinstance(node.operator, TopK) and not isinstance(self.partitionings[inputs[0]], Single | Everywhere):
             inputs = [self._first_of_each_shard(node, node.operator, inputs[0])]
+        if isinstance(node.operator, Nearest) and not is_near_in_place([self.partitionings[one] for one in inputs]):
+            self._at[number] = self._nearest_of_each_shard(node, node.operator, inputs)
+            return
         placement = place(node.operator, [self.partitionings[one] for one in inputs])
         if isinstance(node.operator, Aggregate) and placement.routes[0] is not None:
             steps = two_steps(node.operator)
@@ -151,6 +157,21 @@ class Spread:
     def _first_of_each_shard(self, node: CircuitNode, operator: TopK, source: int) -> int:
         local = self._part(node, operator.local(), f"{node.label} of the shard")
         return self._append(local, [source], self.partitionings[source])
+
+    def _nearest_of_each_shard(self, node: CircuitNode, operator: Nearest, inputs: Sequence[int]) -> int:
+        """Queries go to all shards, each lists its own documents, and the first of all lists are chosen by query."""
+        queries, documents = inputs
+        if not isinstance(self.partitionings[queries], Everywhere):
+            queries = self._exchange(queries, ToAll())
+        merge = merged_nearest(operator)
+        local = self._append(
+            self._part(node, merge.local, f"{node.label} of the shard"), [queries, documents], Somewhere()
+        )
+        together = self._exchange(local, merge.route)
+        placed = self.partitionings[together]
+        ranked = self._append(self._part(node, merge.ranked, node.label), [together], placed)
+        first = self._append(self._part(node, merge.first, "filter"), [ranked], placed)
+        return self._append(self._part(node, merge.output, "project"), [first], Somewhere())
 
     def _in_two_steps(self, node: CircuitNode, steps: TwoSteps, source: int, output: Partitioning) -> int:
         local = self._append(self._part(node, steps.local, "aggregate of the shard"), [source], Somewhere())
@@ -177,3 +198,10 @@ class Spread:
         self.nodes.append(replace(node, inputs=tuple(inputs)))
         self.partitionings.append(output)
         return len(self.nodes) - 1
+
+
+def _probed(operator: Operator) -> Sequence[Operator]:
+    """The arrangements that an operator reads."""
+    if isinstance(operator, Join | Match):
+        return operator.left, operator.right
+    return (operator.documents.store,) if isinstance(operator, Nearest) else ()

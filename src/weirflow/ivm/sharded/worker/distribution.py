@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 
 from weirflow.errors import ConfigError
 from weirflow.ivm import compiled
@@ -19,11 +20,9 @@ from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
 from weirflow.ivm.sharded.worker.reports import RowsRef
 from weirflow.ivm.zset.batch import Batch
-from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.ivm.zset.delta import WEIGHT, DeltaBatch
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from weirflow.ivm.sharded.coordinator import Coordinator
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.jobs import Deltas
@@ -166,6 +165,32 @@ class ReadRows:
 
 
 @dataclass(frozen=True)
+class ChangedRows:
+    """Reads what a tick changed in a view, with weights; runs where somebody wants it, on as many tasks as shards.
+
+    Attributes:
+        refs: where the rows are.
+        columns: of the view.
+    """
+
+    uri: str
+    refs: bytes
+    columns: pa.Schema
+    shards: int
+
+    def __call__(self, shard: int) -> Iterator[pa.RecordBatch]:
+        """The share of one task."""
+        refs = msgspec.msgpack.decode(self.refs, type=list[RowsRef])[shard :: self.shards]
+        if refs:
+            yield DeltaBatch.of_batch(self.columns, flow_files(self.uri).read_rows(refs)).to_arrow()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows, and their weight."""
+        return self.columns.append(pa.field(WEIGHT, pa.int64(), nullable=False))
+
+
+@dataclass(frozen=True)
 class CountRows:
     """Counts the rows of sources and views on a shard; runs where somebody reads them."""
 
@@ -209,27 +234,36 @@ class TickInput:
         rows: for each source and shard, where the rows are.
         digests: of deltas of which repetitions are to be noticed, by their sources.
         dropped: how many rows are not there because a delta repeats an earlier one.
+        count: how many rows of frames there are.
     """
 
     rows: Deltas = field(default_factory=dict)
     digests: dict[str, bytes] = field(default_factory=dict)
     dropped: int = 0
+    count: int = 0
 
-    def add(self, name: str, data: Any, coordinator: Coordinator, executor: StageExecutor) -> None:
-        """Put the rows of a delta where their shards find them; the source is defined."""
+    def add_frames(self, frames: Mapping[str, Any], coordinator: Coordinator, executor: StageExecutor) -> None:
+        """As ``add`` for frames, by the names of their sources: their rows stay on the executors."""
         definition, shards = coordinator.definition, coordinator.commit.shards
-        source, epoch = definition.sources[name], coordinator.commit.epoch + 1
-        if is_frame(data):
-            if source.dedup:
+        works = []
+        for name, frame in frames.items():
+            if definition.sources[name].dedup:
                 raise ConfigError(
                     f"The source {name!r} drops repeated deltas, which does not work for frames.",
                     hint="give the tick a token=, or register the source without dedup=",
                 )
-            work = SplitRows(coordinator.uri, definition.encoded, name, shards, epoch)
-            for part in executor.over(data, work):
-                for _, shard, ref in decode_moved(part):
-                    self._put(name, shard, ref)
-            return
+            epoch = coordinator.commit.epoch + 1
+            works.append((frame, SplitRows(coordinator.uri, definition.encoded, name, shards, epoch)))
+        for part in executor.over_all(works) if works else ():
+            moved = decode_moved(part)
+            self.count += moved[0][2].count  # the same for all shards, if several get it
+            for name, shard, ref in moved:
+                self._put(name, shard, ref)
+
+    def add(self, name: str, data: Any, coordinator: Coordinator) -> None:
+        """Put the rows of a delta that is here where their shards find them; the source is defined."""
+        definition, shards = coordinator.definition, coordinator.commit.shards
+        source, epoch = definition.sources[name], coordinator.commit.epoch + 1
         given = reader(source).weighted(data)
         if source.dedup:
             digest = digest_of(given)

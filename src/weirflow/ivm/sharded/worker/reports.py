@@ -25,13 +25,30 @@ class RowsRef(msgspec.Struct, frozen=True):
     ordered: bool = True
 
 
+class RefusedDelta(Exception):
+    """A delta is no change of its source, whatever views there are; as in one process, its tick is not kept.
+
+    Args:
+        error: what the user is told.
+    """
+
+    def __init__(self, error: WeirflowError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class Failure(msgspec.Struct, frozen=True):
-    """An error of a task that is the user's business."""
+    """An error of a task that is the user's business.
+
+    Attributes:
+        refused: whether the delta is to blame, before any view has seen it.
+    """
 
     code: str
     message: str
     hint: str | None
     uri: str = ""
+    refused: bool = False
 
     def error(self) -> WeirflowError:
         """The error to raise."""

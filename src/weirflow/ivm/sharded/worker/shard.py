@@ -15,6 +15,7 @@ from weirflow.ivm.flow.source import LATE, Source, SourceInput
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.sharded.definition import Blueprint, decode_definition
 from weirflow.ivm.sharded.plan.routes import FIRST, Everywhere, Exchange
+from weirflow.ivm.sharded.worker.reports import RefusedDelta
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.rows import consolidate, group_rows
@@ -171,9 +172,12 @@ class Shard:
             source = self._inputs[name]
             source.watermark = task.watermarks.get(name)
             given = self._files.read_rows(refs)
-            if source.source.key and not all(ref.ordered for ref in refs):
-                _require_keys_once(source.source, given)
-            change = source.read(DeltaBatch.of_batch(source.source.schema, given))
+            try:
+                if source.source.key and not all(ref.ordered for ref in refs):
+                    _require_keys_once(source.source, given)
+                change = source.read(DeltaBatch.of_batch(source.source.schema, given))
+            except DataError as error:
+                raise RefusedDelta(error) from error
             done.watermarks[name] = change.watermark
             number = self._spread.relations[name]
             if len(change.rows):

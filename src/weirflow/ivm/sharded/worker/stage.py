@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from weirflow.errors import DataError, StorageError
 from weirflow.ivm.durability.records import decode_rows, encode_rows
 from weirflow.ivm.sharded.worker.files import flow_files
-from weirflow.ivm.sharded.worker.reports import Failure, Parcel, ShardReport, StageTask, TickReport
+from weirflow.ivm.sharded.worker.reports import Failure, Parcel, RefusedDelta, ShardReport, StageTask, TickReport
 from weirflow.ivm.sharded.worker.shard import Shard
 from weirflow.ivm.zset.batch import Batch
 
@@ -41,6 +41,8 @@ def run_stage(task: StageTask, shard: int, parcels: Iterable[Parcel], where: str
     failure: Failure | None = None
     try:
         yield from _run(task, shard, received, where)
+    except RefusedDelta as refused:
+        failure = Failure(refused.error.code, refused.error.message, refused.error.hint, refused=True)
     except DataError as error:
         failure = Failure(error.code, error.message, error.hint)
     except StorageError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import exp
 
-from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.errors import NotIncremental, Reason, SqlPosition, SqlTypeError
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal, SortKey
 from weirflow.sql.functions.aggregates.regression import VALUE_DISTINCT, in_other_words
 from weirflow.sql.functions.aggregates.signatures import has_mode
@@ -17,7 +17,6 @@ from weirflow.sql.functions.aggregates.sketches import USUAL_ERROR, distinct_est
 from weirflow.sql.functions.aggregates.undetermined import undetermined
 from weirflow.sql.functions.lookup import aggregate
 from weirflow.sql.functions.operators import OPERATORS
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, BOOLEAN, DOUBLE, INT, NULL, is_integral, type_name
 
 if TYPE_CHECKING:

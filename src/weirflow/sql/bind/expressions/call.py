@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.errors import NotIncremental, Reason, SqlPosition, SqlTypeError
 from weirflow.sql.bind.expressions.aggregate import bind_aggregate, is_aggregate
 from weirflow.sql.bind.expressions.higher_order import bind_higher_order, is_higher_order
 from weirflow.sql.bind.expressions.naming import field_names, has_unit
@@ -18,7 +18,6 @@ from weirflow.sql.functions.arrays import arrays_zip
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.functions.dates import WITH_UNIT, extract, with_unit
 from weirflow.sql.functions.lookup import GENERATORS, is_window_only, scalar, unknown
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import BIGINT, TINYINT
 
 if TYPE_CHECKING:

@@ -225,8 +225,8 @@ def _call(node: exp.Anonymous) -> str:  # noqa: PLR0911 - one for each form
         return template.format(*printed)
     if name in ("window", "session_window"):
         return name
-    if name == "from_json":  # Spark does not say what it is read as
-        return f"from_json({printed[0]})"
+    if name in ("from_json", "to_json"):  # Spark does not say what it is read as, nor with which options
+        return f"{name}({printed[0]})"
     if name in ("first", "last", "any_value", "first_value", "last_value", "approx_count_distinct"):
         return f"{name}({distinct}{printed[0]})"
     usual = _RENAMED.get(name, name.upper() if name in _UPPER else name)

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
-from weirflow.errors import SqlPosition, SqlTypeError
+from weirflow.errors import NotIncremental, Reason, SqlPosition, SqlTypeError
 from weirflow.sql.bind.scope import Name, Scope
 from weirflow.sql.expr import Call, Column, Expr, Literal
 from weirflow.sql.functions.collections import named_struct
 from weirflow.sql.plan import Field, Filter, Generate, Plan, Project, SessionWindow
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.traverse import columns
 from weirflow.sql.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP, type_name
 from weirflow.sql.typing.coercion import ANY_TIMESTAMP, implicit

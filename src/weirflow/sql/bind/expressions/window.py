@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from weirflow.errors import QueryError, SqlPosition, SqlSyntaxError, SqlTypeError
+from weirflow.errors import NotIncremental, QueryError, Reason, SqlPosition, SqlSyntaxError, SqlTypeError
 from weirflow.sql.bind.expressions.aggregate import aggregate_call, is_aggregate
 from weirflow.sql.expr import AggregateCall, Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
 from weirflow.sql.functions.aggregates.frames import over_frame
 from weirflow.sql.functions.lookup import unknown
 from weirflow.sql.functions.rules import result_type
 from weirflow.sql.functions.windows import FRAMED, OFFSET, RANKING, offset_arguments
-from weirflow.sql.refusal import NotIncremental, Reason
 from weirflow.sql.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, is_integral, type_name
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weirflow.sql.refusal import NotIncremental, Reason
+from weirflow.errors import NotIncremental, Reason
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition

@@ -102,9 +102,9 @@ def to_decimal(cast: Cast) -> Kernel:
 
     def run(array: pa.Array) -> pa.Array:
         results: list[Decimal | None] = []
-        for text, parsed in zip(array.to_pylist(), cast.parsed(array.to_pylist(), _unscaled), strict=True):
+        for text, parsed in zip(array.to_pylist(), cast.parsed(array.to_pylist(), _trimmed), strict=True):
             try:
-                results.append(None if parsed is None else _rounded(parsed, text, cast))
+                results.append(None if parsed is None else rounded(parsed, text, cast))
             except DataError:
                 if not cast.tolerant:
                     raise
@@ -172,14 +172,17 @@ def _double(text: str) -> float:
     return float(special)
 
 
-def _unscaled(text: str) -> tuple[int, int]:
-    """The integer and the scale that Java's ``BigDecimal`` reads."""
-    trimmed = text.strip(JAVA_BLANKS)
-    found = _DECIMAL.fullmatch(trimmed)
+def _trimmed(text: str) -> tuple[int, int]:
+    return unscaled(text.strip(JAVA_BLANKS))
+
+
+def unscaled(text: str) -> tuple[int, int]:
+    """The integer and the scale that Java's ``BigDecimal`` reads; ``ValueError`` if it reads none."""
+    found = _DECIMAL.fullmatch(text)
     if not found:
         raise ValueError(text)
     exponent = int(found[1] or 0)
-    number = trimmed[: found.start(1) - 1] if found[1] else trimmed
+    number = text[: found.start(1) - 1] if found[1] else text
     _, _, fraction = number.partition(".")
     scale = len(fraction) - exponent
     if abs(exponent) >= _EXPONENT_LIMIT or abs(scale) >= _EXPONENT_LIMIT:
@@ -193,7 +196,7 @@ def _unscaled(text: str) -> tuple[int, int]:
     return -size if number[0] == "-" else size, scale - dropped
 
 
-def _rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
+def rounded(parsed: tuple[int, int], text: str, cast: Cast) -> Decimal:
     """An integer and its scale as a value of the target type; ``DataError`` if it has too many digits."""
     size, scale = parsed
     target = cast.target

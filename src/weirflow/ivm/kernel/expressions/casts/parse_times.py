@@ -46,12 +46,22 @@ def parse_date(text: str) -> int:
     return days
 
 
+def _unknown(_: str, __: int) -> None:
+    """Knows no zone by its name."""
+
+
 def parse_timestamp(
-    text: str, position: SqlPosition | None, *, zoned: bool, moment: Callable[[int], int] | None = None
+    text: str,
+    position: SqlPosition | None,
+    *,
+    zoned: bool,
+    moment: Callable[[int], int] | None = None,
+    region: Callable[[str, int], int | None] = _unknown,
 ) -> int:
     """Microseconds since 1970; ``ValueError`` for what is not one, ``DataError`` for what needs more than UTC.
 
-    For a text without a zone of its own, ``moment`` makes the moment that is meant of what a clock shows.
+    For a text without a zone of its own, ``moment`` makes the moment that is meant of what a clock shows; for one with
+    the name of a zone, ``region`` does, if it knows it.
     """
     trimmed = text.strip(BLANKS)
     found = _TIMESTAMP.fullmatch(trimmed)
@@ -67,13 +77,22 @@ def parse_timestamp(
     micros = days * _DAY_MICROS + (hours * 3600 + minutes * 60 + seconds) * 1_000_000
     micros += int((fraction or "0")[:6].ljust(6, "0"))
     if zone:
-        offset = _offset(zone.strip(), text, position)
-        micros -= offset * 1_000_000 if zoned else 0
+        there = region(zone.strip(), micros) if zoned else None
+        if there is None:
+            offset = _offset(zone.strip(), text, position)
+            there = micros - offset * 1_000_000 if zoned else micros
+        micros = there
     elif moment is not None:
         micros = moment(micros)
     if not -_MAX_MICROS <= micros < _MAX_MICROS:
         raise ValueError(text)
     return micros
+
+
+def names_zone(text: str) -> bool:
+    """Whether a text that is a timestamp has a zone of its own."""
+    found = _TIMESTAMP.fullmatch(text.strip(BLANKS))
+    return found is not None and found[9] is not None
 
 
 def _offset(zone: str, text: str, position: SqlPosition | None) -> int:

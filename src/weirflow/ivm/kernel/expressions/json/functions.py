@@ -12,7 +12,6 @@ from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.kernel.expressions.json.reader import LENIENT, Fields, Malformed
 from weirflow.ivm.kernel.expressions.json.writer import value_text
 from weirflow.ivm.kernel.expressions.rows import on_arrays
-from weirflow.ivm.kernel.expressions.strings.texts import constants
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
@@ -109,28 +108,27 @@ def json_object_keys(signature: CallSignature) -> Kernel | None:
 
 def json_fields(signature: CallSignature) -> Kernel | None:
     """What ``json_tuple(text, name, ...)`` makes of a text: a struct, of NULLs for what is not there."""
-    names = constants(signature, 1)
-    if names is None or signature.types[0] != pa.string():
+    if any(kind != pa.string() for kind in signature.types):
         return None
-    places: dict[str, list[str]] = {}
-    for at, name in enumerate(names):
-        places.setdefault(name, []).append(signature.result.field(at).name)
-    nothing = {field.name: None for field in signature.result}
+    fields = [field.name for field in signature.result]
 
-    def found(text: str | None) -> dict[str, str | None]:
+    def found(text: str | None, *names: str | None) -> dict[str, str | None]:
+        made: dict[str, str | None] = dict.fromkeys(fields)
         try:
             value = None if text is None else LENIENT(text)
         except Malformed:
-            value = None
-        made: dict[str, str | None] = dict(nothing)
+            return made
         for name, inner in value if isinstance(value, Fields) else ():
-            if name in places:
-                shown = inner if type(inner) is str or inner is None else value_text(inner)
-                made.update(dict.fromkeys(places[name], shown))
+            if name in names and inner is not None:
+                shown = inner if type(inner) is str else value_text(inner)
+                made.update((field, shown) for field, wanted in zip(fields, names, strict=True) if wanted == name)
         return made
 
-    alone = on_arrays(lambda texts: pa.array([found(text) for text in checked(texts.to_pylist())], signature.result))
-    return lambda texts, *_: alone(texts)
+    def run(*arrays: pa.Array) -> pa.Array:
+        rows = checked(zip(*(array.to_pylist() for array in arrays), strict=True))
+        return pa.array([found(*row) for row in rows], signature.result)
+
+    return on_arrays(run)
 
 
 FUNCTIONS: dict[str, Builder] = {

@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from weirflow.ivm.kernel.expressions.calendar import month_starts, months_of
 from weirflow.ivm.kernel.expressions.rows import like_nulls, nulls_of, numbers, on_arrays
 from weirflow.ivm.kernel.expressions.times.names import DAYS, MONTHS, QUARTERS
+from weirflow.ivm.kernel.expressions.times.offsets import OFFSETS, offset_text
 from weirflow.ivm.kernel.expressions.times.pattern import Part, parts_of
+from weirflow.ivm.kernel.expressions.zones import clock_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,13 +27,62 @@ _DAY, _SECOND = 86_400_000_000, 1_000_000
 _YEAR_DIGITS = 4
 
 
+class TimeWriter:
+    """Writes times as a pattern has them.
+
+    Attributes:
+        letters: those of the pattern.
+    """
+
+    def __init__(self, parts: list[Part]) -> None:
+        self._parts = [part for part in parts if part.letter not in ("[", "]")]
+        self.letters = frozenset(part.letter for part in self._parts if part.letter)
+
+    @classmethod
+    def of(cls, pattern: str) -> TimeWriter | None:
+        """The writer of a pattern; None if it has a part that is not known here."""
+        parts = parts_of(pattern)
+        return None if parts is None else cls(parts)
+
+    @property
+    def tells_offsets(self) -> bool:
+        """Whether it is written how far the clock is ahead of UTC."""
+        return not self.letters.isdisjoint(OFFSETS)
+
+    def __call__(self, shown: Numbers, offsets: Numbers | None = None) -> pa.Array:
+        """The texts of what clocks show that are so far ahead of UTC, in microseconds."""
+        length = len(shown)
+        if not self._parts or not length:
+            return pa.array([""] * length, pa.string())
+        clock = _Clock(shown, np.zeros(length, np.int64) if offsets is None else offsets)
+        pieces = [pa.repeat(part.text, length) if not part.letter else _piece(part, clock) for part in self._parts]
+        return pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, "")
+
+
 def date_format(signature: CallSignature) -> Kernel | None:
-    """``date_format(time, pattern)``, by the clock that the time is of."""
-    written = _writer(signature)
-    if written is None or not pa.types.is_timestamp(signature.types[0]):
+    """``date_format(time, pattern)`` by the clock that the time is of; ``date_format(moment, pattern, zone)``."""
+    pattern = signature.constants[1]
+    writer = None if pattern is None or not pattern.is_valid else TimeWriter.of(pattern.as_py())
+    kind = signature.types[0]
+    if writer is None or not pa.types.is_timestamp(kind):
         return None
-    alone = on_arrays(lambda times: written(numbers(times), times))
-    return lambda times, _: alone(times)
+    if len(signature.types) == 2:  # noqa: PLR2004 - without a zone it is UTC, or not known any more
+        if writer.tells_offsets and kind.tz is None:
+            return None
+        alone = on_arrays(lambda times: _with_nulls(writer(numbers(times)), times))
+        return lambda times, _: alone(times)
+    zone = signature.constants[2]
+    if zone is None or kind.tz is None:
+        return None
+    clock = clock_of(zone.as_py())
+
+    def run(moments: pa.Array) -> pa.Array:
+        micros = numbers(moments)
+        offsets = clock.offset_at(micros)
+        return _with_nulls(writer(micros + offsets, offsets), moments)
+
+    there = on_arrays(run)
+    return lambda moments, *_: there(moments)
 
 
 def seconds_wrapped(signature: CallSignature) -> Kernel | None:
@@ -46,25 +97,6 @@ def seconds_wrapped(signature: CallSignature) -> Kernel | None:
     return on_arrays(run)
 
 
-def _writer(signature: CallSignature) -> Callable[[Numbers, pa.Array], pa.Array] | None:
-    pattern = signature.constants[1]
-    parts = None if pattern is None or not pattern.is_valid else parts_of(pattern.as_py())
-    if parts is None:
-        return None
-    shown = [part for part in parts if part.letter not in ("[", "]")]
-
-    def write(micros: Numbers, nulls: pa.Array) -> pa.Array:
-        length = len(micros)
-        if not shown or not length:
-            return _with_nulls(pa.array([""] * length, pa.string()), nulls)
-        clock = _Clock(micros)
-        pieces = [pa.repeat(part.text, length) if not part.letter else _piece(part, clock) for part in shown]
-        text = pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, "")
-        return _with_nulls(text, nulls)
-
-    return write
-
-
 def _with_nulls(texts: pa.Array, nulls: pa.Array) -> pa.Array:
     if not nulls.null_count:
         return texts
@@ -73,11 +105,12 @@ def _with_nulls(texts: pa.Array, nulls: pa.Array) -> pa.Array:
 
 
 class _Clock:
-    """What is shown at times: the day, and what has passed of it."""
+    """What is shown at times: the day, what has passed of it, and how far that is ahead of UTC."""
 
-    def __init__(self, micros: Numbers) -> None:
+    def __init__(self, micros: Numbers, offsets: Numbers) -> None:
         self.days, self.rest = np.divmod(micros, _DAY)
         self.months = months_of(self.days)
+        self.offsets = offsets
 
     @property
     def years(self) -> Numbers:
@@ -114,6 +147,8 @@ def _piece(part: Part, clock: _Clock) -> pa.Array:
     if part.letter == "S":
         nanos = (clock.rest % _SECOND) * 1000
         return _texts(nanos // 10 ** (9 - part.times), lambda value: f"{value:0{part.times}d}")
+    if part.letter in OFFSETS:
+        return _texts(clock.offsets // _SECOND, lambda seconds: offset_text(part.letter, part.times, seconds))
     values = _VALUES[part.letter](clock)
     if part.letter == "a":
         return pa.array(["AM", "PM"]).take(pa.array(values))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.deadline import checked
@@ -13,7 +13,9 @@ from weirflow.ivm.kernel.expressions.calendar import days_from_civil
 from weirflow.ivm.kernel.expressions.failures import failure, overflow, shown
 from weirflow.ivm.kernel.expressions.rows import on_arrays
 from weirflow.ivm.kernel.expressions.times.names import MONTHS
+from weirflow.ivm.kernel.expressions.times.offsets import OFFSETS, offset_expression, offset_of
 from weirflow.ivm.kernel.expressions.times.pattern import Part, parts_of
+from weirflow.ivm.kernel.expressions.zones import Clock, clock_of
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
@@ -36,17 +38,81 @@ _FULL_YEAR = 4
 _NOON = 12
 
 
+_OFFSET = "offset"
+
+
+class TimeReader:
+    """Reads texts in a pattern.
+
+    Attributes:
+        tells_offsets: whether it may be written how far the clock is ahead of UTC.
+    """
+
+    def __init__(self, expression: re.Pattern[str], letters: list[Part]) -> None:
+        self._expression = expression
+        self._letters = letters
+        self.tells_offsets = any(part.letter in OFFSETS for part in letters)
+
+    @classmethod
+    def of(cls, pattern: str) -> TimeReader | None:
+        """The reader of a pattern; None for those that are not known here."""
+        parts = parts_of(pattern)
+        expression = None if parts is None else _expression(parts)
+        if parts is None or expression is None:
+            return None
+        return cls(expression, [part for part in parts if part.letter in {*_NUMBERS, *OFFSETS, "S", "a"}])
+
+    def shown(self, text: str) -> int | None:
+        """What the clock shows, in microseconds since 1970; None for a text of another form."""
+        fields = self._fields(text)
+        return None if fields is None else _resolved(fields)
+
+    def moment(self, text: str, clock: Clock | None) -> int | None:
+        """The moment that is meant: by the offset that is written, or by a clock, or else in UTC."""
+        fields = self._fields(text)
+        shown = None if fields is None else _resolved(fields)
+        if fields is None or shown is None:
+            return None
+        if _OFFSET in fields:
+            return shown - fields[_OFFSET] * _SECOND
+        return shown if clock is None else _at(shown, clock)
+
+    def _fields(self, text: str) -> dict[str, int] | None:
+        found = self._expression.fullmatch(text)
+        if found is None:
+            return None
+        fields: dict[str, int] = {}
+        for part, written in zip(self._letters, found.groups(), strict=True):
+            if written is None:
+                continue
+            name = _OFFSET if part.letter in OFFSETS else part.letter
+            number = _number(part, written)
+            if number is None or fields.setdefault(name, number) != number:
+                return None
+        return fields
+
+
+def _at(shown: int, clock: Clock) -> int:
+    """When a clock shows this; a time that is too far away for any is given back."""
+    return int(clock.moment(np.array([shown]))[0]) if -_LONG <= shown < _LONG else shown
+
+
 def parse_timestamp(signature: CallSignature) -> Kernel | None:
-    """``parse_timestamp(text, pattern)``: what a clock shows; with ``try_``, NULL for other texts."""
-    constant = signature.constants[1]
+    """``parse_timestamp(text, pattern)``: what a clock shows, or with offsets a moment; of others ``try_`` is NULL.
+
+    With a zone behind the pattern it is the moment at which the clocks there show it, unless the text has an offset.
+    """
+    constant, zones = signature.constants[1], signature.constants[2:]
     pattern = "" if constant is None else constant.as_py()
-    read = None if constant is None or pattern is None else _reader(pattern)
-    if read is None or signature.types[0] != pa.string():
+    reader = None if constant is None or pattern is None else TimeReader.of(pattern)
+    if reader is None or signature.types[0] != pa.string() or any(zone is None for zone in zones):
         return None
     position, tolerant = signature.position, signature.function.startswith("try_")
+    clock = clock_of(zones[0].as_py()) if zones and zones[0] is not None else None
+    is_moment = signature.result.tz is not None
 
     def value(text: str) -> int | None:
-        micros = read(text)
+        micros = reader.moment(text, clock) if is_moment else reader.shown(text)
         if micros is None:
             if tolerant:
                 return None
@@ -70,33 +136,7 @@ def parse_timestamp(signature: CallSignature) -> Kernel | None:
         return pa.array(found, pa.int64()).view(signature.result)
 
     alone = on_arrays(run)
-    return lambda texts, _: alone(texts)
-
-
-def _reader(pattern: str) -> Callable[[str], int | None] | None:
-    """From a text to microseconds by its clock, or None; there is no reader for patterns that are not known here."""
-    parts = parts_of(pattern)
-    if parts is None:
-        return None
-    expression = _expression(parts)
-    if expression is None:
-        return None
-    letters = [part for part in parts if part.letter in {*_NUMBERS, "S", "a"}]
-
-    def read(text: str) -> int | None:
-        found = expression.fullmatch(text)
-        if found is None:
-            return None
-        fields: dict[str, int] = {}
-        for part, written in zip(letters, found.groups(), strict=True):
-            if written is None:
-                continue
-            number = _number(part, written)
-            if number is None or fields.setdefault(part.letter, number) != number:
-                return None
-        return _resolved(fields)
-
-    return read
+    return lambda texts, *_: alone(texts)
 
 
 def _expression(parts: list[Part]) -> re.Pattern[str] | None:
@@ -122,6 +162,8 @@ def _field(part: Part, parts: list[Part], at: int) -> str | None:  # noqa: PLR09
         return "(AM|PM)"
     if part.letter == "S":
         return rf"([0-9]{{1,{part.times}}}+)"
+    if part.letter in OFFSETS:
+        return offset_expression(part.letter, part.times)
     if part.letter not in _NUMBERS:
         return None
     if part.letter == "M" and part.times >= _NAMES:
@@ -164,6 +206,8 @@ def _number(part: Part, written: str) -> int | None:  # noqa: PLR0911 - one for 
         return int(written.upper() == "PM")
     if part.letter == "S":
         return int(written[:6].ljust(6, "0"))
+    if part.letter in OFFSETS:
+        return offset_of(part.letter, part.times, written)
     if part.letter == "M" and part.times >= _NAMES:
         return [name.upper() for name in MONTHS[part.times > _NAMES]].index(written.upper()) + 1
     number = int(written)

@@ -13,8 +13,12 @@ _MOST = {
     **dict.fromkeys("D", 3),
     **dict.fromkeys("S", 9),
     **dict.fromkeys("a", 1),
+    **dict.fromkeys("O", 4),
+    **dict.fromkeys("XxZ", 5),
 }
 """How often a letter may be there."""
+_LOCALIZED = frozenset({1, 4})
+"""How often an O may be there."""
 _RESERVED = frozenset("{}#")
 
 
@@ -41,7 +45,7 @@ def parts_of(pattern: str) -> list[Part] | None:
         at = token.end()
         written, letter, quoted, other = token[0], token[1], token[2], token[3]
         if letter is not None:
-            if len(written) > _MOST.get(letter, 0):
+            if len(written) > _MOST.get(letter, 0) or (letter == "O" and len(written) not in _LOCALIZED):
                 return None
             found.append(Part(letter, len(written), ""))
         elif quoted is not None:

@@ -25,7 +25,7 @@ from weirflow.ivm.zset.buffers import raw_values
 from weirflow.sql.expr import Literal
 
 if TYPE_CHECKING:
-    from weirflow.ivm.operators.aggregate.operator import Groups
+    from weirflow.ivm.operators.aggregate.groups import Groups
     from weirflow.sql.expr import AggregateCall, Expr
 
 _RANK_BITS = 6

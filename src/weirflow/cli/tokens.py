@@ -1,0 +1,149 @@
+"""``weirflow tokens``: who may use a server, made, listed and revoked where the server keeps them."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weirflow.cli.failures import reported
+from weirflow.cli.options import ReportOptions, spread
+from weirflow.cli.output import Stdout, render_table
+from weirflow.errors import ConfigError
+
+if TYPE_CHECKING:
+    from weirflow.metadata.store import Metadata
+    from weirflow.server.access.tokens import TokenInfo, Tokens
+
+tokens = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+
+
+@tokens.callback()
+def _tokens() -> None:
+    """Say who may use a server, and for what.
+
+    The server need not run; one that runs hears of it within two seconds.
+
+    [bold]Examples[/bold]
+
+      weirflow tokens create ann --role admin --path data
+
+      weirflow tokens create dashboard --role reader --flow shop --flow 'sales_*' --days 90 --path data
+
+      weirflow tokens revoke 3f9a12b4c5 --path data
+    """
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """Where a server keeps its tokens."""
+
+    path: Annotated[Path | None, typer.Option(help="The folder of the server's Session.")] = None
+    config: Annotated[
+        Path | None, typer.Option(help="The server's file of settings; weirflow.toml here by default.")
+    ] = None
+
+    def metadata(self) -> "Metadata":
+        """The store there; raises ``ConfigError`` if nothing is kept there."""
+        from weirflow.server.settings import load_config  # noqa: PLC0415 - imports pydantic
+        from weirflow.server.store import is_kept, open_store  # noqa: PLC0415 - as above
+
+        session = load_config(file=self.config, session={"path": self.path}).session
+        if not is_kept(session):
+            raise ConfigError(
+                "It is not said where the server keeps what it knows.",
+                hint="give the server's --path, or --config; WEIRFLOW_PATH and WEIRFLOW_METADATA_URL do as well",
+            )
+        return open_store(session)
+
+    @contextmanager
+    def tokens(self) -> "Iterator[Tokens]":
+        """The tokens there."""
+        from weirflow.server.access.tokens import Tokens  # noqa: PLC0415 - help does without
+
+        with self.metadata() as store:
+            yield Tokens(store)
+
+
+def create(
+    *,
+    name: Annotated[str, typer.Argument(help="Whose it is, or what it is for.", metavar="NAME")],
+    role: Annotated[str, typer.Option(help="reader, writer, operator or admin.", metavar="ROLE")],
+    flow: Annotated[
+        list[str] | None,
+        typer.Option("--flow", help="A flow that it is for, or a pattern such as sales_*; repeatable. All by default."),
+    ] = None,
+    catalog: Annotated[
+        list[str] | None,
+        typer.Option("--catalog", help="A catalog that it is for, or a pattern; repeatable. All by default."),
+    ] = None,
+    days: Annotated[float | None, typer.Option(min=0.0001, max=36_500, help="For how long it is good.")] = None,
+    store: StoreOptions,
+    report: ReportOptions,
+) -> None:
+    """Make a token and print it. It is shown this once: the server keeps no more than its hash."""
+    with reported(report):
+        from weirflow.server.access.caller import Role  # noqa: PLC0415 - help does without
+        from weirflow.types import one_of  # noqa: PLC0415 - as above
+
+        chosen = one_of(Role, role, "No role is called")
+        lifetime = None if days is None else timedelta(days=days)
+        with store.tokens() as opened:
+            info, token = opened.create(
+                name, chosen, flows=tuple(flow or "*"), catalogs=tuple(catalog or "*"), lifetime=lifetime
+            )
+        if report.json:
+            typer.echo(json.dumps({**_json(info), "token": token}))
+            return
+        typer.echo(token)
+        typer.echo(f"Token {info.id} of {info.name}, {info.role}; it is not shown again.", err=True)
+
+
+def list_(*, store: StoreOptions, report: ReportOptions) -> None:
+    """List the tokens, without their secrets."""
+    with reported(report):
+        with store.tokens() as opened:
+            found = [_json(info) for info in opened.all()]
+        if report.json:
+            typer.echo(json.dumps({"tokens": found}))
+            return
+        rows = [{name: _shown(value) for name, value in one.items()} for one in found]
+        columns = ["id", "name", "role", "flows", "catalogs", "created", "expires"]
+        Stdout().write(render_table(columns, [[row[name] for name in columns] for row in rows]))
+
+
+def revoke(
+    *,
+    token: Annotated[str, typer.Argument(help="The id of the token, which `weirflow tokens list` has.", metavar="ID")],
+    store: StoreOptions,
+    report: ReportOptions,
+) -> None:
+    """Have a token refused from now on."""
+    with reported(report):
+        with store.tokens() as opened:
+            info = opened.revoke(token)
+        typer.echo(json.dumps({"revoked": _json(info)}) if report.json else f"Revoked {info.id}, of {info.name}.")
+
+
+for _name, _command in (("create", create), ("list", list_), ("revoke", revoke)):
+    tokens.command(_name)(spread(_command))
+
+
+def _json(info: "TokenInfo") -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "name": info.name,
+        "role": info.role.value,
+        "flows": list(info.flows),
+        "catalogs": list(info.catalogs),
+        "created": info.created.isoformat(),
+        "expires": info.expires.isoformat() if info.expires else None,
+    }
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else value or "never"

@@ -1,0 +1,32 @@
+"""Where a Delta or Iceberg table is, and its properties as they were written: Spark's own list of them hides some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from weirflow.flows.delta_log import DeltaLog
+
+
+@dataclass(frozen=True)
+class TableProperties:
+    """What a table says about itself.
+
+    Attributes:
+        location: the folder or URI of its files.
+        properties: all of them.
+    """
+
+    location: str
+    properties: dict[str, str]
+
+
+def table_properties(native: Any, table: str, kind: str) -> TableProperties:
+    """Those of a table, which ``kind`` of Spark's providers keeps: ``delta`` or ``iceberg``."""
+    if kind == "delta":
+        log = DeltaLog(native, table)
+        return TableProperties(log.location, log.properties)
+    native.catalog.refreshTable(table)  # Spark's catalog remembers tables for a while
+    loader = native._jvm.org.apache.iceberg.spark.Spark3Util  # noqa: SLF001 - SQL does not show all of it
+    found = loader.loadIcebergTable(native._jsparkSession, table)  # noqa: SLF001 - as above
+    return TableProperties(str(found.location()), dict(found.properties()))

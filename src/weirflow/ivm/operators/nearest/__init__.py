@@ -1,0 +1,1 @@
+"""The nearest vectors for each of those that ask, kept exact while both come and go."""

@@ -1,0 +1,161 @@
+"""``Target``: the table of a materialized view: what it holds, by its own account, and commits to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weirflow.errors import Reason, SinkConflict
+from weirflow.flows.sinks.table_commits import COMMITS, TableCommit
+from weirflow.flows.sinks.table_positions import POSITIONS
+from weirflow.flows.sinks.whole_rows import merge_few_rows, merge_whole_rows
+from weirflow.materialized.note import Note, decode_note, encode_note
+from weirflow.materialized.reasons import FullReason, Obstacle
+from weirflow.sql.quoting import quoted
+
+if TYPE_CHECKING:
+    from weirflow.ivm.zset.delta import DeltaBatch
+    from weirflow.materialized.place import Place
+
+_NOT_COMPARED = re.compile(r"\b(?:map<|variant\b(?!:)|geography|geometry)")
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What a target holds.
+
+    Attributes:
+        version: the newest of its versions; None if it has none.
+        note: what the last refresh left that its rows stand on; None if there is none.
+        obstacle: why its rows are not what the note says, or no note was found; None if they are.
+    """
+
+    version: str | None
+    note: Note | None
+    obstacle: Obstacle | None
+
+
+class Target:
+    """The table of one view, as a native session sees it. All calls run in an operation of the Session.
+
+    Args:
+        native: the session that commits.
+        table: the table's whole name, quoted.
+        kind: ``delta`` or ``iceberg``.
+        view: the id of the view.
+        place: where landmarks are.
+    """
+
+    def __init__(self, native: Any, table: str, kind: str, view: str, place: Place) -> None:
+        self.native = native
+        self.table = table
+        self.kind = kind
+        self._view = view
+        self._place = place
+        self._position = POSITIONS[kind](native, table, view)
+
+    def holding(self) -> Holding:
+        """What it holds now."""
+        version: str | None = None
+        for commit in COMMITS[self.kind](self.native, self.table):
+            version = version or commit.version
+            note = decode_note(commit.note, self._view) or self._place.landmark(commit)
+            if note is not None:
+                return Holding(version, note, _misplaced(note, commit, self.table))
+            if commit.changes_rows:
+                return Holding(version, None, _changed(commit, self.table))
+        return Holding(version, None, Obstacle(FullReason.FIRST_REFRESH, f"{self.table} was never refreshed."))
+
+    def next_epoch(self, last: Note | None) -> int:
+        """The number of the next refresh, which none before had, also if they were undone."""
+        return max(self._position.read() or 0, 0 if last is None else last.epoch) + 1
+
+    def replace(self, rows: Any, note: Note) -> str:
+        """Let the rows of a frame of the native session be all there is; returns the version."""
+
+        def write() -> None:
+            rows.write.insertInto(self.table, overwrite=True)
+
+        return self._commit(note, write)
+
+    def merge(self, changed: Any, note: Note) -> str:
+        """Bring rows with weights in, those of a frame of the native session; returns the version."""
+        columns = self.native.table(self.table).columns
+        return self._commit(note, lambda: merge_whole_rows(self.native, self.table, columns, changed))
+
+    def merge_few(self, changed: DeltaBatch, note: Note) -> str:
+        """The same with a change that is here.
+
+        Raises:
+            RowsMissing: a row is to go that is not there; nothing was written.
+        """
+        return self._commit(note, lambda: merge_few_rows(self.native, self.table, changed))
+
+    def advance(self, note: Note) -> str:
+        """Leave the rows, and note that they are those of other versions of the sources; returns the version."""
+
+        def write() -> None:
+            self.native.table(self.table).limit(0).write.insertInto(self.table, overwrite=False)
+
+        return self._commit(note, write)
+
+    def require_columns(self, query: Any) -> None:
+        """``SinkConflict`` unless the query has the columns of the table."""
+        wanted = [(one.name, one.dataType.simpleString()) for one in query.schema]
+        found = [(one.name, one.dataType.simpleString()) for one in self.native.table(self.table).schema]
+        if wanted != found:
+            raise SinkConflict(
+                f"The query of {self.table} has the columns {_shown(wanted)} now; the table has {_shown(found)}.",
+                hint="drop the materialized view and create it again",
+            )
+
+    def _commit(self, note: Note, write: Callable[[], None]) -> str:
+        before = self._newest()
+        if (None if before is None else before.version) != note.base:
+            raise self._conflict()
+        with self._position.recorded(note.epoch, encode_note(note)):
+            write()
+        newest = self._newest()
+        found = None if newest is None else decode_note(newest.note, self._view)
+        # Somebody may have come in between all the same: then it stands on another version than it was made for, which
+        # the next refresh finds, too.
+        if newest is None or found is None or found.attempt != note.attempt or newest.parent != note.base:
+            raise self._conflict()
+        return newest.version
+
+    def _newest(self) -> TableCommit | None:
+        return next(iter(COMMITS[self.kind](self.native, self.table)), None)
+
+    def _conflict(self) -> SinkConflict:
+        return SinkConflict(
+            f"Somebody else has written to {self.table} while it was refreshed.", hint="refresh it again"
+        )
+
+
+def unmatched(query: Any) -> Obstacle | None:
+    """A column of a query by which rows cannot be found again, for its values cannot be compared; None if all can."""
+    for column in query.schema:
+        if _NOT_COMPARED.search(column.dataType.simpleString()):
+            why = f"Values of the column {column.name}, {column.dataType.simpleString()}, cannot be compared."
+            return Obstacle(Reason.TYPE_NOT_SUPPORTED, why, is_lasting=True)
+    return None
+
+
+def _misplaced(note: Note, commit: TableCommit, table: str) -> Obstacle | None:
+    if not commit.is_kept or commit.parent == note.base:
+        return None
+    why = f"Version {commit.version} of {table} was made for version {note.base}, but stands on {commit.parent}."
+    return Obstacle(FullReason.TARGET_CHANGED, why)
+
+
+def _changed(commit: TableCommit, table: str) -> Obstacle:
+    if not commit.is_kept:
+        return Obstacle(FullReason.TARGET_CHANGED, f"{table} stands on version {commit.version}, which is gone.")
+    why = f"Somebody else has changed rows of {table}: {commit.operation} in version {commit.version}."
+    return Obstacle(FullReason.TARGET_CHANGED, why)
+
+
+def _shown(columns: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)

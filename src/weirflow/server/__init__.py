@@ -1,0 +1,1 @@
+"""The server: a coordinator that owns a Session, and the doors through which others reach it."""

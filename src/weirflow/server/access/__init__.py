@@ -1,0 +1,1 @@
+"""Who may do what: callers and their roles, tokens, limits, what statements need, and the audit log."""

@@ -1,0 +1,1 @@
+"""The Flight door: Arrow Flight SQL for every driver, and Weirflow's own protocol for its client."""

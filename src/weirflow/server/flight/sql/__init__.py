@@ -1,0 +1,1 @@
+"""Arrow Flight SQL: its messages, statements, prepared statements, metadata and bulk ingest."""

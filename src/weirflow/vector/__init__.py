@@ -1,0 +1,16 @@
+"""Vector stores that hold the rows of a view: what they have to do, and pgvector, which does it."""
+
+from weirflow.types import VectorMetric
+from weirflow.vector.choices import UnfitVectors, VectorIndex
+from weirflow.vector.pgvector.store import PgVectorStore
+from weirflow.vector.store import VectorChanges, VectorLayout, VectorStore
+
+__all__ = [
+    "PgVectorStore",
+    "UnfitVectors",
+    "VectorChanges",
+    "VectorIndex",
+    "VectorLayout",
+    "VectorMetric",
+    "VectorStore",
+]

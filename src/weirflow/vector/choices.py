@@ -1,0 +1,25 @@
+"""Closed choices about vectors in stores."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class VectorIndex(StrEnum):
+    """What a store searches by."""
+
+    NONE = "none"
+    """Nothing: every search compares all vectors, and is exact."""
+    HNSW = "hnsw"
+    """A graph of neighbours: fast and nearly exact, slow to build."""
+    IVFFLAT = "ivfflat"
+    """Lists around centres, which are chosen from the rows that are there when it is built."""
+
+
+class UnfitVectors(StrEnum):
+    """What becomes of a vector that a store cannot hold: of another length, with NULL, NaN or what is too large."""
+
+    RAISE = "raise"
+    """The write fails, and nothing is written."""
+    NULL = "null"
+    """Its row is written without a vector, and a warning is logged."""

@@ -1,0 +1,1 @@
+"""PostgreSQL with the extension pgvector as a vector store."""

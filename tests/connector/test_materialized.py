@@ -1,0 +1,420 @@
+"""Materialized views on real Iceberg and Delta tables: after every refresh the table equals its query over the
+snapshots that it names."""
+
+from contextlib import contextmanager
+
+import pytest
+from support.connectors import require_connectors
+
+from weirflow.errors import ColumnNotFound, ConfigError, RefreshRefused, SinkConflict
+from weirflow.failpoints import REFRESH_POINTS, watch_failpoints
+from weirflow.materialized import planner
+from weirflow.materialized.history import Estimate
+from weirflow.materialized.opened import find_view, views_in
+from weirflow.materialized.sources import SourceTables
+from weirflow.materialized.target import Target
+from weirflow.materialized.together import refresh_together
+
+KINDS = ["iceberg", "delta"]
+TOTALS = (
+    "SELECT c.region, o.customer, SUM(o.amount) AS total, COUNT(*) AS orders "
+    "FROM {orders} o JOIN {customers} AS c ON o.customer = c.name GROUP BY c.region, o.customer"
+)
+COPIES = "SELECT customer, amount FROM {orders} WHERE amount > 1"
+
+
+@pytest.fixture(autouse=True)
+def _connectors():
+    require_connectors("iceberg", "delta")
+
+
+class Lake:
+    """Tables and views of one kind, dropped at the end."""
+
+    def __init__(self, session, kind):
+        self.session, self.kind = session, kind
+        self.made = []
+        self.orders = self.table("orders", "id BIGINT, customer STRING, amount BIGINT")
+        self.customers = self.table("customers", "name STRING, region STRING")
+        if kind == "delta":  # of the other one the files are compared
+            session.spark.sql("ALTER TABLE customers SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+        self.sql("INSERT INTO {orders} VALUES (1, 'ann', 5), (2, 'bob', 7), (3, 'bob', 7)")
+        self.sql("INSERT INTO {customers} VALUES ('ann', 'north'), ('bob', 'south')")
+
+    def name(self, name):
+        return f"iceberg.mv.{name}" if self.kind == "iceberg" else name
+
+    def table(self, name, columns):
+        self.session.spark.sql(f"CREATE TABLE {self.name(name)} ({columns}) USING {self.kind}")
+        self.made.append(self.name(name))
+        return self.name(name)
+
+    def view(self, query, name="view", policy="incremental"):
+        self.sql(
+            f"CREATE MATERIALIZED VIEW {self.name(name)} USING {self.kind} "
+            f"TBLPROPERTIES (refresh_policy = '{policy}') AS {query}"
+        )
+        self.made.append(self.name(name))
+        return self.session.materialized(self.name(name))
+
+    def sql(self, text):
+        return self.session.sql(text.format(orders=self.orders, customers=self.customers))
+
+    def versions(self, table):
+        if self.kind == "delta":
+            found = self.session.spark.sql(f"DESCRIBE HISTORY {table}").select("version")
+        else:
+            found = self.session.spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at DESC")
+        return [row[0] for row in found.collect()]
+
+    def roll_back(self, table, version):
+        if self.kind == "delta":
+            self.session.spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
+        else:
+            self.session.spark.sql(f"CALL iceberg.system.rollback_to_snapshot('{table}', {version})")
+
+    def close(self):
+        for name in reversed(self.made):
+            self.session.spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.fixture
+def lake(session, request):
+    opened = Lake(session, request.param)
+    yield opened
+    opened.close()
+
+
+both = pytest.mark.parametrize("lake", KINDS, indirect=True)
+mostly_iceberg = pytest.mark.parametrize(
+    "lake", ["iceberg", pytest.param("delta", marks=pytest.mark.campaign)], indirect=True
+)
+iceberg = pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+
+
+def holds_what_it_names(lake, view):
+    """Whether the table equals Spark's result of the query over the snapshots that the table's own commit names."""
+    found = find_view(lake.session.spark, view.name)
+    sources = SourceTables(lake.session.spark, found.definition)
+    holding = Target(sources.native, found.table, found.kind, found.definition.id, found.place).holding()
+    assert holding.obstacle is None
+    expected = sources.query(holding.note.sources)
+    return in_order(lake.session.spark.table(view.name)) == in_order(expected)
+
+
+def in_order(frame):
+    return sorted(map(str, frame.collect()))
+
+
+def is_current(lake, view):
+    return holds_what_it_names(lake, view) and view.describe().is_fresh
+
+
+@both
+def test_a_view_follows_its_tables_by_increments(lake):
+    view = lake.view(TOTALS)
+    first = lake.sql(f"REFRESH MATERIALIZED VIEW {view.name}").to_arrow().to_pylist()[0]
+    assert (first["mode"], first["code"]) == ("full", "FIRST_REFRESH")
+    assert is_current(lake, view)
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 1), (5, 'bob', 8)")
+    lake.sql("DELETE FROM {orders} WHERE id = 2")
+    lake.sql("UPDATE {customers} SET region = 'west' WHERE name = 'ann'")
+    assert not view.describe().is_fresh
+    plan = lake.sql(f"EXPLAIN REFRESH MATERIALIZED VIEW {view.name}").to_arrow()["plan"][0].as_py()
+    assert ": incremental" in plan.splitlines()[0]
+    done = view.refresh()
+    assert (done.mode, done.code, done.rows) == ("incremental", None, 4)
+    assert is_current(lake, view)
+    assert view.refresh().mode == "none"
+    assert [one.mode for one in view.history()] == ["full", "incremental"]
+
+
+@mostly_iceberg
+def test_copies_of_rows_come_and_go_one_by_one(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql("DELETE FROM {orders} WHERE id = 2")
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 5), (5, NULL, 5), (6, NULL, 5), (7, 'cid', 0)")
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+    lake.sql("DELETE FROM {orders} WHERE id IN (5, 3)")
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@mostly_iceberg
+def test_what_somebody_else_wrote_is_found_and_replaced(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql(f"INSERT INTO {view.name} VALUES ('eve', 666)")
+    done = view.refresh()
+    assert (done.mode, done.code) == ("full", "TARGET_CHANGED")
+    assert "Somebody else has changed rows" in done.why
+    assert is_current(lake, view)
+
+
+@mostly_iceberg
+def test_a_view_goes_on_from_where_its_table_was_rolled_back_to(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    before = lake.versions(view.name)[0]
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    view.refresh()
+    lake.roll_back(view.name, before)
+    assert not view.describe().is_fresh
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@mostly_iceberg
+def test_a_source_that_was_rolled_back_is_compared(lake):
+    view = lake.view(COPIES)
+    before = lake.versions(lake.orders)[0]
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    view.refresh()
+    lake.roll_back(lake.orders, before)
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@mostly_iceberg
+def test_compaction_of_the_table_is_looked_through(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    view.refresh()
+    if lake.kind == "delta":
+        lake.session.spark.sql(f"OPTIMIZE {view.name}")
+    else:
+        options = "options => map('rewrite-all', 'true')"
+        lake.session.spark.sql(f"CALL iceberg.system.rewrite_data_files(table => '{view.name}', {options})")
+        later = "TIMESTAMP '2100-01-01 00:00:00'"
+        lake.session.spark.sql(
+            f"CALL iceberg.system.expire_snapshots(table => '{view.name}', older_than => {later}, retain_last => 1)"
+        )
+        assert len(lake.versions(view.name)) == 1
+    lake.sql("INSERT INTO {orders} VALUES (5, 'ann', 9)")
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@iceberg
+def test_state_that_is_lost_is_built_again(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    view._view.place.forget_other_states(None)
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    done = view.refresh()
+    assert (done.mode, done.code) == ("full", "STATE_LOST")
+    assert is_current(lake, view)
+
+
+@iceberg
+def test_a_source_whose_snapshot_was_expired_or_that_was_replaced_is_read_in_full(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    later = "TIMESTAMP '2100-01-01 00:00:00'"
+    lake.session.spark.sql(f"CALL iceberg.system.expire_snapshots(table => '{lake.orders}', older_than => {later})")
+    done = view.refresh()
+    assert (done.code, "no longer has version" in done.why, is_current(lake, view)) == (
+        "SOURCE_HISTORY_GONE",
+        True,
+        True,
+    )
+    lake.sql("DROP TABLE {orders}")
+    lake.table("orders", "id BIGINT, customer STRING, amount BIGINT")
+    lake.sql("INSERT INTO {orders} VALUES (1, 'dan', 5)")
+    done = view.refresh()
+    assert (done.code, is_current(lake, view)) == ("SOURCE_REPLACED", True)
+    lake.session.spark.sql(f"ALTER TABLE {lake.orders} DROP COLUMN id")
+    lake.sql("INSERT INTO {orders} VALUES ('dan', 6)")
+    done = view.refresh()  # which does not read the column
+    assert (done.mode, is_current(lake, view)) == ("incremental", True)
+    lake.session.spark.sql(f"ALTER TABLE {lake.orders} DROP COLUMN amount")
+    with pytest.raises(ColumnNotFound, match="amount"):
+        view.refresh()
+
+
+@iceberg
+def test_a_column_of_another_type_is_read_in_full(lake):
+    numbers = lake.table("numbers", "n INT")
+    lake.sql(f"INSERT INTO {numbers} VALUES (1), (2)")
+    view = lake.view(f"SELECT SUM(CAST(n AS BIGINT)) AS total FROM {numbers}")
+    view.refresh()
+    lake.session.spark.sql(f"ALTER TABLE {numbers} ALTER COLUMN n TYPE BIGINT")
+    lake.sql(f"INSERT INTO {numbers} VALUES (3000000000)")
+    done = view.refresh()
+    assert (done.code, is_current(lake, view)) == ("SOURCE_COLUMNS_CHANGED", True)
+
+
+@both
+def test_a_small_change_that_rewrites_a_file_is_small(lake):
+    orders = ", ".join(f"({number}, 'ann', {number})" for number in range(10, 400))
+    lake.sql(f"INSERT INTO {{orders}} VALUES {orders}")
+    view = lake.view(TOTALS)
+    view.refresh()
+    lake.sql("MERGE INTO {orders} t USING (SELECT 11 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = 0")
+    assert view.describe().changed_rows == 2
+    done = view.refresh()
+    assert (done.mode, done.changed_rows, done.rows, is_current(lake, view)) == ("incremental", 2, 2, True)
+
+
+@mostly_iceberg
+def test_a_view_is_given_another_query_and_keeps_its_table(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql(f"ALTER MATERIALIZED VIEW {view.name} AS SELECT customer, amount FROM {{orders}} o WHERE amount > 1")
+    assert lake.session.materialized(view.name).refresh().mode == "none"  # it computes the same
+    lake.sql(f"ALTER MATERIALIZED VIEW {view.name} AS SELECT customer, amount FROM {{orders}} WHERE amount > 5")
+    view = lake.session.materialized(view.name)
+    assert not view.describe().is_fresh
+    done = view.refresh()
+    assert (done.mode, done.code, is_current(lake, view)) == ("full", "QUERY_CHANGED", True)
+    view.alter(f"SELECT customer, id, amount FROM {lake.orders}")
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    done = view.refresh()
+    assert (done.code, is_current(lake, view)) == ("QUERY_CHANGED", True)
+    lake.sql("DELETE FROM {orders} WHERE id = 1")
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+    assert [one.code for one in view.history()] == ["FIRST_REFRESH", "QUERY_CHANGED", "QUERY_CHANGED", None]
+    with pytest.raises(ConfigError, match="reads the view itself"):
+        view.alter(f"SELECT * FROM {view.name}")
+    with pytest.raises(SinkConflict, match="in another order"):
+        view.alter(f"SELECT id, customer, amount FROM {lake.orders}")
+
+
+@iceberg
+def test_files_of_deletions_in_a_source_are_followed(lake):
+    lake.session.spark.sql(
+        f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read', "
+        "'write.update.mode' = 'merge-on-read')"
+    )
+    view = lake.view(TOTALS)
+    view.refresh()
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 1), (5, 'ann', 2)")
+    lake.sql("DELETE FROM {orders} WHERE id IN (2, 5)")
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+    lake.sql("UPDATE {orders} SET amount = 4 WHERE id = 4")
+    assert view.describe().changed_rows == 2
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@iceberg
+def test_what_is_not_incremental_is_refreshed_in_full_with_its_reason(lake):
+    view = lake.view("SELECT customer, rand() < 2 AS always FROM {orders}")
+    view.refresh()
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    done = view.refresh()
+    assert (done.mode, done.code) == ("full", "EXPRESSION_NOT_DETERMINISTIC")
+    assert lake.session.table(view.name).count() == 4
+    lake.session.spark.sql("CREATE TABLE plain (a INT) USING parquet")
+    done = lake.view("SELECT a FROM spark_catalog.default.plain", "of_plain").refresh()
+    assert (done.mode, done.code) == ("full", "SOURCE_WITHOUT_CHANGES")
+    strict = lake.view("SELECT customer, rand() < 2 AS always FROM {orders}", "strict", "incremental strict")
+    with pytest.raises(RefreshRefused) as refused:
+        strict.refresh()
+    assert refused.value.reason == "EXPRESSION_NOT_DETERMINISTIC"
+
+
+@iceberg
+def test_a_view_reads_a_view_and_both_are_refreshed_from_the_same_snapshots(lake):
+    base = lake.view(COPIES, "base")
+    top = lake.view(f"SELECT customer, COUNT(*) AS orders FROM {base.name} GROUP BY customer", "top")
+    done = lake.sql(f"REFRESH MATERIALIZED VIEW {top.name} CASCADE").to_arrow().to_pylist()
+    assert [one["view"] for one in done] == [base.name, top.name]
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    done = lake.sql(f"REFRESH MATERIALIZED VIEW {top.name} CASCADE").to_arrow().to_pylist()
+    assert [one["mode"] for one in done] == ["incremental", "incremental"]
+    assert is_current(lake, base)
+    assert is_current(lake, top)
+
+
+@iceberg
+def test_a_view_that_fails_stops_only_those_that_read_it(lake):
+    good = lake.view(COPIES, "good")
+    broken = lake.view("SELECT name FROM {customers}", "broken")
+    reader = lake.view(f"SELECT name FROM {broken.name}", "reader")
+    lake.sql("DROP TABLE {customers}")
+    done = {one.view: one for one in refresh_together(lake.session, views_in(lake.session, "iceberg.mv"))}
+    assert done[good.name].record.mode == "full"
+    assert (done[broken.name].record, done[broken.name].error.code) == (None, "TABLE_NOT_FOUND")
+    assert (done[reader.name].record, done[reader.name].behind) == (None, broken.name)
+
+
+@mostly_iceberg
+def test_of_two_that_refresh_at_once_one_is_refused(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+
+    def rival(point):
+        if point == "refresh.before_commit":
+            watch_failpoints(None)
+            assert lake.session.materialized(view.name).refresh().mode == "incremental"
+
+    watch_failpoints(rival)
+    try:
+        with pytest.raises(SinkConflict, match="Somebody else has written"):
+            view.refresh()
+    finally:
+        watch_failpoints(None)
+    assert is_current(lake, view)
+    lake.sql("INSERT INTO {orders} VALUES (5, 'ann', 9)")
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@iceberg
+def test_state_that_a_full_refresh_left_behind_is_brought_up_by_the_next_increment(lake, monkeypatch):
+    view = lake.view(TOTALS, policy="auto")
+    view.refresh()
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    monkeypatch.setattr(planner, "expected", lambda *_: Estimate(1, 9.0, 1.0))
+    done = view.refresh()
+    assert (done.code, done.cost.state_seconds, is_current(lake, view)) == ("LARGE_CHANGE", 0.0, True)
+    lake.sql("DELETE FROM {orders} WHERE id IN (1, 4)")
+    monkeypatch.setattr(planner, "expected", lambda *_: Estimate(1, 1.0, 9.0))
+    done = view.refresh()
+    assert (done.mode, done.cost.state_seconds > 0, is_current(lake, view)) == ("incremental", True, True)
+
+
+class Killed(BaseException):
+    """What is left is what a process that dies here leaves: all that was begun ends without another step."""
+
+
+@contextmanager
+def killed_at(wanted):
+    def kill(point):
+        if point == wanted:
+            raise Killed
+
+    watch_failpoints(kill)
+    try:
+        yield
+    finally:
+        watch_failpoints(None)
+
+
+@mostly_iceberg
+def test_a_refresh_that_is_killed_anywhere_is_made_good_by_the_next(lake):
+    view = lake.view(COPIES)
+    view.refresh()
+    for number, point in enumerate(REFRESH_POINTS):
+        lake.sql(f"INSERT INTO {{orders}} VALUES ({10 + number}, 'ann', 7)")
+        with killed_at(point), pytest.raises(Killed):
+            lake.session.materialized(view.name).refresh()
+        assert holds_what_it_names(lake, view)
+        lake.session.materialized(view.name).refresh()
+    assert is_current(lake, view)
+    assert {one.mode for one in view.history()[1:]} == {"incremental"}
+
+
+@iceberg
+def test_views_are_listed_described_and_dropped(lake):
+    view = lake.view(COPIES)
+    listed = lake.sql("SHOW MATERIALIZED VIEWS IN iceberg.mv").to_arrow().to_pylist()
+    assert [(one["name"], one["kind"]) for one in listed] == [(view.name, "iceberg")]
+    described = lake.sql(f"DESCRIBE MATERIALIZED VIEW {view.name}").to_arrow().to_pylist()
+    about = {one["property"]: one["value"] for one in described}
+    assert about["refreshes"] == "0"
+    assert about["next refresh"].startswith("full: FIRST_REFRESH")
+    with pytest.raises(ConfigError, match="not a materialized view"):
+        lake.session.materialized(lake.orders)
+    lake.sql(f"DROP MATERIALIZED VIEW {view.name}")
+    assert lake.sql("SHOW MATERIALIZED VIEWS IN iceberg.mv").count() == 0
+    lake.sql(f"DROP MATERIALIZED VIEW IF EXISTS {view.name}")

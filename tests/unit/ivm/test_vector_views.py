@@ -1,0 +1,211 @@
+"""Vector views as users declare them: what they refuse, how they evolve, and that they live through failures."""
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from weirflow import DeltaBatch, HnswIndex, IncrementalFlow, IvfIndex, VectorViewSpec
+from weirflow.errors import ColumnNotFound, ConfigError, DataError, DependencyMissing, SqlTypeError
+from weirflow.ivm.operators.nearest import approximate, indexes
+from weirflow.ivm.operators.nearest import operator as nearest
+from weirflow.ivm.sharded.executor import InThisProcess
+from weirflow.ivm.sharded.flow import PartitionedFlow
+
+DOCS = [{"id": i, "tag": "a" if i % 2 else "b", "v": [float(i), 1.0]} for i in range(10)]
+
+
+def made(flow=None):
+    flow = flow or IncrementalFlow()
+    flow.register_source("docs", "id BIGINT, tag STRING, v ARRAY<FLOAT>", key="id")
+    flow.register_source("asked", "id BIGINT, v ARRAY<FLOAT>", key="id")
+    flow.tick({"docs": DOCS, "asked": [{"id": 1, "v": [3.1, 1.0]}]})
+    return flow
+
+
+def spec(**changes):
+    return VectorViewSpec(**{"source": "docs", "column": "v", "k": 3, "metric": "l2", "queries": "asked", **changes})
+
+
+def ids(flow, view="near"):
+    return [(row["rank"], row["id"]) for row in flow.snapshot(view).sort_by("rank").to_pylist()]
+
+
+def test_results_carry_rank_distance_and_payload():
+    flow = made()
+    flow.register_vector_view("near", spec(k=1, payload=["tag", "id"]))
+    (row,) = flow.snapshot("near").to_pylist()
+    assert row == {"query_id": 1, "tag": "a", "id": 3, "distance": pytest.approx(0.1), "rank": 1}
+
+
+def test_k_metric_and_filter_evolve_and_survive(tmp_path):
+    flow = made(IncrementalFlow(path=tmp_path))
+    flow.register_vector_view("near", spec())
+    assert ids(flow) == [(1, 3), (2, 4), (3, 2)]
+    flow.replace_vector_view("near", spec(k=2))
+    assert ids(flow) == [(1, 3), (2, 4)]
+    flow.replace_vector_view("near", spec(filter="tag = 'b'", k=2))
+    assert ids(flow) == [(1, 4), (2, 2)]
+    flow.replace_vector_view("near", spec(metric="inner", k=2))
+    assert ids(flow) == [(1, 9), (2, 8)]
+    flow.checkpoint()
+    flow.close()
+    with IncrementalFlow(path=tmp_path) as again:
+        assert ids(again) == [(1, 9), (2, 8)]
+        again.tick("docs", DeltaBatch.from_deletes([DOCS[9]], schema=again.schema("docs")))
+        assert ids(again) == [(1, 8), (2, 7)]
+
+
+def test_a_checkpoint_goes_on_elsewhere(tmp_path):
+    flow = made()
+    flow.register_vector_view("near", spec())
+    flow.checkpoint(str(tmp_path))
+    other = IncrementalFlow()
+    other.restore(str(tmp_path))
+    other.tick("docs", [{"id": 3, "tag": "a", "v": [30.0, 1.0]}])
+    assert ids(other) == [(1, 4), (2, 2), (3, 5)]
+
+
+def test_a_declared_dimension_fails_the_tick_whole():
+    flow = made()
+    flow.register_vector_view("near", spec(dimension=2))
+    before = ids(flow)
+    for name, row in (("docs", {"id": 3, "tag": "a", "v": [1.0]}), ("asked", {"id": 1, "v": [1.0, 2.0, 3.0]})):
+        with pytest.raises(DataError, match="numbers; the view was declared for vectors of 2"):
+            flow.tick(name, [row])
+        flow.discard()
+    assert ids(flow) == before
+    flow.tick("docs", [{"id": 3, "tag": "a", "v": None}])
+    assert ids(flow) == [(1, 4), (2, 2), (3, 5)]
+
+
+def test_a_tick_that_fails_elsewhere_changes_no_list():
+    flow = made()
+    flow.register_vector_view("near", spec())
+    flow.register_view("checked", "SELECT 1 / (id - 100) AS one FROM docs")
+    with pytest.raises(DataError):
+        flow.tick("docs", [{"id": 100, "tag": "a", "v": [3.1, 1.0]}])
+    flow.discard()
+    assert ids(flow) == [(1, 3), (2, 4), (3, 2)]
+    flow.tick("docs", [{"id": 101, "tag": "a", "v": [3.1, 1.0]}])
+    assert ids(flow) == [(1, 101), (2, 3), (3, 4)]
+
+
+def test_one_vector_asks():
+    flow = made()
+    flow.register_vector_view("near", spec(queries=None, query=[7.4, 1.0], k=2))
+    assert ids(flow) == [(1, 7), (2, 8)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"k": 0}, ConfigError),
+        ({"metric": "manhattan"}, ConfigError),
+        ({"index": "flat"}, ConfigError),
+        ({"queries": None}, ConfigError),
+        ({"query": [1.0]}, ConfigError),
+        ({"queries": None, "query": [math.nan]}, ConfigError),
+        ({"queries": None, "query": []}, ConfigError),
+        ({"filter": "q.id = 1"}, ConfigError),
+        ({"column": "w"}, ColumnNotFound),
+        ({"column": "tag"}, SqlTypeError),
+        ({"payload": ["nothing"]}, ColumnNotFound),
+        ({"dimension": 0}, ConfigError),
+    ],
+)
+def test_what_cannot_be_is_refused(changes, error):
+    flow = made()
+    with pytest.raises(error):
+        flow.register_vector_view("near", spec(**changes))
+    assert flow.views == ()
+
+
+@pytest.mark.parametrize(
+    "call", ["vector_distance(v, v)", "vector_distance(v, v, 'l1')", "vector_distance(v, v, tag)", "vector_norm(tag)"]
+)
+def test_calls_that_mean_nothing_are_refused(call):
+    with pytest.raises(SqlTypeError):
+        made().register_view("bad", f"SELECT {call} AS far FROM docs", mode="incremental")
+
+
+def test_an_index_needs_its_extra(monkeypatch):
+    flow = made()
+    monkeypatch.setattr(indexes, "find_spec", lambda _: None)
+    with pytest.raises(DependencyMissing) as missing:
+        flow.register_vector_view("near", spec(index="hnsw"))
+    assert missing.value.hint == "pip install 'weirflow[vector]'"
+
+
+def test_flows_in_shards_have_no_approximate_views():
+    with PartitionedFlow("memory://vectors-in-shards", 2, InThisProcess()) as flow:
+        made(flow)
+        with pytest.raises(ConfigError, match="no approximate vector views"):
+            flow.register_vector_view("near", spec(index="ivf"))
+        flow.register_vector_view("near", spec())
+        assert ids(flow) == [(1, 3), (2, 4), (3, 2)]
+
+
+@pytest.mark.parametrize("index", [IvfIndex(lists=8), HnswIndex(expansion_add=32)])
+@pytest.mark.parametrize("metric", ["l2", "cosine", "inner"])
+def test_an_approximate_view_says_so_and_how_good_it_is(index, metric, monkeypatch):
+    monkeypatch.setattr(approximate, "_LEAST", 100)
+    dice = __import__("random").Random(5)
+    rows = [{"id": i, "tag": "a", "v": [dice.gauss(0, 1) for _ in range(8)]} for i in range(600)]
+    asked = [{"id": i, "v": [dice.gauss(0, 1) for _ in range(8)]} for i in range(40)]
+    flow = IncrementalFlow()
+    flow.register_source("docs", "id BIGINT, tag STRING, v ARRAY<FLOAT>", key="id")
+    flow.register_source("asked", "id BIGINT, v ARRAY<FLOAT>", key="id")
+    flow.tick({"docs": rows[:500], "asked": asked[:30]})
+    flow.register_vector_view("near", spec(index=index, metric=metric, k=5))
+    flow.register_vector_view("exact", spec(metric=metric, k=5))
+    for step in range(10):
+        flow.tick("docs", rows[500 + 10 * step : 510 + 10 * step])
+        flow.tick("docs", DeltaBatch.from_deletes(rows[20 * step : 20 * step + 20], schema=flow.schema("docs")))
+        flow.tick("asked", asked[30 + step : 31 + step])
+    found, wanted = (
+        {(row["query_id"], row["id"]) for row in flow.snapshot(view).to_pylist()} for view in ("near", "exact")
+    )
+    assert len(found) == len(wanted) == 200
+    assert len(found & wanted) >= 0.95 * len(wanted)
+    assert f"approximate by {index.kind.value}" in flow.explain("near")
+    assert "recall" in flow.explain("near")
+    assert flow.gauges().recall["near"] >= 0.9
+    assert "weirflow_vector_recall" in flow.metrics()
+    assert "approximate" not in flow.explain("exact")
+
+
+def test_lists_are_refilled_from_their_margin_and_searched_when_it_is_used_up(monkeypatch):
+    made_ones = []
+    begin = nearest.Nearest.__init__
+
+    def noted(self, *arguments):
+        begin(self, *arguments)
+        made_ones.append(self)
+
+    monkeypatch.setattr(nearest.Nearest, "__init__", noted)
+    flow = made()
+    rows = [{"id": 100 + i, "tag": "a", "v": [100.0 + i, 1.0]} for i in range(100)]
+    flow.tick("docs", rows)
+    flow.register_vector_view("near", spec(k=2))
+    counters = made_ones[-1].counters
+    schema = flow.schema("docs")
+    for gone in DOCS[:6]:
+        flow.tick("docs", DeltaBatch.from_deletes([gone], schema=schema))
+    assert (counters.refilled, counters.searched) == (6, 0)
+    for gone in (*DOCS[6:], *rows[:5]):
+        flow.tick("docs", DeltaBatch.from_deletes([gone], schema=schema))
+    assert counters.searched == 1
+    assert ids(flow) == [(1, 105), (2, 106)]
+
+
+def test_values_are_those_of_the_definition():
+    flow = IncrementalFlow()
+    flow.register_source("t", "a ARRAY<FLOAT>, b ARRAY<DOUBLE>")
+    table = pa.table({"a": pa.array([[3.0, 4.0]], pa.list_(pa.float32())), "b": pa.array([[0.0, 0.5]])})
+    flow.tick("t", table)
+    query = (
+        "SELECT vector_distance(a, b, 'l2') x, vector_distance(a, b, 'inner') y, vector_distance(a, b, 'Cosine') z, "
+    )
+    (row,) = flow.sql(query + "vector_norm(a) n, vector_norm(array(1, 2, 2)) m FROM t").to_pylist()
+    assert row == {"x": math.sqrt(9 + 12.25), "y": -2.0, "z": 1 - 2 / (5 * 0.5), "n": 5.0, "m": 3.0}
