@@ -11,6 +11,8 @@ from weirflow.sql.settings import USUAL
 from weirflow.stack import grows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from weirflow.ivm.compiler.program import Program
     from weirflow.ivm.compiler.view import View
     from weirflow.sql.plan import Plan
@@ -63,6 +65,11 @@ def clock_lines(plan: Plan | None) -> list[str]:
 def settings_lines(view: View | None) -> list[str]:
     """What a view's SQL is read with, for people, if it is not what is usual."""
     return [] if view is None or view.read_with == USUAL else [f"read with: {view.read_with}"]
+
+
+def waiting_lines(waiting: Mapping[str, str]) -> list[str]:
+    """What there is to say of views that cannot be computed yet, given why."""
+    return [f"{name}: waiting\n  why: {why}" for name, why in waiting.items()]
 
 
 def mode_of(kind: str) -> str:

@@ -22,7 +22,7 @@ from weirflow.ivm.flow.describe import FlowInfo
 from weirflow.ivm.flow.evolution.force import force_diff, is_forced
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan, plan_evolution, restore
 from weirflow.ivm.flow.evolution.rebuild import Rebuilt, rebuild
-from weirflow.ivm.flow.explain import explain_view
+from weirflow.ivm.flow.explain import explain_view, waiting_lines
 from weirflow.ivm.flow.folder.entries import (
     declared_views,
     manifest_of,
@@ -379,7 +379,8 @@ class LocalBackend(FlowHost):
             self._ready()
             wanted = self._state.program.relations if view is None else [self._relation(view)]
             views = self.views
-            return "\n".join(explain_view(self._state.program, name, views.get(name)) for name in wanted)
+            lines = [explain_view(self._state.program, name, views.get(name)) for name in wanted]
+            return "\n".join([*lines, *waiting_lines(self.waiting if view is None else {})])
 
     @override
     def explain_query(self, sql: str, mode: Mode) -> str:

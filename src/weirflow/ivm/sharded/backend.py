@@ -22,7 +22,7 @@ from weirflow.ivm.compiler.reads import tables as read_tables
 from weirflow.ivm.flow.backend import Capability
 from weirflow.ivm.flow.describe import FlowInfo, relation_infos
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
-from weirflow.ivm.flow.explain import clock_lines, mode_of, settings_lines
+from weirflow.ivm.flow.explain import clock_lines, mode_of, settings_lines, waiting_lines
 from weirflow.ivm.flow.folder.entries import view_entry
 from weirflow.ivm.flow.host import FlowHost
 from weirflow.ivm.flow.position import Position
@@ -520,7 +520,8 @@ class ShardedBackend(FlowHost):
             lines += clock_lines(None if name is None else self._coordinator.blueprint.program.relations[name].plan)
             lines += [f"  {line}" for line in settings_lines(None if name is None else self.views.get(name))]
             recomputed, reports = self._coordinator.definition.recomputed, self._coordinator.reports
-            return "\n".join([*lines, explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name)])
+            lines.append(explain_stages(self._coordinator.blueprint.spread, reports, recomputed, name))
+            return "\n".join([*lines, *waiting_lines(self.waiting if view is None else {})])
 
     @override
     def explain_query(self, sql: str, mode: Mode) -> str:

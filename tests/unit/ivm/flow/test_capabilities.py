@@ -88,6 +88,7 @@ def test_what_both_do_is_the_same(kind, request):
     assert flow.source("orders").schema.names == ["id", "amount"]
     flow.register_view("late", "SELECT id FROM pages")
     assert list(flow.waiting) == ["late"]
+    assert flow.explain().endswith(f"\nlate: waiting\n  why: {flow.waiting['late']}")
     watch = flow.watch_output("late")
     with pytest.raises(ConfigError, match="is a source"):
         flow.watch_output("orders")
