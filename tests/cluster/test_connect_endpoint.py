@@ -196,6 +196,7 @@ def test_a_web_server_is_no_spark():
             thread.join()
 
 
+@pytest.mark.campaign
 def test_a_standalone_master_is_no_spark_connect(cluster):
     address = cluster.url.removeprefix("spark://")
     with refused(EndpointUnreachable, match="cannot be reached"):
@@ -221,6 +222,7 @@ def test_arguments_are_checked_before_anything_is_sent(endpoint, token, timeout,
         connect(endpoint, token, timeout)
 
 
+@pytest.mark.campaign
 def test_a_server_that_is_killed_is_a_typed_error_and_closing_takes_seconds():
     threads = set(threading.enumerate())
     with ConnectServer() as server, Session.distributed(server.url, token=server.token) as session:

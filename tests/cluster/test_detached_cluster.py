@@ -30,7 +30,7 @@ def folder(tmp_path):
         yield tmp_path
 
 
-@pytest.mark.parametrize("kind", ["standalone", "connect"])
+@pytest.mark.parametrize("kind", [pytest.param("standalone", marks=pytest.mark.campaign), "connect"])
 def test_a_query_outlives_its_client(kind, request, exclusive_spark, folder):
     server = request.getfixturevalue("cluster" if kind == "standalone" else "connect_server")
     token, settings = (server._secret, SMALL) if kind == "standalone" else (server.token, {})

@@ -18,7 +18,7 @@ def session(own_spark, connect_server):
         yield opened
 
 
-@pytest.fixture(params=["in shards", "in this process"])
+@pytest.fixture(params=[pytest.param("in shards", marks=pytest.mark.campaign), "in this process"])
 def flow(request, session, tmp_path):
     if request.param == "in shards":
         flow = session.flow("far", partitions=2, path=tmp_path / "far")

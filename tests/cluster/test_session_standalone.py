@@ -117,6 +117,7 @@ def test_rows_cross_the_cluster_unchanged(session):
     assert pa.Table.from_batches(session.table("rows").to_batches()).equals(rows)
 
 
+@pytest.mark.campaign
 def test_executors_get_the_jars_of_packages(session):
     require_connectors("iceberg")
     session.sql("CREATE TABLE iceberg.db.numbers USING iceberg AS SELECT id FROM range(0, 1000, 1, 4)")
@@ -158,6 +159,7 @@ def test_a_cancelled_job_frees_the_executors(session, both_executors):
     assert {task.status for task in job.assignments()} <= {"SUCCESS", "KILLED"}
 
 
+@pytest.mark.campaign
 def test_a_job_survives_the_loss_of_an_executor(session, cluster, both_executors):
     job = session.submit("SELECT sum(wait(id)) AS total, count(*) AS n FROM range(0, 40, 1, 40)")
     wait_until(lambda: {task.executor for task in job.assignments()} >= {"0", "1"}, 30.0, "on both executors")

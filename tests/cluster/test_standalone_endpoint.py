@@ -44,6 +44,7 @@ def refused(monkeypatch, tmp_path):
     return refused
 
 
+@pytest.mark.campaign
 def test_a_wrong_or_missing_secret_is_refused_and_the_same_process_can_use_the_cluster_then(cluster, refused):
     for token in (WRONG, None):
         with (

@@ -82,6 +82,7 @@ def test_a_failed_upload_leaves_no_parts(server, bucket):
     assert (listed(storage), server.unfinished_uploads(bucket)) == ([], 0)
 
 
+@pytest.mark.campaign
 def test_huge_objects_are_never_in_memory(server, bucket):
     script = """
         import json, resource, sys

@@ -114,6 +114,7 @@ def life(folder, broker, *arguments):
     return ChildProcess(command, name="shop", env={"PYTHONPATH": str(script.parent.parent)})
 
 
+@pytest.mark.campaign
 def test_kills_around_the_commit_lose_and_double_nothing(broker, own_spark, tmp_path):
     own_spark()  # there is room for one Spark
     broker.create_topic(kafka_shop.TOPIC)

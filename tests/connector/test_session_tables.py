@@ -46,6 +46,7 @@ def test_a_table_is_a_snapshot_until_it_is_refreshed(session, kind):
         session.drop(name)
 
 
+@pytest.mark.campaign
 def test_tables_of_a_durable_session_are_there_again(exclusive_spark, tmp_path):
     packages = available_connectors("iceberg", "delta")
     parts = pa.table({"k": ["a", "b", "a"], "n": pa.array([1, 2, 3], pa.int32())})

@@ -85,7 +85,8 @@ def same(ours, theirs, *, exact):
 
 
 def test_aggregates_hold_what_spark_says(session, settings):
-    queries = QUERIES if settings.ansi else {"groups": QUERIES["groups"]}
+    some = ("groups", "different texts of groups", "frames") if settings.ansi else ("groups",)
+    queries = {name: QUERIES[name] for name in some}
     check(session, settings, queries, ticks(seed=5, count=3, size=60))
 
 

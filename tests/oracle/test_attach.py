@@ -373,6 +373,7 @@ def test_closing_a_session_writes_what_sinks_still_have(tmp_path, open_durable):
         session.sql("SELECT 1")
 
 
+@pytest.mark.campaign
 def test_a_durable_session_goes_on_with_stream_and_sink_together(tmp_path, inbox, open_durable):
     for number in (1, 2):
         with open_durable(tmp_path / "session") as durable:

@@ -122,7 +122,7 @@ def test_an_item_is_read_as_spark_reads_it_or_refused(spark, theme):
 
 
 def test_a_query_is_read_as_spark_reads_it_or_refused(spark):
-    check_queries(spark, analysed=3, computed=5)
+    check_queries(spark, analysed=6, computed=3)
 
 
 @pytest.mark.campaign

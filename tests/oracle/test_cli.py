@@ -53,6 +53,7 @@ def test_files_of_all_kinds_are_joined_and_printed_as_json(weirflow, folder):
     assert done.stderr == ""
 
 
+@pytest.mark.campaign
 def test_all_types_reach_a_pipe_as_csv_whatever_the_locale(folder):
     (folder / "types.sql").write_text("""
         SELECT INTERVAL 1 YEAR AS y, make_interval(1, 2, 3) AS i, INTERVAL '1 2:3:4.5' DAY TO SECOND AS d,
@@ -121,6 +122,7 @@ def test_a_query_that_takes_too_long_is_stopped(weirflow, folder):
     assert json.loads(done.stderr)["error"]["code"] == "OPERATION_TIMEOUT"
 
 
+@pytest.mark.campaign
 def test_a_reader_that_has_had_enough_ends_the_command_quietly(folder):
     command = f"{sys.executable} -m weirflow sql 'SELECT id FROM range(10000000)' | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120, check=True)

@@ -15,7 +15,7 @@ from weirflow.sql.settings import USUAL, SqlSettings
 from weirflow.sql.types import nullable
 
 BATCH = 40
-SAMPLE = 16
+SAMPLE = 24
 PLAIN = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 FIELDS = {name: tuple(Field(one.name, one.type) for one in schema) for name, schema in SOURCES.items()}
 OTHER = SqlSettings(time_zone="America/New_York", ansi=False)

@@ -29,11 +29,8 @@ from weirflow.ivm.flow.backend import Capability
 # What a statement does is the same code for both kinds of flows; these show it where shards do the work themselves.
 IN_SHARDS = (
     "test_a_statement_is_one_tick",
-    "test_rows_come_from_tables_views_and_spark",
     "test_merge",
-    "test_a_merge_looks_at_each_row_once",
     "test_a_key_makes_inserts_upserts",
-    "test_a_statement_that_fails_in_a_view_leaves_nothing_behind",
 )
 
 

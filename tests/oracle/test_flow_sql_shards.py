@@ -35,6 +35,7 @@ def only_row(frame):
     return row
 
 
+@pytest.mark.campaign
 def test_rows_stay_on_the_executors_and_the_flow_is_found_by_its_name_later(tmp_path, exclusive_spark):
     # Whatever comes from executors to this process in one job has a megabyte at most, and nothing is broadcast.
     conf = {"spark.driver.maxResultSize": "1m", "spark.sql.autoBroadcastJoinThreshold": "-1"}

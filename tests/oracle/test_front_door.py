@@ -314,7 +314,7 @@ def test_a_durable_flow_is_opened_without_spark(session, in_zone, tmp_path):
         assert flow.snapshot("days").to_pylist() == [{"day": dt.date(2024, 3, 9), "s": 3}]
 
 
-@pytest.fixture(params=["in one process", "in shards"])
+@pytest.fixture(params=["in one process", pytest.param("in shards", marks=pytest.mark.campaign)])
 def shop(session, request):
     with session.flow("shop", **({"partitions": 2} if request.param == "in shards" else {})) as flow:
         flow.register_source("orders", "customer STRING, amount BIGINT")

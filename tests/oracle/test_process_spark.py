@@ -136,6 +136,7 @@ def test_the_fraud_detector_gives_the_rows_of_an_embedded_run(session, tmp_path)
     assert all(expected.values()), "every output is tried"
 
 
+@pytest.mark.campaign
 def test_all_kinds_of_state_and_timers_over_a_restart_and_read_from_outside(session, tmp_path):
     function, batches = everything(), random_batches(7)
     with SequenceSource(EVENTS) as source:

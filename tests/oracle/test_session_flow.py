@@ -1,5 +1,8 @@
 """Flows of a Session: Spark recomputes what has no delta rule, and its SQL reads the views."""
 
+import gc
+import weakref
+
 import pytest
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
@@ -137,3 +140,16 @@ def test_a_table_of_the_sessions_own_is_not_hidden_by_a_view_of_its_name(session
 def test_a_durable_flow_stays_in_the_sessions_folder(tmp_path, name):
     with Session.single_node(tmp_path) as durable, pytest.raises(ConfigError, match="name"):
         durable.flow(name)
+
+
+@pytest.mark.parametrize("partitions", [None, 2], ids=["in this process", "in shards"])
+def test_a_closed_flow_is_let_go_of(session, partitions):
+    flow = session.flow("brief", partitions=partitions)
+    flow.register_source("orders", "id BIGINT")
+    held = weakref.ref(flow)
+    flow.close()
+    del flow
+    gc.collect()
+    assert held() is None
+    with session.flow("brief") as another:
+        assert another.sources == ()

@@ -130,6 +130,7 @@ session.from_arrow(session.spark.range(0, 2, 1, 2)).mapInArrow(sleep, "id long")
     assert list(scratch.glob("weirflow-session-*")) == []
 
 
+@pytest.mark.campaign
 def test_a_forgotten_session_ends_with_the_program_and_nothing_of_the_jvm_is_shown(run, scratch):
     child = run(
         """
@@ -336,6 +337,7 @@ with open_session(cache_dir={str(tmp_path)!r}) as session:
     assert again.stat().st_size > 10_000_000
 
 
+@pytest.mark.campaign
 def test_plain_pyspark_before_and_after(run, scratch):
     log = finished(
         run(

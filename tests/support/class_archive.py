@@ -10,8 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
-"""No JVM of a test lives long enough for the optimising compiler to pay, and two cores are few."""
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=192m -XX:+UseSerialGC"
+"""No JVM of a test lives long enough for the optimising compiler to pay, and two cores are few.
+
+Without that compiler Java keeps little room for code: what most tests share would throw code away and compile it again.
+"""
 
 
 def prepare(folder: Path) -> None:

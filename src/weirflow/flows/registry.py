@@ -59,8 +59,7 @@ class FlowRegistry:
             kept = None if "path" in wanted else self._kept.is_spread(name)
             if kept is not None and kept is not spread:
                 raise _other_kind(name, None, spread=kept)
-            flow = self._flows[name] = self._opened(name, partitions, wanted, spread=spread)
-            return flow
+            return self._remember(self._opened(name, partitions, wanted, spread=spread))
 
     @property
     def opened(self) -> tuple[Flow, ...]:
@@ -135,7 +134,7 @@ class FlowRegistry:
     def close(self) -> None:
         """Close all flows, also when a sink of one fails; ``SinkFailed`` then."""
         with ExitStack() as closing:
-            for flow in self._flows.values():
+            for flow in self.opened:
                 closing.callback(flow.close)
 
     # Inner workings
@@ -158,8 +157,19 @@ class FlowRegistry:
         with self._lock:
             flow = self._flows.get(name)
             if flow is None or flow.closed:
-                flow = self._flows[name] = self._opened(name, None, {}, spread=spread)
+                flow = self._remember(self._opened(name, None, {}, spread=spread))
             return flow
+
+    def _remember(self, flow: Flow) -> Flow:
+        """Have a flow by its name until it is closed: then its rows and what it holds of Spark are let go of."""
+        self._flows[flow.name] = flow
+        flow._when_closed(lambda: self._forget(flow))  # noqa: SLF001 - for the registry alone
+        return flow
+
+    def _forget(self, flow: Flow) -> None:
+        with self._lock:
+            if self._flows.get(flow.name) is flow:  # and not one that was opened since
+                del self._flows[flow.name]
 
     def _kept_names(self) -> list[str]:
         return sorted({*self._kept.local(), *self._kept.spread()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,10 @@ class SparkFlow(Flow):
         self._owner = os.getpid()
         self._timer = ClockTimer(self._backend, clock_every)
         self._timer.look()
+
+    def _when_closed(self, call: Callable[[], object]) -> None:
+        """Have something called once the flow is closed, by whoever closes it; not by a forked child."""
+        self._held.callback(call)
 
     @override
     def _defined(self) -> None:
