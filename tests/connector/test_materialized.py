@@ -243,7 +243,7 @@ def test_a_column_of_another_type_is_read_in_full(lake):
     assert (done.code, is_current(lake, view)) == ("SOURCE_COLUMNS_CHANGED", True)
 
 
-@both
+@mostly_iceberg
 def test_a_small_change_that_rewrites_a_file_is_small(lake):
     orders = ", ".join(f"({number}, 'ann', {number})" for number in range(10, 400))
     lake.sql(f"INSERT INTO {{orders}} VALUES {orders}")

@@ -126,6 +126,7 @@ def test_a_repeated_batch_of_updates_changes_nothing(session, rows, tmp_path):
     assert sorted(tuple(row) for row in session.table("repeated").collect()) == [("a", "2"), ("b", "1")]
 
 
+@pytest.mark.campaign
 def test_updates_from_kafka_to_kafka_run_in_real_time_mode(session, broker):
     kafka = {"kafka.bootstrap.servers": broker.bootstrap}
     broker.create_topic("real-time-in")

@@ -262,6 +262,7 @@ def test_a_durable_flow_has_the_rows_without_spark(session, customers, tmp_path)
         assert rows(flow, "named") == ADA_AND_BOB
 
 
+@pytest.mark.campaign
 def test_flows_in_shards_read_tables_too(session, customers, tmp_path):
     path = str(tmp_path / "files")
     session.sql("SELECT 7L AS customer, 'x' AS tag").write.parquet(path)

@@ -310,7 +310,7 @@ def test_a_frame_is_read_as_when_it_was_made(session, flow, with_conf):
     assert settings(flow) == {"v": NEW_YORK}
 
 
-@pytest.mark.parametrize("partitions", [None, 2])
+@pytest.mark.parametrize("partitions", [None, pytest.param(2, marks=pytest.mark.campaign)])
 def test_settings_survive_a_restart(session, with_conf, tmp_path, partitions):
     options = {"path": tmp_path / "kept"} | ({} if partitions is None else {"partitions": partitions})
     with_conf(zone="America/New_York")

@@ -43,7 +43,7 @@ def spark_result(session, sql):
 
 
 def test_views_equal_spark_after_every_tick(session):
-    check_ticks(session, RandomEvents(seed=2), [60, 20])
+    check_ticks(session, RandomEvents(seed=2), [40])
 
 
 @pytest.mark.campaign

@@ -13,7 +13,7 @@ TESTS = Path(__file__).parent.parent
 TICKS = partitioned_rivals.TICKS
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.campaign)])
 def uri(request, tmp_path):
     return request.getfixturevalue("postgres").make_uri() if request.param == "postgresql" else f"{tmp_path}/leases.db"
 

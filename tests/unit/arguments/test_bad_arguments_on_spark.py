@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from support.argument_examples import MEANT, ON_SPARK, ORDERS, TOTALS, Counting, every
 from support.bad_arguments import ANYTHING, Catalogue, Situation, refused_by_form
 from support.hostile_values import hostile_values
@@ -162,6 +163,7 @@ def valid_arguments(session: Session, folder: Path) -> dict[str, Callable[[], An
     }
 
 
+@pytest.mark.campaign
 def test_bad_arguments(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     session.register("catalogue_rows", [{"id": 1}])

@@ -52,7 +52,7 @@ def most(request, monkeypatch):
     return request.param
 
 
-@pytest.fixture(params=["here", "shards"])
+@pytest.fixture(params=["here", pytest.param("shards", marks=pytest.mark.campaign)])
 def flow(request, tmp_path):
     if request.param == "here":
         yield IncrementalFlow()
