@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pytest
     from support.public_api import Call
 
     from weirflow import Session
