@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from weirflow.cli.version import installed, java_number
 from weirflow.errors import ConfigError, DependencyMissing
+from weirflow.extensions import EXTENSION_POINTS
 from weirflow.spark.compat import LEAST_JAVA
 from weirflow.spark.launch.endpoint import parse_endpoint
 from weirflow.spark.launch.java import find_java
@@ -72,6 +73,7 @@ def machine_checks(settings: Settings) -> Iterator[Check]:
     yield _spark()
     yield _memory(settings)
     yield from (_extra(name, purpose) for name, purpose in EXTRAS.items())
+    yield from _extensions()
     yield _cache(settings)
     yield _class_archive(settings)
     yield _temporary_folder()
@@ -190,6 +192,17 @@ def _extra(name: str, purpose: str) -> Check:
     if wrong:
         return Check(title, Verdict.PROBLEM, ", ".join(wrong), command)
     return Check(title, Verdict.OK, ", ".join(f"{package} {version}" for package, version in sorted(versions.items())))
+
+
+def _extensions() -> Iterator[Check]:
+    """What other distributions add: it can be loaded."""
+    for point in EXTENSION_POINTS:
+        for name, found in point.check().items():
+            title = f"{point.what.capitalize()} {name}"
+            if isinstance(found, ConfigError):
+                yield Check(title, Verdict.PROBLEM, found.message, found.hint)
+            else:
+                yield Check(title, Verdict.OK, f"added by {found}")
 
 
 def _cache(settings: Settings) -> Check:

@@ -101,11 +101,12 @@ class ShardedBackend(FlowHost):
         registry: CollectorRegistry | None,
         clock: ClockKind,
         at: int | None,
+        policy: str | None,
     ) -> None:
         super().__init__(name, history=history, registry=registry, clock=clock)
         self._owner = os.getpid()
         self._executor = executor
-        self._coordinator = Coordinator(uri, partitions, executor, lease, at=at)
+        self._coordinator = Coordinator(uri, partitions, executor, lease, at=at, policy=policy)
         self.path = None if "://" in uri else Path(uri)
         self.identity = self._coordinator.commit.identity
         self.storage = None if temporary else self._coordinator.files.storage
