@@ -257,8 +257,8 @@ def settings_of(tmp_path):
     return made
 
 
-def test_the_even_policy_is_as_stored(rng=np.random.default_rng(7)):
-    hashes = rng.integers(0, 2**63, 1000, dtype=np.uint64)
+def test_the_even_policy_is_as_stored():
+    hashes = np.random.default_rng(7).integers(0, 2**63, 1000, dtype=np.uint64)
     shards = spread_policy("even")(hashes, 7)
     assert shards.tolist() == [((one ^ (one >> 32)) % 7) for one in hashes.tolist()]
     assert pa.array(shards).type == pa.int64()

@@ -52,7 +52,8 @@ class Commit(msgspec.Struct, frozen=True):
         number: of this commit; each has the next one.
         epoch: the last tick.
         fence: the token of the coordinator that wrote it.
-        kind: what it did: ``open``, ``define``, ``tick``, ``drop``, ``replace``, ``force`` or ``rescale``.
+        kind: what it did: ``open``, ``define``, ``tick``, ``drop``, ``replace``, ``force``, ``rescale`` or
+            ``restore``.
         definition: the digest of what the flow is made of.
         shards: how many there are.
         states: where all state is.

@@ -21,6 +21,7 @@ from weirflow.ivm.sharded.ledger import ChangeNotice, Ledger
 from weirflow.ivm.sharded.plan.policies import EVEN
 from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.ivm.sharded.recent_ticks import RecentTicks, recent_ticks
+from weirflow.ivm.sharded.saved import Restoring
 from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
 from weirflow.ivm.sharded.worker.reports import RefusedDelta
@@ -29,9 +30,12 @@ from weirflow.sql.clock.relation import CLOCK
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
+    from weirflow.ivm.durability.checkpoints import Checkpoints
+    from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.sharded.executor import StageExecutor
+    from weirflow.ivm.sharded.saved import Declared, RestoredShards
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
@@ -165,6 +169,19 @@ class Coordinator:
         group = msgspec.structs.replace(self.definition.together(), spread=spread_otherwise)
         blueprint = Blueprint(self.definition.empty.with_group(group))
         self._redefine("rescale", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, shards))
+
+    def restore(
+        self,
+        manifest: Manifest,
+        checkpoints: tuple[Checkpoints, str],
+        wanted: Declared | None,
+        spread: Mapping[str, SourceSpread],
+    ) -> RestoredShards:
+        """Go on from a checkpoint; the flow has had no tick. See ``Restoring.restored`` for the arguments."""
+        restoring = Restoring(self.uri, self.blueprint, self.commit, self._jobs, self._executor)
+        restored = restoring.restored(manifest, checkpoints, wanted, spread)
+        self._redefine("restore", restored.blueprint, restored.commit)
+        return restored
 
     def force(self, names: Collection[str], *, later: bool) -> None:
         """Have views recomputed from now on, and with ``later`` those to come, too.

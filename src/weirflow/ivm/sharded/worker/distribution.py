@@ -115,6 +115,7 @@ class MoveRows:
 
     Attributes:
         names: the sources, and the views that are recomputed, whose rows go on.
+        place: the storage that has the old shards.
     """
 
     uri: str
@@ -123,6 +124,7 @@ class MoveRows:
     commit: bytes
     shards: int
     names: tuple[str, ...]
+    place: str
 
     def __call__(self, shard: int) -> bytes:
         """The files of one old shard."""
@@ -133,7 +135,7 @@ class MoveRows:
         moved: Moved = []
         for name in self.names:
             everywhere = new.is_everywhere(name)
-            for batch in relation_rows(blueprint, self.uri, commit, name, shard):
+            for batch in relation_rows(blueprint, self.place, commit, name, shard):
                 for target, rows in split(batch, new, name, 1 if everywhere else self.shards).items():
                     ref = files.write_rows(rows, commit.epoch + 1, 0)
                     moved += [(name, one, ref) for one in (range(self.shards) if everywhere else [target])]
