@@ -128,9 +128,7 @@ class ExtensionPoint:
             )
         return made
 
-    def _broken(
-        self, entry: EntryPoint, what: str, error: Exception, arguments: tuple[Any, ...] = ()
-    ) -> ConfigError:
+    def _broken(self, entry: EntryPoint, what: str, error: Exception, arguments: tuple[Any, ...] = ()) -> ConfigError:
         why = f"{type(error).__name__}: {error}"
         for one in arguments:
             if isinstance(one, str) and one:  # it may hold a password

@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 import msgspec
 
 from weirflow._version import __version__
-from weirflow.errors import ConfigError, SessionError, WeirflowError
+from weirflow.errors import ConfigError, EndpointUnreachable, SessionError, WeirflowError
 from weirflow.session.session import Session
 from weirflow.spark.launch.scratch import Scratch
 from weirflow.streaming.detached.folder import JobFolder
@@ -32,8 +33,10 @@ from weirflow.streaming.detached.order import JobOrder, raised_by
 from weirflow.streaming.detached.record import JobRecord, killed, recorded
 from weirflow.streaming.detached.server import JobServer
 from weirflow.streaming.detached.start import CANCEL
+from weirflow.streaming.detached.supervised import SupervisedQuery
 from weirflow.streaming.detached.wire import PROTOCOL, answer, refusal
 from weirflow.streaming.query.handle import StreamingQuery
+from weirflow.streaming.query.restart import RestartPolicy
 
 _log = logging.getLogger("weirflow.job")
 
@@ -134,19 +137,75 @@ def _run(folder: JobFolder, order: JobOrder, report: _Report, ending: _Ending) -
         raise already_runs(folder)
     _log.info("process %d runs %s", os.getpid(), order.described)
     _settle(folder)
-    function = order.loaded()
-    with Session(**order.settings) as session:
-        queries = _started(function, session, order.described)
+    with closing(_Spark(order)) as spark:
+        queries = [SupervisedQuery(query, spark.is_lost) for query in spark.start()]
         scratch = Scratch()
         try:
-            _serve(folder, scratch.path / _SOCKET, queries, report, ending)
+            _serve(folder, scratch.path / _SOCKET, queries, spark, report, ending)
         finally:
             scratch.close()
     _log.info("ended")
 
 
+class _Spark:
+    """The Session that the queries of the job run in, one after the other if it is lost."""
+
+    def __init__(self, order: JobOrder) -> None:
+        self._order = order
+        self._function = order.loaded()
+        self._session: Session | None = None
+
+    def start(self) -> list[StreamingQuery]:
+        """Open a Session, and have the function start its queries."""
+        self._session = Session(**self._order.settings)
+        return _started(self._function, self._session, self._order.described)
+
+    def is_lost(self) -> bool:
+        """Whether nothing can run in the Session any more."""
+        if self._session is None:
+            return True
+        try:
+            self._session.operations.run("look whether Spark is there", self._session_works)
+        except (SessionError, EndpointUnreachable):
+            return True
+        except WeirflowError as error:
+            _log.info("Spark is there: %s", error)
+        return False
+
+    def close(self) -> None:
+        """Close the Session, if there is one."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def start_again(self, queries: Sequence[SupervisedQuery]) -> None:
+        """Have the queries go on in another Session; raises what hinders that."""
+        try:
+            self.close()
+        except WeirflowError as error:
+            _log.info("closing what was lost: %s", error)
+        started = {query.name: query for query in self.start()}
+        gone = [query.name for query in queries if query.name not in started]
+        if gone:
+            raise ConfigError(
+                f"The function {self._order.described} did not start the query {gone[0]!r} again.",
+                hint="give queries names that are the same each time: query_name(...)",
+            )
+        for query in queries:
+            query.go_on(started[query.name])
+
+    def _session_works(self) -> None:
+        assert self._session is not None
+        self._session.spark.range(1).count()
+
+
 def _serve(
-    folder: JobFolder, address: Path, queries: Sequence[StreamingQuery], report: _Report, ending: _Ending
+    folder: JobFolder,
+    address: Path,
+    queries: Sequence[SupervisedQuery],
+    spark: _Spark,
+    report: _Report,
+    ending: _Ending,
 ) -> None:
     """Have the queries found and talked to until they have ended."""
     key = secrets.token_bytes(_KEY_BYTES)
@@ -156,7 +215,7 @@ def _serve(
         folder.write_key(key)
         record = _Record(folder, str(address), queries)
         report.started([query.name for query in queries])
-        _supervise(queries, record, ending, folder)
+        _supervise(queries, spark, record, ending, folder)
     finally:
         server.close()
         folder.remove_key()
@@ -194,7 +253,7 @@ def _started(function: Callable[[Any], Any], session: Session, described: str) -
 class _Record:
     """Keeps the job's record as its queries end."""
 
-    def __init__(self, folder: JobFolder, address: str, queries: Sequence[StreamingQuery]) -> None:
+    def __init__(self, folder: JobFolder, address: str, queries: Sequence[SupervisedQuery]) -> None:
         self._folder = folder
         self._queries = queries
         self._record = JobRecord(
@@ -217,7 +276,9 @@ class _Record:
             self._folder.write(self._record)
 
 
-def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Ending, folder: JobFolder) -> None:
+def _supervise(
+    queries: Sequence[SupervisedQuery], spark: _Spark, record: _Record, ending: _Ending, folder: JobFolder
+) -> None:
     """Return when all queries have ended for good; meanwhile the log does not grow without end."""
     seen: dict[str, WeirflowError | None] = {}
     while any(query.active for query in queries):
@@ -225,7 +286,11 @@ def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Endi
             _log.info("stopping: SIGTERM")
             for query in queries:
                 query.stop()
+        for query in queries:
+            query.look()
         _log_errors(queries, seen)
+        if all(query.ended for query in queries) and any(query.is_lost for query in queries):
+            _start_again(queries, spark, ending)
         record.update()
         if folder.rotate_log():
             _print_to(folder.log)
@@ -233,6 +298,35 @@ def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Endi
     record.update()
     for query in queries:
         _log.info("%s: %s", query.name, query.status().state)
+
+
+def _start_again(queries: Sequence[SupervisedQuery], spark: _Spark, ending: _Ending) -> None:
+    """Spark is gone, and the queries with it: have them go on in another, as long as the policies of all allow."""
+    while not ending.asked.is_set():
+        delays = [query.delay() for query in queries if query.is_lost]
+        failed = [query for query in queries if query.exception is not None]
+        if None in delays or len(failed) > len(delays):
+            break
+        _log.info("Spark is gone; the queries go on in another")
+        if ending.asked.wait(max(delay for delay in delays if delay is not None)):
+            break
+        try:
+            spark.start_again(queries)
+        except WeirflowError as error:
+            _log.error("the queries could not be started again", exc_info=error)  # noqa: TRY400 - it is not a bug
+            if not RestartPolicy().is_transient(error) and not isinstance(error, SessionError):
+                _give_up(queries, error)
+                return
+        else:
+            _log.info("the queries run again")
+            return
+    _give_up(queries, None)
+
+
+def _give_up(queries: Sequence[SupervisedQuery], error: WeirflowError | None) -> None:
+    for query in queries:
+        if query.is_lost:
+            query.give_up(error)
 
 
 def _print_to(log: Path) -> None:
@@ -243,7 +337,7 @@ def _print_to(log: Path) -> None:
     os.close(descriptor)
 
 
-def _log_errors(queries: Sequence[StreamingQuery], seen: dict[str, WeirflowError | None]) -> None:
+def _log_errors(queries: Sequence[SupervisedQuery], seen: dict[str, WeirflowError | None]) -> None:
     for query in queries:
         error = query.exception
         if error is not None and error is not seen.get(query.id):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
 from weirflow.arguments import Hint, Uri, checked
 from weirflow.errors import ConfigError, StateError
 from weirflow.extensions import STATE_BACKENDS
-from weirflow.state.backends.contract import StateBackend
 from weirflow.state.backends.memory import InMemoryStateBackend
 from weirflow.state.backends.rocksdb import RocksDbStateBackend
 from weirflow.state.encoding.groups import KeyGroupRange, group_ranges
+
+if TYPE_CHECKING:
+    from weirflow.state.backends.contract import StateBackend
 
 _USE = "use a path or one of " + ", ".join(f"{scheme}://" for scheme in STATE_BACKENDS.own)
 _WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
@@ -46,9 +48,7 @@ def open_state_backend(uri: Annotated[Uri, Hint(_USE)], groups: KeyGroupRange | 
         return _in_folder(Path(uri), wanted)
     scheme, rest = match[1].lower(), uri[match.end() :]
     if match[2] is None or not (scheme in STATE_BACKENDS.own or STATE_BACKENDS.has(scheme)):
-        raise STATE_BACKENDS.unknown(
-            scheme, f"State cannot be kept at a URI that begins with '{scheme}:'.", mark="://"
-        )
+        raise STATE_BACKENDS.unknown(scheme, f"State cannot be kept at a URI that begins with '{scheme}:'.", mark="://")
     if scheme == "memory":
         if rest:
             raise ConfigError(f"memory:// is private to each use; it has no name such as {rest!r}.", hint=_USE)

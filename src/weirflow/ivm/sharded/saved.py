@@ -127,9 +127,7 @@ def save(
         positions=dict(commit.positions),
         forced=blueprint.definition.forced,
         format=SHARDED,
-        shards=ShardsState(
-            blueprint.definition.encoded, msgspec.json.encode(saved), _stored_rows(blueprint, saved)
-        ),
+        shards=ShardsState(blueprint.definition.encoded, msgspec.json.encode(saved), _stored_rows(blueprint, saved)),
     )
     known.publish(manifest)
     return manifest, sum(packs[one.new].size for one in copied)
@@ -146,9 +144,7 @@ class Restoring:
         executor: what runs them.
     """
 
-    def __init__(
-        self, uri: str, blueprint: Blueprint, commit: Commit, jobs: FlowJobs, executor: StageExecutor
-    ) -> None:
+    def __init__(self, uri: str, blueprint: Blueprint, commit: Commit, jobs: FlowJobs, executor: StageExecutor) -> None:
         self._uri = uri
         self._empty = blueprint.definition.empty
         self._own = commit
@@ -232,9 +228,7 @@ class Restoring:
             self._executor.each(commit.shards, CopyPacks(place, self._uri, packs, commit.shards))
             _require_seen(flow_files(self._uri).storage, [one.new for one in packs])
 
-    def _rows_of_process(
-        self, manifest: Manifest, known: Checkpoints, blueprint: Blueprint
-    ) -> tuple[Commit, Deltas]:
+    def _rows_of_process(self, manifest: Manifest, known: Checkpoints, blueprint: Blueprint) -> tuple[Commit, Deltas]:
         """What a flow in one process remembers, and the rows of its sources, each at its shard."""
         state = restore(manifest, known.load(manifest), None, self._executor.engine).state
         definition, shards, files = blueprint.definition, self._own.shards, flow_files(self._uri)

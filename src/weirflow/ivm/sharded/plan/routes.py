@@ -127,9 +127,7 @@ class Exchange(Operator):
         return split_by(self._keys(rows.columns, len(rows)), rows, shards, self._policy)
 
 
-def split_by(
-    keys: Sequence[pa.Array], rows: Batch, shards: int, policy: SpreadPolicy = shard_of
-) -> dict[int, Batch]:
+def split_by(keys: Sequence[pa.Array], rows: Batch, shards: int, policy: SpreadPolicy = shard_of) -> dict[int, Batch]:
     """The rows of each shard that gets some, by the hash of their keys."""
     if shards == 1:
         return {FIRST: rows} if len(rows) else {}
