@@ -55,7 +55,7 @@ class ExtensionPoint:
             made = self._loaded(entry)(*arguments)
         except WeirflowError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - others' code may raise anything; it is told in one sentence
             raise self._broken(entry, "cannot be opened", error, arguments) from None
         return self._whole(entry, made)
 

@@ -1,4 +1,4 @@
-"""A flow in shards that is killed while it is saved, or while another goes on from what was saved: nothing is half done."""
+"""A flow in shards that is killed while it is saved, or another that goes on from there: nothing is half done."""
 
 import pytest
 from support import saved_shop, shop_flow

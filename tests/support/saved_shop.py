@@ -1,4 +1,4 @@
-"""The shop's flow in shards that is saved, and gone on from elsewhere, again and again; a script that serves a ``Nursery``."""
+"""The shop's flow in shards that is saved, and others that go on from there; a script that serves a ``Nursery``."""
 
 from __future__ import annotations
 

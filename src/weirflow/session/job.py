@@ -141,7 +141,7 @@ def _run(folder: JobFolder, order: JobOrder, report: _Report, ending: _Ending) -
         queries = [SupervisedQuery(query, spark.is_lost) for query in spark.start()]
         scratch = Scratch()
         try:
-            _serve(folder, scratch.path / _SOCKET, queries, spark, report, ending)
+            _serve(folder, scratch.path / _SOCKET, queries, report, _Keeper(queries, spark, ending))
         finally:
             scratch.close()
     _log.info("ended")
@@ -203,19 +203,18 @@ def _serve(
     folder: JobFolder,
     address: Path,
     queries: Sequence[SupervisedQuery],
-    spark: _Spark,
     report: _Report,
-    ending: _Ending,
+    keeper: _Keeper,
 ) -> None:
     """Have the queries found and talked to until they have ended."""
     key = secrets.token_bytes(_KEY_BYTES)
     server = JobServer(address, key, queries)
     try:
-        ending.starting = False
+        keeper.ending.starting = False
         folder.write_key(key)
         record = _Record(folder, str(address), queries)
         report.started([query.name for query in queries])
-        _supervise(queries, spark, record, ending, folder)
+        keeper.supervise(record, folder)
     finally:
         server.close()
         folder.remove_key()
@@ -276,57 +275,65 @@ class _Record:
             self._folder.write(self._record)
 
 
-def _supervise(
-    queries: Sequence[SupervisedQuery], spark: _Spark, record: _Record, ending: _Ending, folder: JobFolder
-) -> None:
-    """Return when all queries have ended for good; meanwhile the log does not grow without end."""
-    seen: dict[str, WeirflowError | None] = {}
-    while any(query.active for query in queries):
-        if ending.asked.wait(_LOOK_SECONDS):
-            _log.info("stopping: SIGTERM")
-            for query in queries:
-                query.stop()
-        for query in queries:
-            query.look()
-        _log_errors(queries, seen)
-        if all(query.ended for query in queries) and any(query.is_lost for query in queries):
-            _start_again(queries, spark, ending)
+class _Keeper:
+    """Watches the queries until all have ended for good, and has them go on elsewhere if Spark is gone.
+
+    Attributes:
+        ending: how the job is told to end.
+    """
+
+    def __init__(self, queries: Sequence[SupervisedQuery], spark: _Spark, ending: _Ending) -> None:
+        self.ending = ending
+        self._queries = queries
+        self._spark = spark
+
+    def supervise(self, record: _Record, folder: JobFolder) -> None:
+        """Return when all queries have ended for good; meanwhile the log does not grow without end."""
+        seen: dict[str, WeirflowError | None] = {}
+        while any(query.active for query in self._queries):
+            if self.ending.asked.wait(_LOOK_SECONDS):
+                _log.info("stopping: SIGTERM")
+                for query in self._queries:
+                    query.stop()
+            for query in self._queries:
+                query.look()
+            _log_errors(self._queries, seen)
+            if all(query.ended for query in self._queries) and any(query.is_lost for query in self._queries):
+                self._start_again()
+            record.update()
+            if folder.rotate_log():
+                _print_to(folder.log)
+        _log_errors(self._queries, seen)
         record.update()
-        if folder.rotate_log():
-            _print_to(folder.log)
-    _log_errors(queries, seen)
-    record.update()
-    for query in queries:
-        _log.info("%s: %s", query.name, query.status().state)
+        for query in self._queries:
+            _log.info("%s: %s", query.name, query.status().state)
 
-
-def _start_again(queries: Sequence[SupervisedQuery], spark: _Spark, ending: _Ending) -> None:
-    """Spark is gone, and the queries with it: have them go on in another, as long as the policies of all allow."""
-    while not ending.asked.is_set():
-        delays = [query.delay() for query in queries if query.is_lost]
-        failed = [query for query in queries if query.exception is not None]
-        if None in delays or len(failed) > len(delays):
-            break
-        _log.info("Spark is gone; the queries go on in another")
-        if ending.asked.wait(max(delay for delay in delays if delay is not None)):
-            break
-        try:
-            spark.start_again(queries)
-        except WeirflowError as error:
-            _log.error("the queries could not be started again", exc_info=error)  # noqa: TRY400 - it is not a bug
-            if not RestartPolicy().is_transient(error) and not isinstance(error, SessionError):
-                _give_up(queries, error)
+    def _start_again(self) -> None:
+        """Have the queries go on in another Session, as long as the policies of all allow."""
+        while not self.ending.asked.is_set():
+            delays = [query.delay() for query in self._queries if query.is_lost]
+            failed = [query for query in self._queries if query.exception is not None]
+            if None in delays or len(failed) > len(delays):
+                break
+            _log.info("Spark is gone; the queries go on in another")
+            if self.ending.asked.wait(max(delay for delay in delays if delay is not None)):
+                break
+            try:
+                self._spark.start_again(self._queries)
+            except WeirflowError as error:
+                _log.error("the queries could not be started again", exc_info=error)
+                if not RestartPolicy().is_transient(error) and not isinstance(error, SessionError):
+                    self._give_up(error)
+                    return
+            else:
+                _log.info("the queries run again")
                 return
-        else:
-            _log.info("the queries run again")
-            return
-    _give_up(queries, None)
+        self._give_up(None)
 
-
-def _give_up(queries: Sequence[SupervisedQuery], error: WeirflowError | None) -> None:
-    for query in queries:
-        if query.is_lost:
-            query.give_up(error)
+    def _give_up(self, error: WeirflowError | None) -> None:
+        for query in self._queries:
+            if query.is_lost:
+                query.give_up(error)
 
 
 def _print_to(log: Path) -> None:

@@ -122,7 +122,8 @@ class FlowJobs:
 
         Of views that are recomputed, those that were not kept are computed now.
         """
-        return self.filled(new, commit, shards, self.moved(old, new, commit, shards, list(new.definition.inputs)))
+        rows = self.moved(old, new, commit, shards, names=list(new.definition.inputs))
+        return self.filled(new, commit, shards, rows)
 
     def moved(
         self,
@@ -130,6 +131,7 @@ class FlowJobs:
         new: Blueprint,
         commit: Commit,
         shards: int,
+        *,
         names: Sequence[str],
         place: str | None = None,
     ) -> Deltas:

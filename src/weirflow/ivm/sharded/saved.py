@@ -1,8 +1,8 @@
 """Checkpoints of flows in shards: what is saved elsewhere, and what a flow is that goes on from it.
 
 A checkpoint holds the files of the state as they are, the commit that says where in them everything is, and the
-definition. In as many shards it goes on as it was; in any other number, and in one process, the rows of the sources come in
-anew and fill the views.
+definition. In as many shards it goes on as it was; in any other number, and in one process, the rows of the sources
+come in anew and fill the views.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class Restoring:
             how = definition.spread if wanted is None else spread
             blueprint, waiting = self._blueprint(sources, views, how, forced, later=definition.forced)
             kept = [name for name in definition.inputs if name not in definition.recomputed or name in plan.kept]
-            deltas = self._jobs.moved(before, blueprint, commit, self._own.shards, kept, place)
+            deltas = self._jobs.moved(before, blueprint, commit, self._own.shards, names=kept, place=place)
         else:
             plan = plan_from_rows(old, (sources, views))
             forced = [name for name, one in manifest.views.items() if one.forced and name in plan.kept]

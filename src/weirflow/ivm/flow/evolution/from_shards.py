@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.ivm.compiler.reads import in_order
-from weirflow.ivm.flow.evolution.plan import RestoredState, plan_from_rows
+from weirflow.ivm.flow.evolution.plan import EvolutionPlan, RestoredState, plan_from_rows
 from weirflow.ivm.flow.folder.entries import declared_positions, declared_sources, declared_views
 from weirflow.ivm.flow.source import Source, SourceDelta
 from weirflow.ivm.flow.state import FlowState
@@ -56,6 +56,14 @@ def restore_from_shards(
         if name in state.inputs:
             state.inputs[name].watermark = one.watermark
             state.inputs[name].digests.extend(one.digests)
+    differences, reshaped = _differences(plan, manifest, stored, state)
+    return RestoredState(state, plan, differences, reshaped)
+
+
+def _differences(
+    plan: EvolutionPlan, manifest: Manifest, stored: Mapping[str, list[Run]], state: FlowState
+) -> tuple[dict[str, Batch], tuple[str, ...]]:
+    """How views that compute something else differ from what they were, and those whose columns are others."""
     differences, reshaped = {}, []
     for name in plan.rebuilt:
         relation = state.program.relations.get(name)
@@ -68,7 +76,7 @@ def restore_from_shards(
         change = consolidate(Batch.concat([state.rows(name), before.negate()]))
         if len(change):
             differences[name] = change
-    return RestoredState(state, plan, differences, tuple(reshaped))
+    return differences, tuple(reshaped)
 
 
 def _rows(manifest: Manifest, name: str, runs: list[Run], empty: Batch) -> Batch:
