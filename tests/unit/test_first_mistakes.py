@@ -105,7 +105,7 @@ def test_a_slot_of_another_value_type_is_refused_when_it_is_declared(tmp_path):
             def open(self, ctx):
                 self.last = ctx.value(StateDescriptor("last", key=str, value=kind))
 
-            def on_element(self, ctx, key, row):
+            def on_element(self, ctx, key, row):  # noqa: ARG002 - a function's signature
                 self.last.set(kind(1))
 
         return Last()
