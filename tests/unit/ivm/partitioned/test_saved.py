@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from prometheus_client import CollectorRegistry
+from support.flow_engine import FlowEngine
 
 from weirflow.errors import ConfigError, FlowError, ObjectNotFound, StorageError
 from weirflow.ivm.flow import IncrementalFlow, Lateness
@@ -253,3 +254,46 @@ def test_views_that_wait_and_time_and_repeated_content_are_remembered(made, tmp_
         other.register_source("pages", "id BIGINT")
         other.tick({"pages": [{"id": 1}]})
         assert other.snapshot("late").to_pylist() == [{"n": 1}]
+
+
+@pytest.mark.parametrize("after", [2, 3, None])
+@pytest.mark.parametrize("before", [2, None])
+def test_views_that_are_recomputed_tables_everywhere_and_the_clock_go_along(tmp_path, before, after):
+    def made(kind, name):
+        if kind is None:
+            return IncrementalFlow(engine=FlowEngine(), clock="manual", registry=CollectorRegistry())
+        executor = InThisProcess(FlowEngine())
+        return PartitionedFlow(str(tmp_path / name), kind, executor, clock="manual", registry=CollectorRegistry())
+
+    with made(before, "one") as one, made(after, "other") as other:
+        one.register_source("orders", "id BIGINT, customer BIGINT, at TIMESTAMP")
+        if before is not None:
+            one.register_source("names", "id BIGINT, name STRING", spread="everywhere")
+        else:
+            one.register_source("names", "id BIGINT, name STRING")
+        views = {
+            "n": "SELECT customer, count(*) AS n FROM orders GROUP BY customer",
+            "known": "SELECT name, n FROM n JOIN names ON customer = id",
+            "fresh": "SELECT id FROM orders WHERE at > now() - INTERVAL 10 MINUTES",
+        }
+        for name, sql in views.items():
+            one.register_view(name, sql)
+        one.force_diff_based("n")
+        one.tick({"names": [{"id": n, "name": f"c{n}"} for n in range(3)]})
+        one.advance(BEGIN)
+        rows = [{"id": n, "customer": n % 4, "at": BEGIN - timedelta(minutes=n)} for n in range(20)]
+        one.tick({"orders": rows})
+        one.checkpoint(tmp_path / "saved")
+        other.restore(tmp_path / "saved")
+
+        def contents(flow):
+            return {name: contents_of(flow, name) for name in ("orders", "names", *views)}
+
+        assert (other.epoch, contents(other)) == (one.epoch, contents(one))
+        assert len(contents(one)["fresh"]) == 10
+        for flow in (one, other):
+            flow.tick({"orders": [{"id": 100, "customer": 1, "at": BEGIN}], "names": [{"id": 3, "name": "c3"}]})
+            flow.advance(BEGIN + timedelta(minutes=5))
+        assert contents(other) == contents(one)
+        assert len(contents(other)["fresh"]) == 6
+        assert other.epoch == one.epoch
