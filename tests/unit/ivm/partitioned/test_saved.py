@@ -236,8 +236,9 @@ def test_a_checkpoint_without_a_place_is_the_last_commit(made):
     assert flow.checkpoint() == f"commits/{flow._backend.commit_number:020d}.json"
 
 
-def test_views_that_wait_and_time_and_repeated_content_are_remembered(made, tmp_path):
-    flow = made(2, declared=False)
+@pytest.mark.parametrize("before", [2, None])
+def test_views_that_wait_and_time_and_repeated_content_are_remembered(made, tmp_path, before):
+    flow = made(before, declared=False)
     flow.register_source("facts", "at TIMESTAMP, n BIGINT", lateness=Lateness("at", "1 minute"))
     flow.register_source("files", "n BIGINT", dedup="content")
     flow.register_view("sums", "SELECT sum(n) AS n FROM facts")
