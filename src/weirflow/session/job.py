@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from weirflow._version import __version__
-from weirflow.errors import ConfigError, EndpointUnreachable, SessionError, WeirflowError
+from weirflow.errors import ConfigError, SessionError, WeirflowError
 from weirflow.session.session import Session
 from weirflow.spark.launch.scratch import Scratch
 from weirflow.streaming.detached.folder import JobFolder
@@ -162,15 +162,9 @@ class _Spark:
 
     def is_lost(self) -> bool:
         """Whether nothing can run in the Session any more."""
-        if self._session is None:
-            return True
-        try:
-            self._session.operations.run("look whether Spark is there", self._session_works)
-        except (SessionError, EndpointUnreachable):
-            return True
-        except WeirflowError as error:
-            _log.info("Spark is there: %s", error)
-        return False
+        from weirflow.spark.streaming.query import is_gone  # noqa: PLC0415 - imports pyspark
+
+        return self._session is None or is_gone(self._session.spark)
 
     def close(self) -> None:
         """Close the Session, if there is one."""
@@ -193,10 +187,6 @@ class _Spark:
             )
         for query in queries:
             query.go_on(started[query.name])
-
-    def _session_works(self) -> None:
-        assert self._session is not None
-        self._session.spark.range(1).count()
 
 
 def _serve(
