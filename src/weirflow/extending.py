@@ -7,7 +7,7 @@ from weirflow.ivm.sharded.executor import DelegatedStages, StageExecutor
 from weirflow.ivm.sharded.plan.policies import SpreadPolicy
 from weirflow.ivm.sharded.worker.reports import Parcel, ShardReport, StageTask
 from weirflow.ivm.sharded.worker.stage import run_stage
-from weirflow.metadata import Database
+from weirflow.metadata.database import Database
 from weirflow.state import KeyGroupRange, StateBackend, StateSnapshot
 
 __all__ = [

@@ -1,6 +1,5 @@
 """Who coordinates a flow and which nodes are there: leases with fencing tokens, heartbeats, small documents."""
 
-from weirflow.metadata.database import Database
 from weirflow.metadata.documents import Document, Documents
 from weirflow.metadata.keeper import LeaseKeeper
 from weirflow.metadata.leases import Lease
@@ -8,14 +7,4 @@ from weirflow.metadata.nodes import Membership, Node
 from weirflow.metadata.open import open_metadata
 from weirflow.metadata.store import Metadata
 
-__all__ = [
-    "Database",
-    "Document",
-    "Documents",
-    "Lease",
-    "LeaseKeeper",
-    "Membership",
-    "Metadata",
-    "Node",
-    "open_metadata",
-]
+__all__ = ["Document", "Documents", "Lease", "LeaseKeeper", "Membership", "Metadata", "Node", "open_metadata"]
