@@ -7,6 +7,7 @@ error or log shows them.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -116,9 +117,20 @@ def load_settings(**arguments: Any) -> Settings:
             f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in error.errors()
         )
         # The chained pydantic error adds nothing and may quote its input.
-        raise ConfigError(f"Settings cannot be used: {problems}.") from None
+        raise ConfigError(f"Settings cannot be used: {problems}.", hint=_nearest_choice(error, given)) from None
     except SettingsError as error:
         raise ConfigError(f"Settings cannot be used: {error}.", hint="a mapping is given as JSON") from None
+
+
+def _nearest_choice(error: ValidationError, given: dict[str, Any]) -> str | None:
+    """What was meant by a value that is none of the choices of its setting."""
+    for problem in error.errors():
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        value = given.get(name, os.environ.get(f"{ENV_PREFIX}{name.upper()}"))
+        choices = re.findall(r"'([^']+)'", str((problem.get("ctx") or {}).get("expected", "")))
+        if choices and isinstance(value, str):
+            return did_you_mean(value, choices)
+    return None
 
 
 def _refuse_unknown_variables() -> None:

@@ -28,6 +28,9 @@ REPAIR_POINTS = _of("repair", "before_cut before_tail before_move")
 PARTITIONED_POINTS = _of("partitioned", "after_pending before_job after_job before_commit after_commit before_collect")
 """Those of the coordinator of a partitioned flow."""
 
+SAVED_POINTS = _of("saved", "before_pack")
+"""Those of checkpoints of flows in shards, besides those of publishing a manifest and a commit."""
+
 STREAMING_POINTS = (
     *_of("kafka", "before_commit after_commit"),
     *_of("savepoint", "before_list after_file before_manifest_put"),
@@ -40,7 +43,17 @@ REFRESH_POINTS = _of("refresh", "before_state after_state before_commit after_co
 VECTOR_POINTS = _of("vector", "before_create before_copy before_index before_commit after_commit")
 """Those of writing a view to a vector store."""
 
-_LISTED = frozenset((*POINTS, *REPAIR_POINTS, *PARTITIONED_POINTS, *STREAMING_POINTS, *REFRESH_POINTS, *VECTOR_POINTS))
+_LISTED = frozenset(
+    (
+        *POINTS,
+        *REPAIR_POINTS,
+        *PARTITIONED_POINTS,
+        *SAVED_POINTS,
+        *STREAMING_POINTS,
+        *REFRESH_POINTS,
+        *VECTOR_POINTS,
+    )
+)
 _watcher: Callable[[str], None] | None = None
 
 

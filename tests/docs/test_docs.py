@@ -1,11 +1,13 @@
 """Every Python block of README and docs runs, page by page, and prints what the page says it prints."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.extension_page import install
 from support.page_runner import PageRunner
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +31,11 @@ def python_blocks(page: Path) -> list[tuple[str, str | None]]:
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory, postgres):
-    with PageRunner(tmp_path_factory.mktemp("pages"), {"DATABASE_URL": postgres.make_database()}) as running:
+    folder = tmp_path_factory.mktemp("pages")
+    extensions = install(folder / "extensions")
+    paths = os.pathsep.join(filter(None, [str(extensions), os.environ.get("PYTHONPATH")]))
+    variables = {"DATABASE_URL": postgres.make_database(), "PYTHONPATH": paths}
+    with PageRunner(folder, variables) as running:
         yield running
 
 

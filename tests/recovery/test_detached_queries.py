@@ -175,6 +175,27 @@ def test_a_restart_policy_is_followed_without_the_client_and_a_terminal_error_st
         assert "ConnectionError: try again" in query.log.read_text()
 
 
+def test_a_job_whose_spark_dies_goes_on_in_another_by_its_policy(folder):
+    land(folder, 1)
+    with opened(folder) as session:
+        query = session.streams.detach(f"{FILE}:patient")
+        wait_until(lambda: written(folder) == Counter([1]), 60.0, "the first number")
+        [job] = job_pids(folder)
+        before = java_children(job)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        land(folder, 2)
+        assert not query.await_termination(0.5)
+        wait_until(lambda: written(folder) == Counter([1, 2]), 90.0, "the second number")
+        assert job_pids(folder) == {job}
+        assert java_children(job).isdisjoint(before)
+        assert (query.restarts, query.active, query.exception) == (1, True, None)
+        everything = processes(folder)
+        query.stop()
+        wait_gone(everything, 60.0)
+    assert temporary() == []
+
+
 def test_a_job_may_have_several_queries(folder):
     land(folder, 1, 2)
     with opened(folder) as session:

@@ -20,6 +20,7 @@ MODULES = (
     "weirflow.metadata",
     "weirflow.vector",
     "weirflow.testing",
+    "weirflow.extending",
 )
 _OPENING = """# Reference
 

@@ -532,10 +532,7 @@ OPTIONS = {"IncrementalFlow.salvage": "history"}
 REFUSED = {
     **{f"{flow}.force_diff_based": "it takes a Session" for flow in ("IncrementalFlow", "PartitionedFlow")},
     **{f"{flow}.retry": "there is nothing to retry" for flow in ("IncrementalFlow", "PartitionedFlow")},
-    **{
-        f"PartitionedFlow.{one}": "it is kept by its commits"
-        for one in ("checkpoint", "checkpoint_full", "plan", "restore")
-    },
+    "PartitionedFlow.restore": "it has rows of its own",
     "IncrementalFlow.rescale": "it has no shards",
     **{
         f"{flow}.{one}_vector_view": "the source has no vectors"
@@ -587,7 +584,7 @@ MEANT: dict[str, dict[str, str]] = {
     **{one: {"an empty list": "none"} for one in ("names", "key")},
     **{one: {"an empty dict": "none"} for one in ("descriptors", "functions", "info", "options", "spread", "tables")},
     **{f"{one}.key": every("a column", "a word", "a digit") for one in ("ProcessHarness", "ProcessRunner")},
-    "uri": every("a folder in this one", "a word", "a digit"),
+    **dict.fromkeys(("backend", "uri"), every("a folder in this one", "a word", "a digit")),
     **dict.fromkeys(
         ("open_checkpoint_storage.uri", "open_checkpoint_storage_from_uri.uri"),
         every("a folder, not looked at before it is used", "a path below a file"),

@@ -76,6 +76,12 @@ def copy(session: Session) -> StreamingQuery:
     )
 
 
+def patient(session: Session) -> StreamingQuery:
+    """Writes the numbers to files, and is started again when Spark is lost."""
+    writer = numbers(session).write_stream().format("parquet").option("path", _place(session) / "out")
+    return writer.query_name("patient").restart(RestartPolicy(delay=0.1)).start()
+
+
 def summed(session: Session) -> StreamingQuery:
     """Ticks a flow with the numbers."""
     flow = session.flow("sums")

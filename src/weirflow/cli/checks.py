@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from weirflow.cli.version import installed, java_number
 from weirflow.errors import ConfigError, DependencyMissing
+from weirflow.extensions import EXTENSION_POINTS
 from weirflow.spark.compat import LEAST_JAVA
 from weirflow.spark.launch.endpoint import parse_endpoint
 from weirflow.spark.launch.java import find_java
@@ -72,12 +73,14 @@ def machine_checks(settings: Settings) -> Iterator[Check]:
     yield _spark()
     yield _memory(settings)
     yield from (_extra(name, purpose) for name, purpose in EXTRAS.items())
+    yield from _extensions()
     yield _cache(settings)
     yield _class_archive(settings)
     yield _temporary_folder()
     yield from _chosen_folders(settings)
     yield _loopback()
     yield from _chosen_ports(settings)
+    yield from _server()
 
 
 def satisfies(version: str, wanted: str) -> bool:
@@ -192,6 +195,17 @@ def _extra(name: str, purpose: str) -> Check:
     return Check(title, Verdict.OK, ", ".join(f"{package} {version}" for package, version in sorted(versions.items())))
 
 
+def _extensions() -> Iterator[Check]:
+    """What other distributions add: it can be loaded."""
+    for point in EXTENSION_POINTS:
+        for name, found in point.check().items():
+            title = f"{point.what.capitalize()} {name}"
+            if isinstance(found, ConfigError):
+                yield Check(title, Verdict.PROBLEM, found.message, found.hint)
+            else:
+                yield Check(title, Verdict.OK, f"added by {found}")
+
+
 def _cache(settings: Settings) -> Check:
     folder = settings.cache_dir
     advice = "make it writable, or set WEIRFLOW_CACHE_DIR to another folder"
@@ -262,6 +276,43 @@ def _chosen_ports(settings: Settings) -> Iterator[Check]:
         if url.hostname is not None:
             advice = "start PostgreSQL there, or check the firewall"
             yield _port("PostgreSQL's port", url.hostname, url.port or _POSTGRESQL_PORT, advice)
+
+
+def _server() -> Iterator[Check]:
+    """What `weirflow serve` would use here, if it is installed: its ports are free, its folders can be written."""
+    try:
+        from weirflow.server.settings import load_config, parse_address  # noqa: PLC0415 - needs an extra
+    except ImportError:
+        return
+    try:
+        config = load_config()
+    except ConfigError as error:
+        yield Check("Server settings", Verdict.PROBLEM, error.message, error.hint)
+        return
+    for door, address in (("HTTP", config.server.http), ("Flight", config.server.flight)):
+        if address is not None:
+            yield _free_port(f"Server's {door}", *parse_address(address), door.lower())
+    folders = {"Server's spool": config.server.spool, "Server's audit log": config.server.audit_log}
+    for title, place in folders.items():
+        if place is not None and "://" not in str(place):
+            existing = next(one for one in (Path(place).absolute(), *Path(place).absolute().parents) if one.exists())
+            if _writable(existing):
+                yield Check(title, Verdict.OK, str(place))
+            else:
+                advice = f"make {existing} writable, or choose another place"
+                yield Check(title, Verdict.PROBLEM, f"{place} cannot be written", advice)
+
+
+def _free_port(title: str, host: str, port: int, option: str) -> Check:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+    except OSError as error:
+        advice = f"fine if that is your server; otherwise weirflow serve --{option} {host}:PORT, with another port"
+        return Check(title, Verdict.OPTIONAL, f"{host}:{port} cannot be listened at: {error.strerror}", advice)
+    return Check(title, Verdict.OK, f"{host}:{port} is free")
 
 
 def _port(title: str, host: str, port: int, advice: str) -> Check:

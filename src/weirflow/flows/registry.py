@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import threading
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError, WeirflowError
+from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError, WeirflowError, did_you_mean
 from weirflow.flows.kept_flows import KeptFlows
 from weirflow.flows.local import SessionFlow
 from weirflow.flows.sharded import PartitionedIncrementalFlow
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
     from weirflow.sql.statements.relation_name import RelationName
 
+_OWN = {"engine", "lease", "name", "partitions", "temporary"}
+"""What flows are given by their Session."""
 _FOLDER_NAME = re.compile(r"[\w][\w .-]*")
 
 Flow = SessionFlow | PartitionedIncrementalFlow
@@ -140,6 +143,7 @@ class FlowRegistry:
     # Inner workings
 
     def _opened(self, name: str, partitions: int | None, options: dict[str, Any], *, spread: bool) -> Flow:
+        require_options(name, PartitionedIncrementalFlow if spread else SessionFlow, options)
         if spread:
             return PartitionedIncrementalFlow(self._session, partitions=partitions, name=name, **options)
         if self._kept.folder is not None:
@@ -201,6 +205,30 @@ def _other_kind(name: str, shards: int | None, *, spread: bool) -> ConfigError:
         f"The flow {name!r} is in partitions, not in this process.",
         hint=f"use session.flow({name!r}, partitions={shards or 'N'}), or choose another name",
     )
+
+
+def require_options(name: str, kind: type[Flow], options: Collection[str]) -> None:
+    """``ConfigError`` for options that flows of this kind do not have."""
+    known = _options(kind) - _OWN
+    for option in options:
+        if option not in known:
+            other = PartitionedIncrementalFlow if kind is SessionFlow else SessionFlow
+            where = "in shards" if kind is PartitionedIncrementalFlow else "in this process"
+            hint = did_you_mean(option, {*known, "partitions"}) or f"there are {', '.join(sorted(known))}"
+            if option in _options(other) - _OWN:
+                hint = f"flows {'in this process' if kind is PartitionedIncrementalFlow else 'in shards'} have it"
+            raise ConfigError(f"The flow {name!r} cannot have the option {option!r}: it is {where}.", hint=hint)
+
+
+def _options(kind: type[Flow]) -> set[str]:
+    """What can be given by name to the constructors of a class."""
+    inits = [vars(one)["__init__"] for one in kind.__mro__ if "__init__" in vars(one) and one is not object]
+    return {
+        parameter.name
+        for init in inits
+        for parameter in inspect.signature(init).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
 
 
 def _relation(flow: Flow, name: str) -> tuple[Flow, str] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Lifetime, Name, Seconds, Shards, Uri, checked
 from weirflow.errors import ConfigError
+from weirflow.extensions import STAGE_EXECUTORS
 from weirflow.flows.feeds.feeds import check_name
 from weirflow.flows.kept_flows import KeptFlows
 from weirflow.flows.leadership import Leadership
@@ -20,9 +21,11 @@ from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
+    from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.metadata import Node
 
 LEASE_SECONDS = 10.0
+SPARK = "spark"
 
 
 @checked
@@ -44,6 +47,7 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
         lease_seconds: after how long another process may take over from one that is silent.
         wait: for how many seconds to wait for the lease if another process has it; None does not wait.
         clock_every: the seconds between two ticks that let time pass, if views follow the system's clock.
+        executor: what runs the shards' tasks: ``spark``, or one that another distribution adds; see docs/extending.md.
         options: those of ``PartitionedFlow``.
     """
 
@@ -58,11 +62,16 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
         lease_seconds: Lifetime = LEASE_SECONDS,
         wait: Seconds | None = None,
         clock_every: Lifetime = CLOCK_EVERY,
+        executor: Name = SPARK,
         **options: Any,
     ) -> None:
         with ExitStack() as held:
             stages = SparkStages(session)
             held.callback(stages.close)
+            runs: StageExecutor = stages
+            if executor != SPARK:
+                runs = STAGE_EXECUTORS.make(executor, stages)
+                held.callback(runs.close)
             temporary = path is None and _is_temporary(session, name)
             if temporary:
                 path = tempfile.mkdtemp(prefix="weirflow-flow-")
@@ -75,7 +84,7 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
             super().__init__(
                 uri,
                 stages.parallelism if partitions is None else partitions,
-                stages,
+                runs,
                 name=name,
                 lease=None if leadership is None else leadership.lease,
                 temporary=temporary,

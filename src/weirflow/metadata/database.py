@@ -12,7 +12,9 @@ from weirflow.forks import ProcessResource, keep_to_this_process
 
 
 class Database(ProcessResource, ABC):
-    """A connection that threads may share; a forked child is refused. Each statement is a transaction of its own.
+    """What holds metadata: a connection that threads may share; a forked child is refused.
+
+    Each statement is a transaction of its own.
 
     SQL marks values with ``?`` and asks for the database's clock, in seconds since 1970, with ``clock()``.
     Whatever fails is a ``MetadataError``.

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
 from weirflow.arguments import Hint, Uri, checked
-from weirflow.errors import ConfigError, DependencyMissing, did_you_mean
+from weirflow.errors import ConfigError, DependencyMissing
+from weirflow.extensions import METADATA_STORES
 from weirflow.metadata.sqlite import open_memory, open_sqlite
 from weirflow.metadata.store import Metadata
 
 if TYPE_CHECKING:
     from weirflow.metadata.database import Database
 
-_SCHEMES = ("memory", "sqlite", "postgresql")
-_USE = "use a path or one of " + ", ".join(f"{scheme}://" for scheme in _SCHEMES)
+_USE = "use a path or one of " + ", ".join(f"{scheme}://" for scheme in METADATA_STORES.own)
 _WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 _MEMORY_NAME = re.compile(r"[\w.-]*")
 
@@ -32,7 +32,8 @@ def open_metadata(uri: Annotated[Uri, Hint(_USE)]) -> Metadata:
     Args:
         uri: ``memory://`` (private to this call) or ``memory://name`` (shared by name within the process);
             a path or ``sqlite:///absolute/path``, for the processes of one machine;
-            ``postgresql://user:password@host:port/database``, for many.
+            ``postgresql://user:password@host:port/database``, for many; or a scheme that another distribution adds,
+            see docs/extending.md.
 
     Raises:
         ConfigError: the URI cannot be used. It is not repeated, because it may hold a password.
@@ -54,8 +55,13 @@ def _open(uri: str | Path) -> Database:
     if match is None:
         return open_sqlite(_path(uri))
     scheme, rest = match[1].lower(), uri[match.end() :]
-    if scheme not in _SCHEMES or match[2] is None:
+    if match[2] is None:
         raise _unknown_scheme(scheme)
+    if scheme not in METADATA_STORES.own:
+        if not METADATA_STORES.has(scheme):
+            raise _unknown_scheme(scheme)
+        added: Database = METADATA_STORES.make(scheme, uri)
+        return added
     if scheme == "memory":
         return _open_memory(rest)
     if scheme == "sqlite":
@@ -96,6 +102,6 @@ def _open_postgresql(uri: str) -> Database:
 
 
 def _unknown_scheme(scheme: str) -> ConfigError:
-    near = did_you_mean(scheme, _SCHEMES)
-    hint = f"{near} {_USE}" if near else _USE
-    return ConfigError(f"Metadata cannot be kept at a URI that begins with '{scheme}:'.", hint=hint)
+    return METADATA_STORES.unknown(
+        scheme, f"Metadata cannot be kept at a URI that begins with '{scheme}:'.", mark="://"
+    )

@@ -27,8 +27,9 @@ class ProcessRunner(FunctionRunner):
         watermark_delay: how far the watermark is behind the latest event; None if only ``advance`` moves it.
         operator: whose state it is in the backend.
         parallelism: the number of instances, which share the key groups.
-        backend: where state is (in memory without it): a backend for one instance, or a function that gives one for
-            each range of key groups. A run continues with the state that is there.
+        backend: where state is (in memory without it): a URI or path, such as ``rocksdb:///var/state``, which
+            ``open_state_backend`` opens; a backend for one instance; or a function that gives one for each range of
+            key groups. A run continues with the state that is there.
         clock: processing time, milliseconds since 1970.
 
     Raises:

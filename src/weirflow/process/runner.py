@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from weirflow.arguments import checked, shown
@@ -17,7 +18,7 @@ from weirflow.process.outputs import FunctionOutputs
 from weirflow.process.progress import RunProgress, common_progress
 from weirflow.process.timers import as_time
 from weirflow.process.user_code import UserCode
-from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges
+from weirflow.state import InMemoryStateBackend, KeyGroupRange, StateBackend, group_ranges, open_state_backend
 from weirflow.state.encoding.groups import DEFAULT_GROUPS, group_of, range_of
 from weirflow.state.encoding.keys import encode_key
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from weirflow.checkpoint.keyed_state.manifest import StateManifest
     from weirflow.process.function import KeyedFunction, Row
 
-BackendFor: TypeAlias = StateBackend | Callable[[KeyGroupRange], StateBackend]
-"""A backend, or what gives one for each range of key groups, such as ``KeyedStateCheckpoints.restore``."""
+BackendFor: TypeAlias = StateBackend | Callable[[KeyGroupRange], StateBackend] | str | Path
+"""A backend; what gives one for each range of key groups, such as ``KeyedStateCheckpoints.restore``; or a URI or path
+that ``open_state_backend`` opens for each of them."""
 
 Element: TypeAlias = "tuple[Instance, Any, int | None, Row]"
 """Where a row is run, its key, its time, and the row."""
@@ -77,20 +79,29 @@ class FunctionRunner(ABC):
         self._user_code = UserCode(type(function).__name__)
         self._outputs = FunctionOutputs(function)
         self._moment = Moment()
-        self._instances = [
-            Instance(
-                function,
-                _backend(backend, groups, parallelism),
-                groups,
-                operator=operator,
-                moment=self._moment,
-                outputs=self._outputs,
-                user_code=self._user_code,
-            )
-            for groups in group_ranges(parallelism)
-        ]
-        stored = [instance.resume(len(intakes)) for instance in self._instances]
-        self._progress = common_progress(stored, operator)
+        self._opened: list[StateBackend] = []
+        self._instances: list[Instance] = []
+        try:
+            for groups in group_ranges(parallelism):
+                made = _backend(backend, groups, parallelism)
+                if isinstance(backend, str | Path):
+                    self._opened.append(made)
+                self._instances.append(
+                    Instance(
+                        function,
+                        made,
+                        groups,
+                        operator=operator,
+                        moment=self._moment,
+                        outputs=self._outputs,
+                        user_code=self._user_code,
+                    )
+                )
+            stored = [instance.resume(len(intakes)) for instance in self._instances]
+            self._progress = common_progress(stored, operator)
+        except BaseException:
+            self._close_opened()
+            raise
         self._unfinished: tuple[RunProgress, ProcessResult] | None = None
         self._clean = True
         self._closed = False
@@ -151,11 +162,17 @@ class FunctionRunner(ABC):
         return self._finish(begun=True)
 
     def close(self) -> None:
-        """Close the functions, so that no batch can be run any more; backends stay open."""
+        """Close the functions, so that no batch can be run any more, and the backends that were opened by a URI.
+
+        Those that were given stay open.
+        """
         self._closed = True
-        with self._user_code("close"):
-            for instance in self._instances:
-                instance.function.close()
+        try:
+            with self._user_code("close"):
+                for instance in self._instances:
+                    instance.function.close()
+        finally:
+            self._close_opened()
 
     def __enter__(self) -> Self:
         return self
@@ -269,6 +286,11 @@ class FunctionRunner(ABC):
         self._progress, self._unfinished, self._clean = after, None, True
         return result
 
+    def _close_opened(self) -> None:
+        opened, self._opened = self._opened, []
+        for backend in opened:
+            backend.close()
+
     def _discard(self) -> None:
         for instance in self._instances:
             instance.discard()
@@ -293,6 +315,8 @@ def _read(clock: Callable[[], int]) -> int:
 def _backend(backend: BackendFor | None, groups: KeyGroupRange, parallelism: int) -> StateBackend:
     if backend is None:
         return InMemoryStateBackend()
+    if isinstance(backend, str | Path):
+        return open_state_backend(backend, groups)
     if callable(backend):
         made = backend(groups)
         if not callable(getattr(type(made), "multi_get", None)):

@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -32,8 +33,10 @@ from weirflow.streaming.detached.order import JobOrder, raised_by
 from weirflow.streaming.detached.record import JobRecord, killed, recorded
 from weirflow.streaming.detached.server import JobServer
 from weirflow.streaming.detached.start import CANCEL
+from weirflow.streaming.detached.supervised import SupervisedQuery
 from weirflow.streaming.detached.wire import PROTOCOL, answer, refusal
 from weirflow.streaming.query.handle import StreamingQuery
+from weirflow.streaming.query.restart import RestartPolicy
 
 _log = logging.getLogger("weirflow.job")
 
@@ -134,29 +137,74 @@ def _run(folder: JobFolder, order: JobOrder, report: _Report, ending: _Ending) -
         raise already_runs(folder)
     _log.info("process %d runs %s", os.getpid(), order.described)
     _settle(folder)
-    function = order.loaded()
-    with Session(**order.settings) as session:
-        queries = _started(function, session, order.described)
+    with closing(_Spark(order)) as spark:
+        queries = [SupervisedQuery(query, spark.is_lost) for query in spark.start()]
         scratch = Scratch()
         try:
-            _serve(folder, scratch.path / _SOCKET, queries, report, ending)
+            _serve(folder, scratch.path / _SOCKET, queries, report, _Keeper(queries, spark, ending))
         finally:
             scratch.close()
     _log.info("ended")
 
 
+class _Spark:
+    """The Session that the queries of the job run in, one after the other if it is lost."""
+
+    def __init__(self, order: JobOrder) -> None:
+        self._order = order
+        self._function = order.loaded()
+        self._session: Session | None = None
+
+    def start(self) -> list[StreamingQuery]:
+        """Open a Session, and have the function start its queries."""
+        self._session = Session(**self._order.settings)
+        return _started(self._function, self._session, self._order.described)
+
+    def is_lost(self) -> bool:
+        """Whether nothing can run in the Session any more."""
+        from weirflow.spark.streaming.query import is_gone  # noqa: PLC0415 - imports pyspark
+
+        return self._session is None or is_gone(self._session.spark)
+
+    def close(self) -> None:
+        """Close the Session, if there is one."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+    def start_again(self, queries: Sequence[SupervisedQuery]) -> None:
+        """Have the queries go on in another Session; raises what hinders that."""
+        try:
+            self.close()
+        except WeirflowError as error:
+            _log.info("closing what was lost: %s", error)
+        started = {query.name: query for query in self.start()}
+        gone = [query.name for query in queries if query.name not in started]
+        if gone:
+            raise ConfigError(
+                f"The function {self._order.described} did not start the query {gone[0]!r} again.",
+                hint="give queries names that are the same each time: query_name(...)",
+            )
+        for query in queries:
+            query.go_on(started[query.name])
+
+
 def _serve(
-    folder: JobFolder, address: Path, queries: Sequence[StreamingQuery], report: _Report, ending: _Ending
+    folder: JobFolder,
+    address: Path,
+    queries: Sequence[SupervisedQuery],
+    report: _Report,
+    keeper: _Keeper,
 ) -> None:
     """Have the queries found and talked to until they have ended."""
     key = secrets.token_bytes(_KEY_BYTES)
     server = JobServer(address, key, queries)
     try:
-        ending.starting = False
+        keeper.ending.starting = False
         folder.write_key(key)
         record = _Record(folder, str(address), queries)
         report.started([query.name for query in queries])
-        _supervise(queries, record, ending, folder)
+        keeper.supervise(record, folder)
     finally:
         server.close()
         folder.remove_key()
@@ -194,7 +242,7 @@ def _started(function: Callable[[Any], Any], session: Session, described: str) -
 class _Record:
     """Keeps the job's record as its queries end."""
 
-    def __init__(self, folder: JobFolder, address: str, queries: Sequence[StreamingQuery]) -> None:
+    def __init__(self, folder: JobFolder, address: str, queries: Sequence[SupervisedQuery]) -> None:
         self._folder = folder
         self._queries = queries
         self._record = JobRecord(
@@ -217,22 +265,65 @@ class _Record:
             self._folder.write(self._record)
 
 
-def _supervise(queries: Sequence[StreamingQuery], record: _Record, ending: _Ending, folder: JobFolder) -> None:
-    """Return when all queries have ended for good; meanwhile the log does not grow without end."""
-    seen: dict[str, WeirflowError | None] = {}
-    while any(query.active for query in queries):
-        if ending.asked.wait(_LOOK_SECONDS):
-            _log.info("stopping: SIGTERM")
-            for query in queries:
-                query.stop()
-        _log_errors(queries, seen)
+class _Keeper:
+    """Watches the queries until all have ended for good, and has them go on elsewhere if Spark is gone.
+
+    Attributes:
+        ending: how the job is told to end.
+    """
+
+    def __init__(self, queries: Sequence[SupervisedQuery], spark: _Spark, ending: _Ending) -> None:
+        self.ending = ending
+        self._queries = queries
+        self._spark = spark
+
+    def supervise(self, record: _Record, folder: JobFolder) -> None:
+        """Return when all queries have ended for good; meanwhile the log does not grow without end."""
+        seen: dict[str, WeirflowError | None] = {}
+        while any(query.active for query in self._queries):
+            if self.ending.asked.wait(_LOOK_SECONDS):
+                _log.info("stopping: SIGTERM")
+                for query in self._queries:
+                    query.stop()
+            for query in self._queries:
+                query.look()
+            _log_errors(self._queries, seen)
+            if all(query.ended for query in self._queries) and any(query.is_lost for query in self._queries):
+                self._start_again()
+            record.update()
+            if folder.rotate_log():
+                _print_to(folder.log)
+        _log_errors(self._queries, seen)
         record.update()
-        if folder.rotate_log():
-            _print_to(folder.log)
-    _log_errors(queries, seen)
-    record.update()
-    for query in queries:
-        _log.info("%s: %s", query.name, query.status().state)
+        for query in self._queries:
+            _log.info("%s: %s", query.name, query.status().state)
+
+    def _start_again(self) -> None:
+        """Have the queries go on in another Session, as long as the policies of all allow."""
+        while not self.ending.asked.is_set():
+            delays = [query.delay() for query in self._queries if query.is_lost]
+            failed = [query for query in self._queries if query.exception is not None]
+            if None in delays or len(failed) > len(delays):
+                break
+            _log.info("Spark is gone; the queries go on in another")
+            if self.ending.asked.wait(max(delay for delay in delays if delay is not None)):
+                break
+            try:
+                self._spark.start_again(self._queries)
+            except WeirflowError as error:
+                _log.error("the queries could not be started again", exc_info=error)
+                if not RestartPolicy().is_transient(error) and not isinstance(error, SessionError):
+                    self._give_up(error)
+                    return
+            else:
+                _log.info("the queries run again")
+                return
+        self._give_up(None)
+
+    def _give_up(self, error: WeirflowError | None) -> None:
+        for query in self._queries:
+            if query.is_lost:
+                query.give_up(error)
 
 
 def _print_to(log: Path) -> None:
@@ -243,7 +334,7 @@ def _print_to(log: Path) -> None:
     os.close(descriptor)
 
 
-def _log_errors(queries: Sequence[StreamingQuery], seen: dict[str, WeirflowError | None]) -> None:
+def _log_errors(queries: Sequence[SupervisedQuery], seen: dict[str, WeirflowError | None]) -> None:
     for query in queries:
         error = query.exception
         if error is not None and error is not seen.get(query.id):

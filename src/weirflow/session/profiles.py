@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from weirflow.errors import ProfileError
+from weirflow.extensions import CHECKPOINT_STORES, METADATA_STORES
 from weirflow.types import Placement, Profile
 
 if TYPE_CHECKING:
@@ -111,25 +112,26 @@ def _single_node_durable(settings: Settings) -> Stores:
 
 def _distributed_durable(settings: Settings) -> Stores:
     uri = _without_secrets(settings.checkpoint_uri)
-    if uri is None or _scheme(uri) not in _OBJECT_STORES:
+    if uri is None or not (_scheme(uri) in _OBJECT_STORES or CHECKPOINT_STORES.has(_scheme(uri))):
         given = f"{uri} is not one" if uri else "none is given"
         raise ProfileError(
             f"The profile distributed-durable needs checkpoints that every host can reach; {given}.",
             hint="set checkpoint_uri to s3://, gs:// or az://",
         )
     url = settings.metadata_url.get_secret_value() if settings.metadata_url else None
-    if url is None or not _scheme(url).startswith("postgresql"):
+    if url is None or not (_scheme(url).startswith("postgresql") or METADATA_STORES.has(_scheme(url))):
         raise ProfileError(
             "The profile distributed-durable needs PostgreSQL for metadata and leases.",
             hint="set metadata_url to postgresql://user:password@host/database",
         )
     where = urlsplit(url)
+    database = "PostgreSQL" if _scheme(url).startswith("postgresql") else _scheme(url)
     return Stores(
         Profile.DISTRIBUTED_DURABLE,
         "RocksDB, restored from checkpoint",
         "RocksDB provider, changelog on the object store",
         uri,
-        f"PostgreSQL at {where.hostname or 'localhost'}{where.path}",
+        f"{database} at {where.hostname or 'localhost'}{where.path}",
         _ROCKSDB_CONF,
     )
 

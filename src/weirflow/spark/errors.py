@@ -41,6 +41,7 @@ from weirflow.spark.frames.source_options import FORMATS
 from weirflow.spark.jars.packages import CONNECTORS
 from weirflow.spark.jobs.relayed_errors import relayed_error
 from weirflow.spark.user_code import user_code_error
+from weirflow.sql.type_names import NAMES
 
 if TYPE_CHECKING:
     TableNames = Callable[[], Iterable[str]]
@@ -268,6 +269,8 @@ def _hint(kind: type[QueryError], parameters: dict[str, str], table_names: Table
         return near or (f"the tables are {', '.join(known[:10])}" if known else "no table is registered yet")
     if kind is CatalogNotFound:
         return "SHOW CATALOGS lists those that there are; CREATE CATALOG, or Session(catalogs=...), adds one"
+    if "typeName" in parameters and "sqlType" not in parameters:
+        return did_you_mean(_bare(parameters["typeName"]).upper(), [one.upper() for one in NAMES])
     if kind is PathNotFound:
         return _nearest_path(parameters.get("path", ""))
     return None

@@ -20,6 +20,7 @@ from weirflow.state.migrations import (
     register_state_migration,
     state_migration,
 )
+from weirflow.state.open import open_state_backend
 from weirflow.state.store import KeyedStateStore
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "dry_run",
     "group_ranges",
     "key_group",
+    "open_state_backend",
     "register_state_migration",
     "state_migration",
 ]

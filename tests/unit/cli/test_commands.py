@@ -165,6 +165,8 @@ def test_doctor_passes_on_a_good_machine_and_says_so_in_json(run):
         "Class archive",
         "Temporary folder",
         "Loopback",
+        "Server's HTTP",
+        "Server's Flight",
         "Settings",
     ]
 

@@ -10,14 +10,13 @@ from urllib.parse import unquote, urlsplit
 
 from weirflow.arguments import Hint, Secret, Uri, checked
 from weirflow.checkpoint.storage.local.storage import LocalStorage
-from weirflow.errors import ConfigError, did_you_mean
+from weirflow.errors import ConfigError
+from weirflow.extensions import CHECKPOINT_STORES
 
 if TYPE_CHECKING:
     from weirflow.checkpoint.storage.contract import CheckpointStorage
 
-_REMOTE = ("s3", "gs", "az", "abfs", "abfss")
-_SCHEMES = ("memory", "file", *_REMOTE)
-_USE = "use a path or one of " + ", ".join(f"{scheme}://" for scheme in _SCHEMES)
+_USE = "use a path or one of " + ", ".join(f"{scheme}://" for scheme in CHECKPOINT_STORES.own)
 _WITH_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
 
 
@@ -37,7 +36,8 @@ def open_checkpoint_storage(
     Args:
         uri: ``memory://`` (private to this call), ``memory://name`` (shared by name within the process),
             a path or ``file:///path``, ``s3://bucket/prefix``, ``gs://bucket/prefix``,
-            ``az://container/prefix`` or ``abfss://container@account.dfs.core.windows.net/prefix``.
+            ``az://container/prefix`` or ``abfss://container@account.dfs.core.windows.net/prefix``; or a scheme that
+            another distribution adds, see docs/extending.md.
         options: for object stores: credentials, ``region``, ``endpoint``, ``allow_http`` and the like.
             What is not given comes from the ``AWS_*``, ``GOOGLE_*`` or ``AZURE_*`` environment.
         private: of local folders, whether what is made there is its owner's alone, or as the umask says; object stores
@@ -55,8 +55,13 @@ def open_checkpoint_storage(
         return _open_local(Path(uri), options, private=private)
     scheme = match[1].lower()
     # One slash is how Java prints file URIs.
-    if scheme not in _SCHEMES or (match[2] is None and not uri.startswith("file:/")):
+    if match[2] is None and not uri.startswith("file:/"):
         raise _unknown_scheme(scheme)
+    if scheme not in CHECKPOINT_STORES.own:
+        if not CHECKPOINT_STORES.has(scheme):
+            raise _unknown_scheme(scheme)
+        added: CheckpointStorage = CHECKPOINT_STORES.make(scheme, uri, options)
+        return added
     if scheme == "file":
         return _open_local(_file_path(uri), options, private=private)
     if scheme == "memory":
@@ -102,6 +107,6 @@ def _refuse_options(options: Mapping[str, str], where: str) -> None:
 
 
 def _unknown_scheme(scheme: str) -> ConfigError:
-    near = did_you_mean(scheme, _SCHEMES)
-    hint = f"{near} {_USE}" if near else _USE
-    return ConfigError(f"Checkpoints cannot be stored at a URI that begins with '{scheme}:'.", hint=hint)
+    return CHECKPOINT_STORES.unknown(
+        scheme, f"Checkpoints cannot be stored at a URI that begins with '{scheme}:'.", mark="://"
+    )

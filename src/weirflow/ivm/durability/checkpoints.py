@@ -78,13 +78,17 @@ class Checkpoints:
         places = {key: [[next(refs) for _ in part] for part in state] for key, state in states.items()}
         used = self._packs.describe(ref for state in places.values() for part in state for ref in part)
         complete = msgspec.structs.replace(manifest, states=places, packs=used)
+        self.publish(complete)
+        return complete
+
+    def publish(self, complete: Manifest) -> None:
+        """Put a manifest whose files are there: from then on there is the checkpoint."""
         failpoint("checkpoint.before_manifest_put")
         try:
             self._storage.put_if_absent(complete.name, complete.encode())
         except ObjectExists:
             self._replace_or_refuse(complete)
         failpoint("checkpoint.after_manifest_put")
-        return complete
 
     def manifests(self) -> list[str]:
         """The names of all manifests, oldest first."""
@@ -131,6 +135,13 @@ class Checkpoints:
         except StorageError:
             self._unusable.add(manifest.name)
             raise
+
+    def load_rows(self, manifest: Manifest) -> dict[str, list[Run]]:
+        """The runs of the sources and views of a checkpoint of a flow in shards; fails like ``load``."""
+        assert manifest.shards is not msgspec.UNSET
+        rows = manifest.shards.rows
+        found = self.load(msgspec.structs.replace(manifest, states={name: [one.runs] for name, one in rows.items()}))
+        return {name: runs for name, (runs,) in found.items()}
 
     def _load(self, manifest: Manifest) -> States:
         refs = [ref for state in manifest.states.values() for part in state for ref in part]

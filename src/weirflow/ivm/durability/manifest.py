@@ -17,6 +17,8 @@ ORDERED = 4
 
 3 is that of commits of several ticks of shards.
 """
+SHARDED = 6
+"""The format of a checkpoint of a flow in shards; 5 is that of commits with a spread policy."""
 _EARLIER = "restore an earlier one: pass epoch="
 MANIFESTS = "manifests/"
 _NAME = re.compile(r"manifests/(\d{20})-(\d{20})\.json")
@@ -71,6 +73,34 @@ class ViewState(msgspec.Struct, frozen=True):
     settings: SqlSettings | msgspec.UnsetType = msgspec.UNSET
 
 
+class StoredRows(msgspec.Struct, frozen=True):
+    """Where the rows of a source or view are.
+
+    Attributes:
+        positions: the relation's columns among those of the runs.
+        keys: how many of the runs' columns they are sorted by.
+        runs: of all shards together.
+    """
+
+    positions: list[int]
+    keys: int
+    runs: list[RunRef]
+
+
+class ShardsState(msgspec.Struct, frozen=True):
+    """A flow in shards, as it is: what goes on in the same shards needs all of it, and all else the rows.
+
+    Attributes:
+        definition: what the flow is made of.
+        commit: where its state is.
+        rows: of the sources and views that keep theirs.
+    """
+
+    definition: bytes
+    commit: bytes
+    rows: dict[str, StoredRows]
+
+
 class Manifest(msgspec.Struct, frozen=True):
     """A consistent state of a flow.
 
@@ -84,6 +114,7 @@ class Manifest(msgspec.Struct, frozen=True):
         packs: the files that hold those runs.
         forced: whether all views, later ones too, are recomputed.
         positions: for each stream, its origin, where it is and the epoch that brought it there.
+        shards: of a flow in shards, which has its state here and not in ``states``.
     """
 
     flow: str
@@ -99,6 +130,7 @@ class Manifest(msgspec.Struct, frozen=True):
     positions: dict[str, tuple[str, str, int]] = {}
     forced: bool = False
     format: int = FORMAT
+    shards: ShardsState | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def name(self) -> str:
@@ -128,7 +160,7 @@ def decode_manifest(data: bytes, name: str, uri: str) -> Manifest:
         StorageError: the file is damaged, of a later format, or lies under another manifest's name.
     """
     where = f"{uri}/{name}"
-    manifest = unseal(data, Manifest, where, _EARLIER, (*FORMATS, ORDERED))
+    manifest = unseal(data, Manifest, where, _EARLIER, (*FORMATS, ORDERED, SHARDED))
     if manifest.name != name:
         raise refused(where, f"it is that of {manifest.name}", _EARLIER)
     return manifest

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
 from typing_extensions import override
 
 from weirflow.checkpoint import open_checkpoint_storage
@@ -20,6 +21,7 @@ from weirflow.ivm.durability.records import DropRelation, Entry, ForceDiff
 from weirflow.ivm.flow.backend import Capability
 from weirflow.ivm.flow.describe import FlowInfo
 from weirflow.ivm.flow.evolution.force import force_diff, is_forced
+from weirflow.ivm.flow.evolution.from_shards import restore_from_shards
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan, plan_evolution, restore
 from weirflow.ivm.flow.evolution.rebuild import Rebuilt, rebuild
 from weirflow.ivm.flow.explain import explain_view, waiting_lines
@@ -436,7 +438,11 @@ class LocalBackend(FlowHost):
             checkpoints = self._checkpoints(uri)
             manifest = checkpoints.find(epoch)
             wanted = (self.sources, with_plans(self.views, declared_views(manifest)))
-            restored = restore(manifest, checkpoints.load(manifest), wanted if any(wanted) else None, self._engine)
+            new = wanted if any(wanted) else None
+            if manifest.shards is UNSET:
+                restored = restore(manifest, checkpoints.load(manifest), new, self._engine)
+            else:
+                restored = restore_from_shards(manifest, checkpoints, new, self._engine)
             if any(wanted):
                 restored.state.forced = self._state.forced
             reached = restored.state.epoch

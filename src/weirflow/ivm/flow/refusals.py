@@ -51,9 +51,10 @@ def no_source(name: str, views: Collection[str], sources: Iterable[str]) -> Conf
 def waits(name: str, reason: WeirflowError | None) -> FlowError:
     """A view is declared, and cannot be computed yet."""
     why = "" if reason is None else f" {reason.message}"
-    return FlowError(
-        f"The view {name!r} is waiting for what it reads.{why}", hint="register what is missing, or drop() the view"
-    )
+    near = None if reason is None or reason.hint is None or "did you mean" not in reason.hint else reason.hint
+    register = "register what is missing, or drop() the view"
+    hint = f"{near} Otherwise {register}" if near else register
+    return FlowError(f"The view {name!r} is waiting for what it reads.{why}", hint=hint)
 
 
 def not_kept(name: str) -> ConfigError:

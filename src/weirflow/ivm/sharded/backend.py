@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from typing_extensions import override
 
+from weirflow.checkpoint import open_checkpoint_storage
 from weirflow.errors import ConfigError, DataError, FlowError
 from weirflow.ivm.compiler.missing_engine import no_engine
 from weirflow.ivm.compiler.reads import in_order, readers_of, with_read, with_readers
 from weirflow.ivm.compiler.reads import tables as read_tables
+from weirflow.ivm.durability.checkpoints import Checkpoints
 from weirflow.ivm.flow.backend import Capability
 from weirflow.ivm.flow.describe import FlowInfo, relation_infos
-from weirflow.ivm.flow.evolution.plan import EvolutionPlan
+from weirflow.ivm.flow.evolution.plan import EvolutionPlan, plan_from_rows
 from weirflow.ivm.flow.explain import clock_lines, mode_of, settings_lines, waiting_lines
-from weirflow.ivm.flow.folder.entries import view_entry
+from weirflow.ivm.flow.folder.entries import view_entry, with_plans
 from weirflow.ivm.flow.host import FlowHost
 from weirflow.ivm.flow.position import Position
 from weirflow.ivm.flow.query import explain_query
@@ -32,12 +34,13 @@ from weirflow.ivm.flow.source import LATE, Source
 from weirflow.ivm.flow.summary import StepSummary
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.operators.clocked.operator import Clocked
-from weirflow.ivm.sharded.commits import GivenTick
+from weirflow.ivm.sharded.commits import GivenTick, commit_name
 from weirflow.ivm.sharded.coordinator import Coordinator
 from weirflow.ivm.sharded.declarations import Declarations
 from weirflow.ivm.sharded.explain import explain_stages
 from weirflow.ivm.sharded.published import PublishedChanges
 from weirflow.ivm.sharded.queued_ticks import QueuedTick, TickQueue
+from weirflow.ivm.sharded.saved import absolute, save
 from weirflow.ivm.sharded.sharing import JobSharing
 from weirflow.ivm.sharded.worker.distribution import (
     ChangedRows,
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.sharded.commits import PendingTick
     from weirflow.ivm.sharded.executor import StageExecutor
     from weirflow.ivm.sharded.ledger import ChangeNotice
+    from weirflow.ivm.sharded.saved import RestoredShards
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
 
@@ -84,7 +88,7 @@ class ShardedBackend(FlowHost):
         most_rows: ticks whose frames have more rows are not begun; None for any number.
     """
 
-    capabilities = frozenset({Capability.FRAMES, Capability.SHARDS})
+    capabilities = frozenset({Capability.CHECKPOINTS, Capability.FRAMES, Capability.SHARDS})
     _clock_spread = SourceSpread.EVERYWHERE
     _changes: PublishedChanges
 
@@ -101,11 +105,12 @@ class ShardedBackend(FlowHost):
         registry: CollectorRegistry | None,
         clock: ClockKind,
         at: int | None,
+        policy: str | None,
     ) -> None:
         super().__init__(name, history=history, registry=registry, clock=clock)
         self._owner = os.getpid()
         self._executor = executor
-        self._coordinator = Coordinator(uri, partitions, executor, lease, at=at)
+        self._coordinator = Coordinator(uri, partitions, executor, lease, at=at, policy=policy)
         self.path = None if "://" in uri else Path(uri)
         self.identity = self._coordinator.commit.identity
         self.storage = None if temporary else self._coordinator.files.storage
@@ -577,6 +582,80 @@ class ShardedBackend(FlowHost):
     @property
     def _nbytes(self) -> int:
         return sum(pack.size for pack in self._coordinator.commit.packs.values())
+
+    # Checkpoints
+
+    @override
+    def save(self, uri: str | Path | None, *, full: bool) -> str:
+        with self._lock:
+            self._ready()
+            coordinator = self._coordinator
+            number = coordinator.commit.number
+            if uri is None:
+                return commit_name(number)
+            declared = (self.sources, self.views)
+            where = (coordinator.uri, coordinator.blueprint, coordinator.commit)
+            coordinator.pin(number)  # ticks go on while it is copied
+        started = time.perf_counter()
+        try:
+            target = absolute(uri)
+            storage = open_checkpoint_storage(target)
+            places = (Checkpoints(storage, self._metrics), storage, target)
+            manifest, copied = save(self.name, declared, where, places, self._executor, full=full)
+        except BaseException:
+            self._metrics.checkpoint_failed()
+            raise
+        finally:
+            with self._lock:
+                coordinator.unpin(number)
+        self._metrics.checkpoint(time.perf_counter() - started, copied)
+        return manifest.name
+
+    @override
+    def restore(self, uri: str | Path, epoch: int | None) -> EvolutionPlan:
+        with self._ticks, self._lock:
+            self._require_idle()
+            self.require_outside("restore the flow")
+            self._require_untouched()
+            if len(self._sinks):
+                raise FlowError("A flow with sinks cannot be restored.", hint="close its sinks first")
+            place = absolute(uri)
+            checkpoints = Checkpoints(open_checkpoint_storage(place), self._metrics)
+            manifest = checkpoints.find(epoch)
+            wanted, spread = (self.sources, self.views), self._declared.spread
+            self._outputs.expect(manifest.epoch)
+            done: list[RestoredShards] = []
+
+            def change() -> None:
+                new = wanted if any(wanted) else None
+                done.append(self._coordinator.restore(manifest, (checkpoints, place), new, spread))
+                self._declared.replaced(done[0].waiting)
+
+            try:
+                self._changes.make(change)
+            finally:
+                self._declared.forget_defined()
+                self._outputs.history.forget(self._epoch)
+            plan = done[0].plan
+            self._outputs.close(lambda view: view.removesuffix(LATE) not in (*plan.kept, *self.sources))
+            return plan
+
+    @override
+    def plan(self, sources: Mapping[str, Source], views: Mapping[str, View]) -> EvolutionPlan:
+        with self._lock:
+            self._ready()
+            old, new = (self.sources, self.views), (sources, with_plans(views, self.views))
+            return EvolutionPlan(kept=tuple(views)) if old == new else plan_from_rows(old, new)
+
+    def _require_untouched(self) -> None:
+        """``FlowError`` if the flow has rows, which a restored one would take the place of."""
+        if not self._epoch and not self._has_pending:
+            return
+        if self._has_pending or any(count for name, count in self._counts().items() if name != CLOCK):
+            raise FlowError(
+                f"The flow {self.name!r} has ticks of its own; nothing is restored into it.",
+                hint="restore into a new flow: under another name or path",
+            )
 
     # How it ends
 

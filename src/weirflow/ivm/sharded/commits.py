@@ -17,6 +17,7 @@ from weirflow.errors import LeaseLost, ObjectExists, ObjectNotFound
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.manifest import FORMATS, Pack, RunRef
 from weirflow.ivm.durability.packs import FOLDER as PACKS
+from weirflow.ivm.sharded.definition import SPREAD
 from weirflow.ivm.sharded.worker.reports import RowsRef  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _GIVE_UP = "restore the file, or delete it to give up the tick that was begun, a
 
 SHARED = 3
 """The format of a file about several ticks, of which versions before would see only the last or the first."""
-_FORMATS = (*FORMATS, SHARED)
+_FORMATS = (*FORMATS, SHARED, SPREAD)
 
 ShardStates = dict[str, dict[int, list[list[RunRef]]]]
 """For each node's key and each shard, where the runs of its states are."""
@@ -51,7 +52,8 @@ class Commit(msgspec.Struct, frozen=True):
         number: of this commit; each has the next one.
         epoch: the last tick.
         fence: the token of the coordinator that wrote it.
-        kind: what it did: ``open``, ``define``, ``tick``, ``drop``, ``replace``, ``force`` or ``rescale``.
+        kind: what it did: ``open``, ``define``, ``tick``, ``drop``, ``replace``, ``force``, ``rescale`` or
+            ``restore``.
         definition: the digest of what the flow is made of.
         shards: how many there are.
         states: where all state is.

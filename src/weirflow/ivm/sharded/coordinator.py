@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT, refused
-from weirflow.errors import LeaseLost, StorageError
+from weirflow.errors import ConfigError, LeaseLost, StorageError
 from weirflow.ivm.flow.source import LATE
 from weirflow.ivm.sharded.commits import SHARED, Commit, CommitFiles, CommittedTick, GivenTick, PendingTick
 from weirflow.ivm.sharded.definition import Blueprint, Definition, FillGroup, decode_definition
 from weirflow.ivm.sharded.jobs import FlowJobs, PendingCommit, after, part_of_commit
 from weirflow.ivm.sharded.ledger import ChangeNotice, Ledger
+from weirflow.ivm.sharded.plan.policies import EVEN
 from weirflow.ivm.sharded.plan.recomputing import chosen
 from weirflow.ivm.sharded.recent_ticks import RecentTicks, recent_ticks
+from weirflow.ivm.sharded.saved import Restoring
 from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
 from weirflow.ivm.sharded.worker.reports import RefusedDelta
@@ -28,9 +30,12 @@ from weirflow.sql.clock.relation import CLOCK
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
+    from weirflow.ivm.durability.checkpoints import Checkpoints
+    from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.durability.records import DefineView
     from weirflow.ivm.kernel.deadline import Deadline
     from weirflow.ivm.sharded.executor import StageExecutor
+    from weirflow.ivm.sharded.saved import Declared, RestoredShards
     from weirflow.ivm.sharded.worker.reports import RowsRef, ShardReport
     from weirflow.ivm.zset.batch import Batch
     from weirflow.metadata import Lease
@@ -57,13 +62,21 @@ class Coordinator:
         lease: says that this is still the flow's coordinator, and with which token. Without one the commits alone tell
             two coordinators apart.
         at: the number of the commit to go on from, which is kept; what came behind it is undone. None for the last.
+        policy: which shard a row goes to; a flow that is there has its own, which None takes.
 
     Attributes:
         recent: what ticks before this coordinator's changed, as far as it is kept.
     """
 
     def __init__(
-        self, uri: str, shards: int, executor: StageExecutor, lease: Lease | None = None, *, at: int | None = None
+        self,
+        uri: str,
+        shards: int,
+        executor: StageExecutor,
+        lease: Lease | None = None,
+        *,
+        at: int | None = None,
+        policy: str | None = None,
     ) -> None:
         self.uri = uri
         self.files = flow_files(uri)
@@ -76,12 +89,12 @@ class Coordinator:
         self._chores = ThreadPoolExecutor(1, thread_name_prefix="weirflow-partitioned")
         self._written: Future[None] | None = None
         try:
-            self._take_over(shards, at)
+            self._take_over(shards, at, policy)
         except LeaseLost:
             if lease is None:
                 raise
             # The one before had a last commit on its way when the lease changed hands; there cannot be another.
-            self._take_over(shards, at)
+            self._take_over(shards, at, policy)
 
     @property
     def reports(self) -> Sequence[ShardReport]:
@@ -134,7 +147,7 @@ class Coordinator:
         # As long as no row has come, nor waits to, where rows go is for all that reads them to decide.
         if not commit.epoch and self.pending is None:
             group = before.together().with_others(group)
-            before = Definition(forced=before.forced)
+            before = before.empty
             commit = msgspec.structs.replace(commit, states={}, versions={}, packs={}, released={})
         blueprint = Blueprint(before.with_group(group))
         filled = self._jobs.fill(blueprint, commit, len(blueprint.definition.groups) - 1)
@@ -154,15 +167,28 @@ class Coordinator:
         known = {**self.definition.spread, **spread}
         spread_otherwise = {name: how for name, how in known.items() if how is not SourceSpread.BY_USE}
         group = msgspec.structs.replace(self.definition.together(), spread=spread_otherwise)
-        blueprint = Blueprint(Definition(forced=self.definition.forced).with_group(group))
+        blueprint = Blueprint(self.definition.empty.with_group(group))
         self._redefine("rescale", blueprint, self._jobs.move(self.blueprint, blueprint, self.commit, shards))
+
+    def restore(
+        self,
+        manifest: Manifest,
+        checkpoints: tuple[Checkpoints, str],
+        wanted: Declared | None,
+        spread: Mapping[str, SourceSpread],
+    ) -> RestoredShards:
+        """Go on from a checkpoint; the flow has had no tick. See ``Restoring.restored`` for the arguments."""
+        restoring = Restoring(self.uri, self.blueprint, self.commit, self._jobs, self._executor)
+        restored = restoring.restored(manifest, checkpoints, wanted, spread)
+        self._redefine("restore", restored.blueprint, restored.commit)
+        return restored
 
     def force(self, names: Collection[str], *, later: bool) -> None:
         """Have views recomputed from now on, and with ``later`` those to come, too.
 
         What the first comparison finds to be different is a tick; nothing is to be expected.
         """
-        before = Definition(forced=self.definition.forced or later)
+        before = msgspec.structs.replace(self.definition.empty, forced=self.definition.forced or later)
         known = {*names, *self.definition.recomputed}
         blueprint = Blueprint(
             before.with_group(chosen(before, self.definition.together(), self._executor, forced=known))
@@ -313,17 +339,23 @@ class Coordinator:
 
     # Inner workings
 
-    def _take_over(self, shards: int, at: int | None) -> None:
+    def _take_over(self, shards: int, at: int | None, policy: str | None) -> None:
         """Become the one whose commits count, and take the tick that the one before has begun."""
         found = self._found(at)
         before = 0 if found is None else found.fence
         self._token = before + 1 if self._lease is None else self._lease.token
         if found is None:
-            definition = Definition()
+            definition = Definition(policy=policy if policy not in (None, EVEN) else msgspec.UNSET)
+            definition.spread_policy  # noqa: B018 - refuses one that is not there before anything is written
             self.commits.put_definition(definition.digest, definition.encoded)
             found = Commit(uuid.uuid4().hex, 0, 0, 0, "open", definition.digest, shards)
         else:
             definition = decode_definition(self.commits.definition(found.definition))
+            if policy is not None and policy != (definition.policy or EVEN):
+                raise ConfigError(
+                    f"The rows of the flow at {self.uri} are spread by {definition.policy or EVEN!r}, not {policy!r}.",
+                    hint="leave out spread_policy=, or restore a checkpoint of the flow into a new one",
+                )
         if self._token <= before:
             raise LeaseLost(
                 f"The flow at {self.uri} was last run with the fencing token {before}, but this one has {self._token}.",

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from weirflow.errors import ConfigError, WeirflowError
-from weirflow.ivm.compiler.reads import in_order, missing, readers_of
+from weirflow.errors import WeirflowError
+from weirflow.ivm.compiler.reads import in_order, missing
 from weirflow.ivm.compiler.resolve import columns_of
+from weirflow.ivm.flow.evolution.plan import require_all_rows
 from weirflow.ivm.flow.folder.entries import entry_view, source_entry, view_entry
 from weirflow.ivm.flow.refusals import no_relation, waits
 from weirflow.ivm.sharded.definition import FillGroup
@@ -72,9 +73,14 @@ class Declarations:
             return name
         raise no_relation(name, (*self.sources, *self.views))
 
+    @property
+    def spread(self) -> dict[str, SourceSpread]:
+        """How the rows of sources are spread over the shards, where that is not by their use."""
+        return {**self._coordinator.definition.spread, **self._spread}
+
     def spread_of(self, name: str) -> SourceSpread:
         """How the rows of a source are spread over the shards."""
-        return {**self._coordinator.definition.spread, **self._spread}.get(name, SourceSpread.BY_USE)
+        return self.spread.get(name, SourceSpread.BY_USE)
 
     def add_source(self, source: Source, how: SourceSpread | None) -> None:
         """Declare a source whose name is free."""
@@ -132,12 +138,13 @@ class Declarations:
 
     def require_all_rows(self) -> None:
         """Refuse to fill views anew from a source that has let go of rows they were made of."""
-        for name, source in self.sources.items():
-            if not source.keeps and readers_of(name, self.views):
-                raise ConfigError(
-                    f"All views would be filled anew, and {name!r} does not keep rows that are too old to change.",
-                    hint="register that source with Lateness(..., keep=True)",
-                )
+        for source in self.sources.values():
+            require_all_rows(source, self.views)
+
+    def replaced(self, waiting: Mapping[str, View]) -> None:
+        """What the flow is made of is defined, but for views that wait."""
+        self._sources, self._spread, self._reasons = {}, {}, {}
+        self._views = dict(waiting)
 
     def _why(self, name: str) -> WeirflowError:
         if name in self._reasons:

@@ -17,6 +17,7 @@ from weirflow.ivm.durability.records import (
     DefineView,
 )
 from weirflow.ivm.flow.folder.entries import entry_source, entry_view
+from weirflow.ivm.sharded.plan.policies import EVEN, SpreadPolicy, spread_policy
 from weirflow.ivm.sharded.plan.source_columns import source_columns
 from weirflow.ivm.sharded.plan.spread import Spread
 from weirflow.types import SourceSpread
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.flow.source import Source
+
+SPREAD = 5
+"""The format of commits of a flow with a spread policy, whose rows versions before would look for elsewhere."""
 
 
 class FillGroup(msgspec.Struct, frozen=True):
@@ -55,11 +59,13 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
 
     Attributes:
         forced: whether every view is recomputed, later ones too.
+        policy: which shard a row goes to; left out if it is as even as hashes are.
     """
 
     groups: tuple[FillGroup, ...] = ()
     columns: dict[str, tuple[int, ...]] = {}
     forced: bool = False
+    policy: str | msgspec.UnsetType = msgspec.UNSET
 
     @cached_property
     def digest(self) -> str:
@@ -103,13 +109,25 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         return {entry.name: entry for group in self.groups for entry in group.views}
 
     @property
+    def spread_policy(self) -> SpreadPolicy:
+        """Which shard a row goes to; ``ConfigError`` if what says so is not installed here."""
+        return spread_policy(self.policy or EVEN)
+
+    @property
+    def empty(self) -> Definition:
+        """Of the same flow, without sources and views."""
+        return Definition(forced=self.forced, policy=self.policy)
+
+    @property
     def commit_format(self) -> int:
         """The format of commits that are made of it."""
+        if self.policy:
+            return SPREAD
         return PLANNED if any(isinstance(view, DefinePlannedView) for view in self.views.values()) else FORMAT
 
     def with_group(self, group: FillGroup) -> Definition:
         """The definition with a new group at the end; it is decided by which columns new sources are partitioned."""
-        wider = Definition((*self.groups, group), self.columns, self.forced)
+        wider = Definition((*self.groups, group), self.columns, self.forced, self.policy)
         program = Program()
         for one in wider.groups:
             wider.add(one, program)
@@ -122,7 +140,7 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
                 columns[entry.name] = tuple(key or range(len(source.schema)))
             else:
                 columns[entry.name] = source_columns(program.circuit, entry.name, key)
-        return Definition(wider.groups, columns, self.forced)
+        return Definition(wider.groups, columns, self.forced, self.policy)
 
     def without(self, name: str) -> Definition:
         """The definition without a source or view, which nothing reads."""
@@ -136,7 +154,8 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
             for group in self.groups
         ]
         columns = {source: places for source, places in self.columns.items() if source != name}
-        return Definition(tuple(group for group in groups if group.sources or group.views), columns, self.forced)
+        left = tuple(group for group in groups if group.sources or group.views)
+        return Definition(left, columns, self.forced, self.policy)
 
     def together(self) -> FillGroup:
         """All that there is as one group."""
@@ -167,7 +186,7 @@ class Blueprint:
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self.program = Program()
-        self.spread = Spread(self.program, definition.columns)
+        self.spread = Spread(self.program, definition.columns, definition.spread_policy)
         self.begins = [0]
         for group in definition.groups:
             definition.add(group, self.program)

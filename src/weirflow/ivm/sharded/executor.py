@@ -64,6 +64,66 @@ class StageExecutor(Protocol):
     def table(self, frame: Any) -> pa.Table:
         """The rows of a distributed frame, here."""
 
+    def close(self) -> None:
+        """Let go of what it holds; called when the flow is closed, or could not be opened. Does not fail."""
+        return
+
+
+class DelegatedStages(StageExecutor):
+    """Hands everything on to another executor: the base of those that do a part of the work otherwise.
+
+    Args:
+        others: does the work; its owner closes it.
+    """
+
+    def __init__(self, others: StageExecutor) -> None:
+        self.others = others
+
+    @property
+    @override
+    def runs(self) -> str:
+        return self.others.runs
+
+    @override
+    def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
+        return self.others.run(stages)
+
+    @override
+    def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
+        return self.others.over(frame, work)
+
+    @override
+    def over_all(self, works: Sequence[tuple[Any, Callable[[Iterable[Any]], Iterator[bytes]]]]) -> list[bytes]:
+        return self.others.over_all(works)
+
+    @override
+    def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
+        return self.others.each(shards, work)
+
+    @property
+    @override
+    def engine(self) -> RecomputeEngine | None:
+        return self.others.engine
+
+    @override
+    def rows(self, work: ReadRows, shards: int) -> Any:
+        return self.others.rows(work, shards)
+
+    @override
+    def query(
+        self,
+        sql: str,
+        tables: Mapping[str, ReadRows],
+        shards: int,
+        given: Mapping[str, pa.Table] | None = None,
+        settings: SqlSettings | None = None,
+    ) -> Any:
+        return self.others.query(sql, tables, shards, given, settings)
+
+    @override
+    def table(self, frame: Any) -> pa.Table:
+        return self.others.table(frame)
+
 
 class InThisProcess(StageExecutor):
     """Runs the shards one after the other, here.

@@ -35,6 +35,8 @@ class PartitionedFlow(Flow):
         registry: where the flow's metrics are; None for Weirflow's own.
         clock: as ``IncrementalFlow``'s.
         at: the number of the commit to go on from, as it was; what came behind it is undone. None for the last one.
+        spread_policy: which shard a row goes to: ``even``, or one that another distribution adds. A flow that is there
+            keeps its own.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class PartitionedFlow(Flow):
         registry: CollectorRegistry | None = None,
         clock: ClockKind | str = ClockKind.SYSTEM,
         at: Count | None = None,
+        spread_policy: Name | None = None,
     ) -> None:
         backend = ShardedBackend(
             uri,
@@ -62,5 +65,6 @@ class PartitionedFlow(Flow):
             registry=registry,
             clock=one_of(ClockKind, clock, "No clock is called"),
             at=at,
+            policy=spread_policy,
         )
         super().__init__(backend)

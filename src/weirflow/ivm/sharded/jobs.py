@@ -122,17 +122,53 @@ class FlowJobs:
 
         Of views that are recomputed, those that were not kept are computed now.
         """
-        inputs, encoded = new.definition.inputs, new.definition.encoded
-        names = tuple(one for one in inputs if old.spread.store(one) is not None)
-        work = MoveRows(self._uri, old.definition.encoded, encoded, msgspec.json.encode(commit), shards, names)
-        deltas = _of_moved(self._executor.each(commit.shards, work))
+        rows = self.moved(old, new, commit, shards, names=list(new.definition.inputs))
+        return self.filled(new, commit, shards, rows)
+
+    def moved(
+        self,
+        old: Blueprint,
+        new: Blueprint,
+        commit: Commit,
+        shards: int,
+        *,
+        names: Sequence[str],
+        place: str | None = None,
+    ) -> Deltas:
+        """The rows that come into a new circuit, at their new places.
+
+        Args:
+            old: the circuit that has them.
+            new: the circuit.
+            commit: what the flow is that has them.
+            shards: how many there are to be.
+            names: the sources, and views that are recomputed, whose rows are wanted; those that are kept are found.
+            place: the storage of the old flow; None for that of this one.
+        """
+        kept = {name for name in names if name in old.spread.relations and old.spread.store(name) is not None}
+        work = MoveRows(
+            self._uri,
+            old.definition.encoded,
+            new.definition.encoded,
+            msgspec.json.encode(commit),
+            shards,
+            tuple(name for name in new.definition.inputs if name in kept),
+            place or self._uri,
+        )
+        return _of_moved(self._executor.each(commit.shards, work))
+
+    def filled(self, new: Blueprint, commit: Commit, shards: int, deltas: Deltas) -> Commit:
+        """Fill a new circuit of one group from rows that are at their places.
+
+        Of views that are recomputed, those without rows among them are computed now.
+        """
         # Without watermarks: no row that is there is late.
         empty = msgspec.structs.replace(
             commit, shards=shards, states={}, versions={}, packs={}, released={}, watermarks={}
         )
         filled = after(new, empty, self._run(new, empty, fill=0))
         moved = after(new, filled, self._run(new, filled, epoch=commit.epoch + 1, deltas=[deltas]))
-        missing = [name for name in new.definition.recomputed if name not in names]
+        missing = [name for name in new.definition.recomputed if name not in deltas]
         if missing:
             moved = self.tick(new, moved, commit.epoch + 1, {}, missing).commit
         return msgspec.structs.replace(moved, watermarks=commit.watermarks)

@@ -148,7 +148,7 @@ class Ledger:
             commit,
             number=self.commit.number + 1,
             fence=self._fence,
-            format=SHARED if earlier else blueprint.definition.commit_format,
+            format=max(SHARED if earlier else 0, blueprint.definition.commit_format),
             outputs={} if untold is None else untold.outputs,
             earlier=earlier,
         )

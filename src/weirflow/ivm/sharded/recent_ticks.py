@@ -26,7 +26,7 @@ def recent_ticks(kept: Sequence[Commit]) -> RecentTicks:
         if known and commit.number + 1 != known[-1].number:
             break
         known.append(commit)
-        if commit.kind in ("drop", "replace"):
+        if commit.kind in ("drop", "replace", "restore"):
             break
     if not known:
         return RecentTicks(0, ())

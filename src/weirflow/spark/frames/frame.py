@@ -219,7 +219,8 @@ class DataFrame:
     def _value(self, name: str) -> Any:
         native = self.spark
         if name not in vars(native) and not hasattr(type(native), name) and name not in native.columns:
-            near = did_you_mean(name, [*native.columns, *(n for n in dir(type(native)) if not n.startswith("_"))])
+            methods = {one for kind in (type(native), type(self)) for one in dir(kind) if not one.startswith("_")}
+            near = did_you_mean(name, [*native.columns, *sorted(methods)])
             raise AttributeError(f"a DataFrame has no column or method {name!r}" + (f"; {near}" if near else ""))
         return getattr(native, name)
 

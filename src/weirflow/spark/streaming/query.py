@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from weirflow.errors import QueryError, WeirflowError
+from weirflow.errors import EndpointUnreachable, QueryError, SessionError, WeirflowError
 from weirflow.spark.compat import real_time
 from weirflow.spark.errors import translate, translated
 from weirflow.spark.streaming.settings import own_settings
@@ -37,6 +37,22 @@ def cancel_jobs(native: Any) -> None:
     context = SparkContext._active_spark_context  # noqa: SLF001 - the one of this process
     if context is not None:
         context.cancelJobGroup(str(native.runId))
+
+
+def is_gone(session: Any) -> bool:
+    """Whether a native session can run nothing any more: its JVM or server is gone, or its context was stopped.
+
+    It starts no job, which could wait for executors for ever.
+    """
+    try:
+        session.conf.get("spark.sql.shuffle.partitions")
+        context = SparkContext._active_spark_context  # noqa: SLF001 - the one of this process
+        return context is not None and bool(context._jsc.sc().isStopped())  # noqa: SLF001 - PySpark has no other way
+    except Exception as error:
+        known = translate(error)
+        if known is None:
+            raise
+        return isinstance(known, SessionError | EndpointUnreachable)
 
 
 def query_error(native: Any) -> WeirflowError | None:

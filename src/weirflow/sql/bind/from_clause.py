@@ -15,6 +15,7 @@ from weirflow.sql.bind.pivot import bind_pivot
 from weirflow.sql.bind.scope import FromItem, Name, Scope, scope_of
 from weirflow.sql.bind.strict import refusal
 from weirflow.sql.bind.table_function import bind_table_function
+from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.expr import Column, Expr
 from weirflow.sql.plan import Field, Generate, Plan, Scan, Values
 from weirflow.sql.types import nullable, type_name
@@ -130,7 +131,7 @@ def _table(node: exp.Table, context: BindContext, around: Scope | None) -> FromI
         return _renamed(cte, node, context, around, node.name)
     found = context.table(name)
     if found is None:
-        known = [*context.catalog, *context.ctes]
+        known = [*(one for one in context.catalog if one != CLOCK), *context.ctes]
         hint = did_you_mean(name, known) or ("known are " + ", ".join(sorted(known)) if known else "none is defined")
         raise TableNotFound(f"No source or view is named {name!r}.", hint=hint, position=context.position(node))
     fields = tuple(Field(field.name, nullable(field.type)) for field in found[1])

@@ -11,7 +11,7 @@ from weirflow.arguments.in_errors import shown
 from weirflow.errors import SqlSyntaxError, SqlTooComplex
 from weirflow.sql.limits import check_type
 from weirflow.sql.parse import parse_type
-from weirflow.sql.type_names import INSTEAD, NAMES, unknown_type
+from weirflow.sql.type_names import FORMS, INSTEAD, NAMES, unknown_type
 from weirflow.sql.types import (
     BIGINT,
     BINARY,
@@ -54,10 +54,6 @@ _PARSED: dict[exp.DType, pa.DataType] = {
     exp.DType.TIMESTAMPLTZ: TIMESTAMP,
     exp.DType.TIMESTAMPNTZ: TIMESTAMP_NTZ,
 }
-_FORMS = {
-    exp.DType.MAP: "write MAP<STRING, INT>: a type for keys and one for values",
-    exp.DType.ARRAY: "write ARRAY<INT>",
-}
 _YEAR_MONTH = frozenset({"YEAR", "MONTH"})
 _DAY_TIME = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 
@@ -92,7 +88,7 @@ def arrow_type(tree: exp.Expr) -> pa.DataType:  # noqa: PLR0911 - one return for
     if isinstance(tree, exp.Interval):
         return _interval_type(tree)
     if not isinstance(tree, exp.DataType):
-        raise SqlSyntaxError(f"{tree.sql('spark')} is not a Spark type.")
+        raise SqlSyntaxError(f"{tree.sql('spark')} is not a Spark type.", hint=FORMS["STRUCT"])
     kind, parts = tree.this, tree.expressions
     if isinstance(kind, exp.Interval):
         return _interval_type(kind)
@@ -115,7 +111,7 @@ def _no_type(tree: exp.DataType) -> SqlSyntaxError:
     kind = tree.this
     if isinstance(kind, exp.DType) and (not tree.expressions or kind.name in INSTEAD):
         return unknown_type(kind.name)
-    return SqlSyntaxError(f"{tree.sql('spark')} is not a Spark type.", hint=_FORMS.get(kind))
+    return SqlSyntaxError(f"{tree.sql('spark')} is not a Spark type.", hint=FORMS.get(getattr(kind, "name", "")))
 
 
 def _parsed(text: str, written: str) -> exp.DataType:
@@ -157,7 +153,9 @@ def _interval_type(tree: exp.Expr) -> pa.DataType:
         return YEAR_MONTH_INTERVAL
     if units and units <= _DAY_TIME:
         return DAY_TIME_INTERVAL
-    raise SqlSyntaxError("An interval type is either of years and months or of days to seconds.")
+    raise SqlSyntaxError(
+        "An interval type is either of years and months or of days to seconds.", hint=FORMS["INTERVAL"]
+    )
 
 
 def _field(part: exp.Expr) -> pa.Field:

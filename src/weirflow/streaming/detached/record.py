@@ -11,12 +11,14 @@ from weirflow import errors
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.errors import QueryError, SessionError, WeirflowError
 from weirflow.streaming.detached.wire import UNNUMBERED
-from weirflow.streaming.query.handle import QueryInfo, QueryStatus, StreamingQuery
+from weirflow.streaming.query.handle import QueryInfo, QueryStatus
 from weirflow.streaming.query.progress import QueryProgress
 from weirflow.types import QueryState
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from weirflow.streaming.detached.supervised import SupervisedQuery
 
 
 # How records begin that an earlier version wrote, without a checksum.
@@ -128,7 +130,7 @@ def write_record(record: JobRecord) -> bytes:
     return seal(record)
 
 
-def recorded(query: StreamingQuery) -> QueryRecord:
+def recorded(query: SupervisedQuery) -> QueryRecord:
     """What there is to write down about a query now."""
     if query.active:
         return QueryRecord(query.describe(), query.run_id)

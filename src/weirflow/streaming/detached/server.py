@@ -27,7 +27,7 @@ from weirflow.streaming.detached.wire import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weirflow.streaming.query.handle import StreamingQuery
+    from weirflow.streaming.detached.supervised import SupervisedQuery
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class JobServer:
         ConfigError: the address is too long for the system.
     """
 
-    def __init__(self, address: Path, key: bytes, queries: Sequence[StreamingQuery]) -> None:
+    def __init__(self, address: Path, key: bytes, queries: Sequence[SupervisedQuery]) -> None:
         self._key = key
         self._queries = {query.name: query for query in queries}
         self._closed = False

@@ -68,6 +68,11 @@ class QueryRun:
         self._watcher.start()
 
     @property
+    def policy(self) -> RestartPolicy | None:
+        """Whether it is started again after an error."""
+        return self._policy
+
+    @property
     def done(self) -> bool:
         """Whether it has ended for good."""
         return self._state is not None

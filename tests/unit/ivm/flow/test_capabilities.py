@@ -52,19 +52,10 @@ def test_a_flow_in_this_process_has_no_shards(local):
     assert (local.sources, local.epoch) == (("orders",), 1)
 
 
-def test_a_flow_in_shards_is_not_saved_elsewhere(sharded, tmp_path):
-    assert sharded.capabilities == {Capability.FRAMES, Capability.SHARDS}
+def test_a_flow_in_shards_does_all_that_one_in_a_process_does(sharded):
+    assert sharded.capabilities == {Capability.CHECKPOINTS, Capability.FRAMES, Capability.SHARDS}
     assert (sharded.partitions, sharded.takes_frames) == (2, True)
-    for act in (
-        sharded.checkpoint,
-        lambda: sharded.checkpoint(tmp_path / "saved"),
-        lambda: sharded.checkpoint_full(tmp_path / "saved"),
-        lambda: sharded.restore(tmp_path / "saved"),
-        lambda: sharded.plan(sharded),
-    ):
-        with pytest.raises(ConfigError, match="The flow 'there' is kept by its commits"):
-            act()
-    assert not (tmp_path / "saved").exists()
+    assert sharded.plan(sharded).kept == ("totals",)
 
 
 @pytest.mark.parametrize("backend", [LocalBackend, ShardedBackend])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError
+from weirflow.ivm.compiler.reads import readers_of
 from weirflow.ivm.flow.folder.entries import (
     declared_orders,
     declared_positions,
@@ -113,6 +114,38 @@ def plan_evolution(
         added=tuple(name for name in (*sources, *views) if name not in old_sources and name not in old_views),
         dropped=tuple(name for name in (*old_sources, *old_views) if name not in sources and name not in views),
     )
+
+
+def plan_from_rows(
+    old: tuple[Mapping[str, Source], Mapping[str, View]], new: tuple[Mapping[str, Source], Mapping[str, View]]
+) -> EvolutionPlan:
+    """As ``plan_evolution``, where views are filled from the rows of the sources: what is unchanged counts as kept.
+
+    Raises:
+        ConfigError: a source has other columns than its rows, or views are to be filled from one without all its rows.
+    """
+    (old_sources, old_views), (sources, views) = old, new
+    for name in sources.keys() & old_sources.keys():
+        _require_same_source(old_sources[name], sources[name])
+        require_all_rows(sources[name], views)
+    common = [name for name in views if name in old_views]
+    kept = [name for name in common if views[name] == old_views[name] or views[name].is_declared_as(old_views[name])]
+    return EvolutionPlan(
+        kept=tuple(kept),
+        rebuilt=tuple(name for name in common if name not in kept),
+        added=tuple(name for name in (*sources, *views) if name not in old_sources and name not in old_views),
+        dropped=tuple(name for name in (*old_sources, *old_views) if name not in sources and name not in views),
+    )
+
+
+def require_all_rows(source: Source, views: Mapping[str, View]) -> None:
+    """Refuse to fill views anew from a source that has let go of rows they were made of."""
+    if not source.keeps and readers_of(source.name, views):
+        raise ConfigError(
+            f"All views would be filled anew, and {source.name!r} does not keep rows that are too old to change.",
+            hint="register that source with Lateness(..., keep=True); a checkpoint of shards can be restored into as "
+            "many shards as it has",
+        )
 
 
 def declared(

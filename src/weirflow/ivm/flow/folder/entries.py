@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -48,36 +48,45 @@ def manifest_of(state: FlowState, *, flow: str, identity: str, record: int, fenc
         record=record,
         fence=fence,
         sources={
-            name: SourceState(
-                schema=encode_schema(one.source.schema),
-                key=list(one.source.key),
-                dedup=one.source.dedup,
-                lateness=_lateness(one.source),
-                watermark=one.watermark,
-                digests=list(one.digests),
-                keep=one.source.keeps,
-                order=list(state.orders[name]) if name in state.orders else UNSET,
-            )
+            name: source_state(one.source, one.watermark, one.digests, state.orders.get(name))
             for name, one in state.inputs.items()
         },
-        views={
-            name: ViewState(
-                view.sql,
-                view.mode,
-                view.stored,
-                stores.get(name),
-                view.forced,
-                UNSET if view.plan is None else view.plan,
-                UNSET if view.settings is None or _is_plain(view) else view.settings,
-            )
-            for name, view in views.items()
-        },
+        views={name: view_state(view, stores.get(name)) for name, view in views.items()},
         tokens=dict(state.tokens),
         positions={name: (one.origin, one.at, epoch) for name, (one, epoch) in state.positions.items()},
         states={},
         packs={},
         forced=state.forced,
         format=_format(state),
+    )
+
+
+def source_state(
+    source: Source, watermark: int | None, digests: Iterable[bytes], order: Sequence[str] | None = None
+) -> SourceState:
+    """A source in a checkpoint."""
+    return SourceState(
+        schema=encode_schema(source.schema),
+        key=list(source.key),
+        dedup=source.dedup,
+        lateness=_lateness(source),
+        watermark=watermark,
+        digests=list(digests),
+        keep=source.keeps,
+        order=UNSET if order is None else list(order),
+    )
+
+
+def view_state(view: View, store: str | None) -> ViewState:
+    """A view in a checkpoint."""
+    return ViewState(
+        view.sql,
+        view.mode,
+        view.stored,
+        store,
+        view.forced,
+        UNSET if view.plan is None else view.plan,
+        UNSET if view.settings is None or _is_plain(view) else view.settings,
     )
 
 

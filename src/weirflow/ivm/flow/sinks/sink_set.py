@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, WeirflowError
+from weirflow.errors import ConfigError, FlowError, HistoryGone, SinkConflict, WeirflowError, did_you_mean
+from weirflow.extensions import CHECKPOINT_STORES, SINKS
 from weirflow.ivm.compiler.reads import with_read
 from weirflow.ivm.flow.sinks.foreach import ForeachTarget
 from weirflow.ivm.flow.sinks.parquet import ParquetTarget
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _CAUGHT_UP_BYTES = 64 << 20
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class SinkSet:
@@ -67,7 +70,7 @@ class SinkSet:
             raise FlowError(f"The flow has a sink {name!r} already.", hint="close() it first, or pass another name=")
         target: SinkTarget
         if isinstance(to, str | Path):
-            target = ParquetTarget(to)
+            target = _target_at(to)
         else:
             target = ForeachTarget(to, name, self.flow.storage) if callable(to) else to
         try:
@@ -251,3 +254,22 @@ def _definition(view: str, views: Mapping[str, View]) -> str:
     found = {name: views[name].sql + (views[name].plan or "") for name in with_read(view, views)}
     digest = hashlib.blake2b(repr(sorted(found.items())).encode(), digest_size=8)
     return f"{view}/{digest.hexdigest()}"
+
+
+def _target_at(to: str | Path) -> SinkTarget:
+    """What writes to a place: files of ours, or what another distribution adds under the scheme of its URI."""
+    match = None if isinstance(to, Path) else _SCHEME.match(to)
+    scheme = None if match is None else match[1].lower()
+    if scheme is None or scheme in CHECKPOINT_STORES.own:
+        return ParquetTarget(to)
+    if SINKS.has(scheme):
+        target: SinkTarget = SINKS.make(scheme, to)
+        return target
+    if CHECKPOINT_STORES.has(scheme):
+        return ParquetTarget(to)
+    known = sorted({*CHECKPOINT_STORES.names, *SINKS.names})
+    near = did_you_mean(scheme, known)
+    use = f"use a folder or one of {', '.join(f'{one}://' for one in known)}"
+    raise ConfigError(
+        f"No sink writes to a URI that begins with '{scheme}:'.", hint=f"{near} Otherwise {use}" if near else use
+    )

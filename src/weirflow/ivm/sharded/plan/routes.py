@@ -11,6 +11,7 @@ import numpy as np
 
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.operators.operator import Operator
+from weirflow.ivm.sharded.plan.policies import SpreadPolicy, shard_of
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.sql.expr import Column, Expr
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.kernel.frontier import Frontier
-    from weirflow.ivm.zset.batch import Batch, UInt64s
+    from weirflow.ivm.zset.batch import Batch
 
 FIRST = 0
 """The shard of everything that has to be in one place."""
@@ -100,9 +101,10 @@ def after(route: Route) -> Partitioning:
 class Exchange(Operator):
     """The same rows, on the shards where ``route`` sends them. It ends a stage; the next one reads it."""
 
-    def __init__(self, types: Sequence[pa.DataType], route: Route) -> None:
+    def __init__(self, types: Sequence[pa.DataType], route: Route, policy: SpreadPolicy = shard_of) -> None:
         super().__init__(types)
         self.route = route
+        self._policy = policy
         self._keys = compile_expressions(route.keys) if isinstance(route, ToKeys) else None
 
     def advance(self, inputs: Sequence[Frontier]) -> Frontier:
@@ -122,22 +124,16 @@ class Exchange(Operator):
             return {FIRST: rows}
         if self._keys is None:
             return dict.fromkeys(range(shards), rows)
-        return split_by(self._keys(rows.columns, len(rows)), rows, shards)
+        return split_by(self._keys(rows.columns, len(rows)), rows, shards, self._policy)
 
 
-def split_by(keys: Sequence[pa.Array], rows: Batch, shards: int) -> dict[int, Batch]:
+def split_by(keys: Sequence[pa.Array], rows: Batch, shards: int, policy: SpreadPolicy = shard_of) -> dict[int, Batch]:
     """The rows of each shard that gets some, by the hash of their keys."""
     if shards == 1:
         return {FIRST: rows} if len(rows) else {}
-    shard = shard_of(hash_rows(keys, len(rows), Equality.GROUPING), shards)
+    shard = policy(hash_rows(keys, len(rows), Equality.GROUPING), shards)
     # Of numbers of 16 bits it is a radix sort.
     order = np.argsort(shard.astype(np.uint16) if shards <= _SHORT else shard, kind="stable")
     ends = np.cumsum(np.bincount(shard, minlength=shards))
     edges = itertools.pairwise([0, *ends.tolist()])
     return {one: rows.take(order[start:end]) for one, (start, end) in enumerate(edges) if start < end}
-
-
-def shard_of(hashes: UInt64s, shards: int) -> np.ndarray:
-    """The shard of each hash. Part of what is stored: shards find their rows by it again."""
-    folded = hashes ^ (hashes >> np.uint64(32))
-    return (folded % np.uint64(shards)).astype(np.int64)

@@ -15,6 +15,7 @@ from weirflow.ivm.operators.nearest.operator import Nearest
 from weirflow.ivm.operators.topk import TopK
 from weirflow.ivm.sharded.plan.nearest import is_near_in_place, merged_nearest
 from weirflow.ivm.sharded.plan.placement import place, whole_rows
+from weirflow.ivm.sharded.plan.policies import SpreadPolicy, shard_of
 from weirflow.ivm.sharded.plan.routes import (
     FIRST,
     ByColumns,
@@ -44,6 +45,7 @@ class Spread:
     Attributes:
         program: whose operators these are.
         sources: the columns by which each source is partitioned.
+        policy: which shard a row goes to.
         nodes: operators and exchanges in topological order.
         stages: of each node; an exchange is in the stage that sends, and is read in later ones.
         partitionings: of each node's output.
@@ -52,6 +54,7 @@ class Spread:
 
     program: Program
     sources: Mapping[str, tuple[int, ...]]
+    policy: SpreadPolicy = shard_of
     nodes: list[CircuitNode] = field(default_factory=list)
     stages: list[int] = field(default_factory=list)
     partitionings: list[Partitioning] = field(default_factory=list)
@@ -187,7 +190,7 @@ class Spread:
 
     def _exchange(self, source: int, route: Route) -> int:
         if (source, route) not in self._exchanged:
-            operator = Exchange(self.nodes[source].operator.types, route)
+            operator = Exchange(self.nodes[source].operator.types, route, self.policy)
             mark = fingerprint(route, [self.nodes[source].fingerprint])
             node = CircuitNode(operator, (source,), "exchange", mark)
             self._exchanged[source, route] = self._append(node, [source], after(route))

@@ -14,7 +14,7 @@ from weirflow.ivm import compiled
 from weirflow.ivm.flow.source import Source, SourceInput, digest_of
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.sharded.commits import Commit
-from weirflow.ivm.sharded.definition import blueprint_of, decode_definition
+from weirflow.ivm.sharded.definition import Definition, blueprint_of, decode_definition
 from weirflow.ivm.sharded.plan.routes import split_by
 from weirflow.ivm.sharded.worker.files import flow_files
 from weirflow.ivm.sharded.worker.relation_rows import relation_rows
@@ -43,9 +43,10 @@ def reader(source: Source) -> SourceInput:
     return SourceInput(source, Arrangement(source.schema.types, len(source.key)), range(len(source.schema)))
 
 
-def split(rows: Batch, columns: Iterable[int], shards: int) -> dict[int, Batch]:
+def split(rows: Batch, definition: Definition, source: str, shards: int) -> dict[int, Batch]:
     """The rows of a source for each shard."""
-    return split_by([rows.columns[column] for column in columns], rows, shards)
+    keys = [rows.columns[column] for column in definition.columns[source]]
+    return split_by(keys, rows, shards, definition.spread_policy)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class SplitRows:
     def __call__(self, batches: Iterable[Any]) -> Iterator[bytes]:
         """The files for the rows of some Arrow batches."""
         definition = decode_definition(self.definition)
-        source, columns = reader(definition.inputs[self.source]), definition.columns[self.source]
+        source = reader(definition.inputs[self.source])
         files = flow_files(self.uri)
         everywhere = definition.is_everywhere(self.source)
         waiting: dict[int, _Waiting] = {}
@@ -76,7 +77,7 @@ class SplitRows:
             total += len(given)
             if not compiled.decided:
                 compiled.offer(1, total)  # for the stages, which run in these processes next
-            for shard, rows in split(given, columns, 1 if everywhere else self.shards).items():
+            for shard, rows in split(given, definition, self.source, 1 if everywhere else self.shards).items():
                 if waiting.setdefault(shard, _Waiting()).add(rows) >= _ROWS_IN_FILE:
                     yield written(shard)
         for shard in list(waiting):
@@ -114,6 +115,7 @@ class MoveRows:
 
     Attributes:
         names: the sources, and the views that are recomputed, whose rows go on.
+        place: the storage that has the old shards.
     """
 
     uri: str
@@ -122,6 +124,7 @@ class MoveRows:
     commit: bytes
     shards: int
     names: tuple[str, ...]
+    place: str
 
     def __call__(self, shard: int) -> bytes:
         """The files of one old shard."""
@@ -132,8 +135,8 @@ class MoveRows:
         moved: Moved = []
         for name in self.names:
             everywhere = new.is_everywhere(name)
-            for batch in relation_rows(blueprint, self.uri, commit, name, shard):
-                for target, rows in split(batch, new.columns[name], 1 if everywhere else self.shards).items():
+            for batch in relation_rows(blueprint, self.place, commit, name, shard):
+                for target, rows in split(batch, new, name, 1 if everywhere else self.shards).items():
                     ref = files.write_rows(rows, commit.epoch + 1, 0)
                     moved += [(name, one, ref) for one in (range(self.shards) if everywhere else [target])]
         return msgspec.msgpack.encode(moved)
@@ -272,7 +275,7 @@ class TickInput:
                 return
             self.digests[name] = digest
         everywhere = definition.is_everywhere(name)
-        for shard, own in split(given, definition.columns[name], 1 if everywhere else shards).items():
+        for shard, own in split(given, definition, name, 1 if everywhere else shards).items():
             ref = coordinator.files.write_rows(own, epoch, _INLINE)
             for target in range(shards) if everywhere else [shard]:
                 self._put(name, target, ref)
