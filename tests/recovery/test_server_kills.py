@@ -185,7 +185,7 @@ class Campaign:
 
 def check(campaign: Campaign) -> None:
     everyone: list[Writer | Reader] = [*campaign.writers, *campaign.readers]
-    assert [one.error for one in everyone if one.error] == []
+    assert [one.error for one in everyone if one.error] == [], campaign.served.log_text()
     acknowledged = {
         (writer.number, number): epoch for writer in campaign.writers for number, epoch in writer.acknowledged.items()
     }
