@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from support import written_times
 
 NAN, INF = float("nan"), float("inf")
 TEXT, INT = pa.string(), pa.int32()
@@ -628,9 +629,35 @@ LAMBDA_QUERIES = (
     "WITH q AS (SELECT id, transform(ai, x -> x % 3) AS r, c FROM t) SELECT id, transform(r, x -> x + c) AS s FROM q",
 )
 
+WRITTEN = split_items("""
+from_json(j, 'a TIMESTAMP, b ARRAY<TIMESTAMP>')
+from_json(j, 'a TIMESTAMP_NTZ, b ARRAY<TIMESTAMP_NTZ>')
+from_json(j, 'a DATE, b ARRAY<DATE>')
+from_json(j, 'a STRING, b ARRAY<STRING>')
+from_json(j, 'a DECIMAL(20, 2), b ARRAY<DECIMAL(38, 0)>')
+from_json(j, 'a DOUBLE, b ARRAY<BIGINT>')
+from_json(j, 'a BOOLEAN, b ARRAY<TINYINT>')
+from_json(j, 'a STRUCT<b: TIMESTAMP, a: ARRAY<STRING>>')
+from_json(j, 'a TIMESTAMP, b ARRAY<TIMESTAMP>', map('timestampFormat', 'yyyy-MM-dd HH:mm:ss X'))
+to_json(from_json(j, 'a TIMESTAMP, b ARRAY<STRING>'))
+get_json_object(j, '$')
+get_json_object(j, '$.a')
+get_json_object(j, '$.b[*]')
+json_object_keys(j)
+json_array_length(j)
+TRY_CAST(s AS TIMESTAMP)
+TRY_CAST(s AS TIMESTAMP_NTZ)
+TRY_CAST(s AS DATE)
+try_to_timestamp(s)
+try_to_timestamp(s, 'yyyy-MM-dd HH:mm:ss[ ]X')
+CAST(TRY_CAST(s AS TIMESTAMP) AS STRING)
+""")
+WRITTEN_QUERIES = ("SELECT id, json_tuple(j, 'a', 'b') AS (x, y) FROM t",)
+
 THEMES: dict[str, Theme] = {
     "arrays": Theme(COLLECTIONS, ARRAYS, ARRAY_FAILURES),
     "times": Theme(TIME_ROWS, TIMES, TIME_FAILURES, compiled=True),
     "json": Theme(JSON_ROWS, JSON, queries=JSON_QUERIES),
+    "written": Theme(written_times.rows(), WRITTEN, queries=WRITTEN_QUERIES),
     "lambdas": Theme(COLLECTIONS, LAMBDAS, LAMBDA_FAILURES, LAMBDA_QUERIES),
 }

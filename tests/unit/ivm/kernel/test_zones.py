@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from weirflow.errors import UnsupportedError
-from weirflow.ivm.kernel.expressions.zones import clock_of
+from weirflow.ivm.kernel.expressions.times.clocks import clock_of
 
 ZONES = [
     "America/New_York",

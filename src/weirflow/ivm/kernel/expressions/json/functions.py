@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weirflow.ivm.kernel.deadline import checked
-from weirflow.ivm.kernel.expressions.json.reader import LENIENT, Fields, Malformed
+from weirflow.ivm.kernel.expressions.json.reader import LENIENT, Fields, Malformed, whole
 from weirflow.ivm.kernel.expressions.json.writer import value_text
 from weirflow.ivm.kernel.expressions.rows import on_arrays
 
@@ -68,8 +68,9 @@ def steps_of(path: str) -> list[Any] | None:
 def _found(value: Any, steps: list[Any], *, quoted: bool) -> str | None:  # noqa: PLR0911 - one for each kind of step
     """What is written of what the steps lead to; None if they lead nowhere."""
     if not steps:
-        is_text = type(value) is str
-        return value if is_text and not quoted else value_text(value)
+        if type(value) is not str or quoted:
+            return value_text(value)
+        return value if whole(value) == value else None
     step, *rest = steps
     if isinstance(step, str):
         if not isinstance(value, Fields):
@@ -103,7 +104,7 @@ def json_object_keys(signature: CallSignature) -> Kernel | None:
     """The names in an object, in order; NULL for anything else."""
     if signature.types[0] != pa.string():
         return None
-    return _of_texts(signature, lambda value: [name for name, _ in value] if isinstance(value, Fields) else None)
+    return _of_texts(signature, lambda value: [whole(name) for name, _ in value] if isinstance(value, Fields) else None)
 
 
 def json_fields(signature: CallSignature) -> Kernel | None:
@@ -120,7 +121,7 @@ def json_fields(signature: CallSignature) -> Kernel | None:
             return made
         for name, inner in value if isinstance(value, Fields) else ():
             if name in names and inner is not None:
-                shown = inner if type(inner) is str else value_text(inner)
+                shown = whole(inner) if type(inner) is str else value_text(inner)
                 made.update((field, shown) for field, wanted in zip(fields, names, strict=True) if wanted == name)
         return made
 

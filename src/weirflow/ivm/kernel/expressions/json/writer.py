@@ -7,9 +7,10 @@ from typing import Any
 
 from weirflow.ivm.kernel.expressions.json.reader import Decimal, Fields, Whole
 from weirflow.ivm.kernel.expressions.numbers.java_double import FLOAT_BITS, java_text
+from weirflow.stack import grows
 
 _SPECIAL = re.compile(r'["\\\x00-\x1f]')
-_PAIRS = re.compile("[\U00010000-\U0010ffff]")
+_PAIRS = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -19,11 +20,13 @@ def string_text(text: str) -> str:
 
 
 def _bytes_text(text: str) -> str:
-    """A string in quotes as Jackson writes it as bytes: characters that Java has two of are escaped."""
+    """A string in quotes as Jackson writes it as bytes: what is two characters in Java, or half of two, is escaped."""
     return _PAIRS.sub(_pair, string_text(text))
 
 
 def _pair(found: re.Match[str]) -> str:
+    if found[0] < "\U00010000":
+        return f"\\u{ord(found[0]):04X}"
     high, low = divmod(ord(found[0]) - 0x10000, 0x400)
     return f"\\u{0xD800 + high:04X}\\u{0xDC00 + low:04X}"
 
@@ -55,6 +58,11 @@ def value_text(value: Any) -> str:  # noqa: PLR0911 - one for each kind of value
         return "true" if value else "false"
     if isinstance(value, float):
         return double_text(value)
+    return _container_text(value)
+
+
+@grows
+def _container_text(value: list[Any]) -> str:
     if isinstance(value, Fields):
         return f"{{{','.join(f'{_bytes_text(name)}:{value_text(one)}' for name, one in value)}}}"
     return f"[{','.join(map(value_text, value))}]"
