@@ -11,23 +11,31 @@ from weirflow.ivm.kernel.expressions.by_value import by_value
 from weirflow.ivm.kernel.expressions.casts.context import Cast
 from weirflow.ivm.kernel.expressions.casts.parse import to_timestamp
 from weirflow.ivm.kernel.expressions.dates import DATE_UNITS, DAY, TIME_UNITS, nulls_like
-from weirflow.ivm.kernel.expressions.rows import like_nulls, numbers, on_arrays
+from weirflow.ivm.kernel.expressions.failures import overflow
+from weirflow.ivm.kernel.expressions.rows import first_row, like_nulls, numbers, on_arrays
 from weirflow.ivm.kernel.expressions.times.clocks import Clock, clock_of
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
 
 _SECOND = 1_000_000
+_FAR = 1 << 62
 
 
 def local_time(signature: CallSignature) -> Kernel | None:
     """``local_time(timestamp, zone)``: what a clock there shows, a timestamp without a zone."""
     clock = _clock(signature, 1)
-    return (
-        None
-        if clock is None
-        else on_arrays(lambda times, _: like_nulls(clock.local(numbers(times)), signature.result, times))
-    )
+    if clock is None:
+        return None
+
+    def run(times: pa.Array, _: pa.Array) -> pa.Array:
+        moments = numbers(times)
+        shown = clock.local(moments)
+        if first_row((np.abs(moments) > _FAR) & ((moments ^ shown) < 0), times) is not None:
+            raise overflow("long", signature.position)
+        return like_nulls(shown, signature.result, times)
+
+    return on_arrays(run)
 
 
 def utc_time(signature: CallSignature) -> Kernel | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from weirflow.ivm.kernel.expressions.calendar import days_from_civil, text_of_days
+from weirflow.ivm.kernel.expressions.calendar import days_and_times, days_from_civil, text_of_days
 from weirflow.ivm.kernel.expressions.casts.parse_times import names_zone, parse_date, parse_timestamp
 from weirflow.ivm.kernel.expressions.rows import numbers
 from weirflow.ivm.kernel.expressions.times.format import TimeWriter
@@ -154,10 +154,7 @@ def shown_texts(times: pa.Array) -> list[str]:
 
 
 def _shown(micros: np.ndarray, ahead: np.ndarray) -> list[str]:
-    """What clocks show that are so far ahead, which may be more than a timestamp can be."""
-    days, rest = np.divmod(micros, _DAY)
-    more, rest = np.divmod(rest + ahead, _DAY)
-    days += more
+    days, rest = days_and_times(micros, ahead)
     texts = []
     for day, time in zip(text_of_days(days), rest.tolist(), strict=True):
         seconds, fraction = divmod(time, _SECOND)

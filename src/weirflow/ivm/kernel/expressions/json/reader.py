@@ -1,7 +1,7 @@
 """JSON texts to values, as Jackson reads them for Spark: what follows the first value is not looked at.
 
 Python's own reader is fast and reads almost the same; what it refuses is tried again by a slower one that also takes
-single quotes.
+single quotes and infinities with a sign.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ _BLANKS = " \t\n\r"
 _HALVES = re.compile("[\ud800-\udfff]")
 _BLANK = re.compile(r"[ \t\n\r]*+")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
-_WORD = re.compile("-?Infinity|NaN")
+_WORD = re.compile("Infinity|NaN|[+-](?:Infinity|INF)")
+_ODD = re.compile("'|[+-]I")
+"""What Python's reader refuses and Jackson may take."""
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _PLAIN = {
     quote: {
@@ -123,7 +125,7 @@ class JsonReader:
             start = len(text) - len(text.lstrip(_BLANKS))
             value, end = self._decoder.raw_decode(text, start)
         except (json.JSONDecodeError, StopIteration):
-            value, end = self._slowly(text) if "'" in text else _malformed(text)
+            value, end = self._slowly(text) if _ODD.search(text) else _malformed(text)
         except RecursionError:
             value, end = self._slowly(text)
         _require_end(value, text, end)

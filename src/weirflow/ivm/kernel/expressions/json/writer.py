@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from weirflow.ivm.kernel.expressions.json.reader import Decimal, Fields, Whole
@@ -44,25 +45,25 @@ def double_text(number: float, *, single: bool = False) -> str:
     return java_text(number, FLOAT_BITS) if single else java_text(number)
 
 
-def value_text(value: Any) -> str:  # noqa: PLR0911 - one for each kind of value
-    """A value that was read; numbers with a fraction are those of doubles."""
+def value_text(value: Any, spell: Callable[[str], str] = _bytes_text) -> str:  # noqa: PLR0911 - each kind of value
+    """A value that was read, its strings as ``spell`` has them; numbers with a fraction are those of doubles."""
     if isinstance(value, Whole):
         return str(int(value))
     if isinstance(value, Decimal):
         return double_text(float(value))
     if isinstance(value, str):
-        return _bytes_text(value)
+        return spell(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return double_text(value)
-    return _container_text(value)
+    return _container_text(value, spell)
 
 
 @grows
-def _container_text(value: list[Any]) -> str:
+def _container_text(value: list[Any], spell: Callable[[str], str]) -> str:
     if isinstance(value, Fields):
-        return f"{{{','.join(f'{_bytes_text(name)}:{value_text(one)}' for name, one in value)}}}"
-    return f"[{','.join(map(value_text, value))}]"
+        return f"{{{','.join(f'{spell(name)}:{value_text(one, spell)}' for name, one in value)}}}"
+    return f"[{','.join(value_text(one, spell) for one in value)}]"
