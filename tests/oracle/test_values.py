@@ -96,7 +96,10 @@ def test_values_are_those_of_spark(session, spark, name):
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", list(THEMES))
-@pytest.mark.parametrize(("zone", "ansi"), [("UTC", True), ("Asia/Kolkata", False), ("Australia/Lord_Howe", True)])
+@pytest.mark.parametrize(
+    ("zone", "ansi"),
+    [("UTC", True), ("Asia/Kolkata", False), ("Australia/Lord_Howe", True), ("America/New_York", False)],
+)
 def test_values_are_those_of_compiled_spark_with_other_settings(session, spark, name, zone, ansi):
     check(session, THEMES[name], zone, ansi=ansi, compiled=True)
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from support import written_times
 
 NAN, INF = float("nan"), float("inf")
 TEXT, INT = pa.string(), pa.int32()
@@ -504,7 +505,7 @@ _DOCUMENTS = [
     '{"a":123456789012345678901234567890}', '{"a":{"b":[1, 2.50, "q"]},"c":true}', '{"a":[{"b":1},{"b":"z"}]}', '{"a":[{"b":"z"}]}', '{"a":[{"b":null},{"b":[1]}]}',
     '{"a":[[1,2],[3]]}', '{"a":[["x"]]}', '{"a":[]}', '{"a":["x"]}', '{"a":[null]}', '{"a":"\\u00e9\\n\\/"}', '{"a":"\\ud83d\\ude00"}', '{"a":"tab\there"}', "{'a':'it\"s'}", '{"a":"it\\\'s"}',
     '{a:1}', '{"a":01}', '{"a":NaN}', '{"a":Infinity}', '{"a":-Infinity}', '{"a":INF}', '{"a":+1}', '{"a":.5}', '{"a":1.}', '{"a":1,}', '{"a":1', '{"a"', '{"a":1,"b":tru}', '{"a" :\n { "b" : 1 } }',
-    '{"a":{"b":"bad","d":2.5},"b":7}', '{"a":true,"b":"true"}', '{"a":"NaN","b":"-INF"}', '{"a":2147483648,"b":9223372036854775808}', '{"a":["1",2,null,true,{"x":1}]}', '{"a":{"b":1},"a":{"c":2}}',
+    '{"b":1,"a":{"d":1,"c":2}}', '{"b":[],"a":1,"b":2,"0":3}', '{"a":{"b":"bad","d":2.5},"b":7}', '{"a":true,"b":"true"}', '{"a":"NaN","b":"-INF"}', '{"a":2147483648,"b":9223372036854775808}', '{"a":["1",2,null,true,{"x":1}]}', '{"a":{"b":1},"a":{"c":2}}',
     '{"a":1,"a":null}', '{"a":"2024-03-10 02:30:00","b":"2024-03-10"}', '{"a":"2024-03-10T02:30:00.123456789+05:30","b":"2024-3-1T25"}', '{"a":"10/03/2024 02:30 +0130","b":"10/03/2024"}',
     '{"a":"2024-11-03 01:30:00","b":"2024"}', '{"a":"2024-03-10T02:30:00GMT-02:00","b":"2024-03-10GMT"}', '{"a":"x","b":"2024-02-30"}', '{"a":1709251199,"b":19000}', '{"a":9223372036854775807,"b":"19000"}', '{"a":9223372036854775808,"b":"-150000"}',
     '{"a":"1709251199","b":"-719200"}', '{"a":"","b":""}', '{"a":1.5,"b":"+7"}', '{"a":"0000-01-01","b":"-0044-03-15"}', '{"a":"+12024-01-01 10:00:00Z","b":"+12024-01-01"}', '{"a":"1,234.565","b":"1e3"}', '{"a":12345678.905,"b":-0.005}',
@@ -544,7 +545,7 @@ _JSON_POOLS: dict[str, list[Any]] = {
     "m": [None, [], [("a", 1.5), ('"', None)], [("x", NAN)]],
     "mi": [None, [], [(1, "x"), (-2, None)]],
 }
-JSON_ROWS = table(JSON_SCHEMA, _JSON_POOLS, 110, seed=9)
+JSON_ROWS = table(JSON_SCHEMA, _JSON_POOLS, 112, seed=9)
 _PATHS = [
     "$",
     "$.a",
@@ -628,9 +629,37 @@ LAMBDA_QUERIES = (
     "WITH q AS (SELECT id, transform(ai, x -> x % 3) AS r, c FROM t) SELECT id, transform(r, x -> x + c) AS s FROM q",
 )
 
+WRITTEN = split_items("""
+from_json(j, 'a TIMESTAMP, b ARRAY<TIMESTAMP>')
+from_json(j, 'a TIMESTAMP_NTZ, b ARRAY<TIMESTAMP_NTZ>')
+from_json(j, 'a DATE, b ARRAY<DATE>')
+from_json(j, 'a STRING, b ARRAY<STRING>')
+from_json(j, 'a DECIMAL(20, 2), b ARRAY<DECIMAL(38, 0)>')
+from_json(j, 'a DOUBLE, b ARRAY<BIGINT>')
+from_json(j, 'a BOOLEAN, b ARRAY<TINYINT>')
+from_json(j, 'a STRUCT<b: TIMESTAMP, a: ARRAY<STRING>>')
+from_json(j, 'a TIMESTAMP, b ARRAY<TIMESTAMP>', map('timestampFormat', 'yyyy-MM-dd HH:mm:ss X'))
+to_json(from_json(j, 'a TIMESTAMP, b ARRAY<STRING>'))
+get_json_object(j, '$')
+get_json_object(j, '$.a')
+get_json_object(j, '$.b[*]')
+get_json_object(j, '$.a[*]')
+get_json_object(j, '$.a[0][*].b')
+get_json_object(j, '$.a[0][*]')
+json_object_keys(j)
+json_array_length(j)
+TRY_CAST(s AS TIMESTAMP)
+TRY_CAST(s AS TIMESTAMP_NTZ)
+TRY_CAST(s AS DATE)
+try_to_timestamp(s)
+try_to_timestamp(s, 'yyyy-MM-dd HH:mm:ss[ ]X')
+""")
+WRITTEN_QUERIES = ("SELECT id, json_tuple(j, 'a', 'b') AS (x, y) FROM t",)
+
 THEMES: dict[str, Theme] = {
     "arrays": Theme(COLLECTIONS, ARRAYS, ARRAY_FAILURES),
     "times": Theme(TIME_ROWS, TIMES, TIME_FAILURES, compiled=True),
     "json": Theme(JSON_ROWS, JSON, queries=JSON_QUERIES),
+    "written": Theme(written_times.rows(), WRITTEN, queries=WRITTEN_QUERIES),
     "lambdas": Theme(COLLECTIONS, LAMBDAS, LAMBDA_FAILURES, LAMBDA_QUERIES),
 }

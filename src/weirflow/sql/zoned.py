@@ -19,6 +19,7 @@ from weirflow.sql.expr import Call, Expr, Frame, FrameUnit, Literal, SortKey, Wi
 from weirflow.sql.map_calls import map_calls
 from weirflow.sql.plan import Plan, Window
 from weirflow.sql.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from weirflow.sql.zone_ids import SHORT_IDS
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
@@ -40,13 +41,14 @@ _BY_TIME = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 
 
 def zone_name(name: str) -> str:
-    """A time zone, by one name for all that are UTC."""
-    return UTC_ZONE if name in _UTC_NAMES else name
+    """A time zone, by one name for all that are UTC, and what a short name of Java's (``PST``) stands for."""
+    return UTC_ZONE if name in _UTC_NAMES else SHORT_IDS.get(name, name)
 
 
 def tzinfo_of(zone: str) -> tzinfo:
     """The clocks of a zone for single times; ``ConfigError`` if this machine knows none of this name."""
-    if zone in _UTC_NAMES:
+    zone = zone_name(zone)
+    if zone == UTC_ZONE:
         return UTC
     found = _OFFSET.fullmatch(zone)
     hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:]) if found else (0, 0, 0)

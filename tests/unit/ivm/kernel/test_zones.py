@@ -6,8 +6,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from weirflow import IncrementalFlow
 from weirflow.errors import UnsupportedError
-from weirflow.ivm.kernel.expressions.zones import clock_of
+from weirflow.ivm.kernel.expressions.times.clocks import clock_of
 
 ZONES = [
     "America/New_York",
@@ -74,7 +75,35 @@ def test_offsets_are_zones_whose_clocks_are_never_changed(zone, hours):
     assert clock_of(zone).local(np.array([0])).tolist() == [hours * 3600 * SECOND]
 
 
-@pytest.mark.parametrize("zone", ["Nowhere/Land", "../etc/passwd", ""])
+SHORT = [("EST", "-05:00"), ("PST", "America/Los_Angeles"), ("IST", "Asia/Kolkata")]
+
+
+@pytest.mark.parametrize(("short", "zone"), SHORT)
+def test_short_names_are_those_of_java(short, zone):
+    moments = np.arange(-40_000, 40_000, 37) * 86_400 * SECOND
+    assert clock_of(short).local(moments).tolist() == clock_of(zone).local(moments).tolist()
+    with IncrementalFlow(time_zone=short) as flow:
+        flow.register_source("t", "text STRING")
+        flow.register_view("v", "SELECT CAST(text AS TIMESTAMP) AS at FROM t")
+        flow.tick("t", [{"text": "2024-07-01 10:00:00"}])
+        shown = np.array([wall(dt.datetime(2024, 7, 1, 10))])  # noqa: DTZ001
+        assert [micros(row["at"]) for row in flow.snapshot("v").to_pylist()] == clock_of(zone).moment(shown).tolist()
+
+
+@pytest.mark.parametrize("zone", [*ZONES, "UTC", "-18:00"])
+def test_one_time_is_read_as_many_are_and_further_away(zone):
+    clock = clock_of(zone)
+    months = np.arange(-3_000, 3_000, 11) * 30 * 86_400 * SECOND
+    near = np.concatenate([clock.read, clock.read - 1, clock.read + 1, months])
+    assert [clock.moment_at(one) for one in near.tolist()] == clock.moment(near).tolist()
+    assert 2**63 - clock.moment_at(2**63) == int(clock.offset_at(np.array([2**63 - 1]))[0])
+    assert -(2**64) - clock.moment_at(-(2**64)) == int(clock.offsets[0])
+
+
+NO_ZONES = ["Nowhere/Land", "../etc/passwd", "", "ROC", "localtime", "posixrules", "posix/UTC", "+130"]
+
+
+@pytest.mark.parametrize("zone", NO_ZONES)
 def test_a_zone_that_nobody_knows_is_refused(zone):
     with pytest.raises(UnsupportedError, match="time zone"):
         clock_of(zone)

@@ -8,7 +8,7 @@ import pytest
 from support.clock_cases import ATOMS
 
 from weirflow.ivm.kernel.expressions.compile import compile_expression
-from weirflow.ivm.kernel.expressions.zones import clock_of
+from weirflow.ivm.kernel.expressions.times.clocks import clock_of
 from weirflow.ivm.kernel.schedule import BEFORE_ALL, NEVER
 from weirflow.ivm.operators.clocked.wakes import Wakes
 from weirflow.ivm.operators.truth import true_rows

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import DataError
+from weirflow.ivm.kernel.expressions.failures import NOT_READ
 from weirflow.ivm.kernel.expressions.retype import retyped
 from weirflow.ivm.kernel.expressions.rows import broadcast
 
@@ -23,7 +24,8 @@ def attempt(signature: CallSignature, nodes: list[Node]) -> Node:
     def run(rows: Rows) -> Value:
         try:
             return node(rows)
-        except DataError:
+        except DataError as error:
+            _require_none(error)
             return _halved(node, kind, rows)
 
     return run
@@ -40,13 +42,20 @@ def _halved(node: Node, kind: pa.DataType, rows: Rows) -> pa.Array:
         part = rows.where(wanted)
         try:
             pieces.append(retyped(broadcast(node(part), part.length), kind))
-        except DataError:
+        except DataError as error:
+            _require_none(error)
             if stop - start == 1:
                 pieces.append(pa.nulls(1, kind))
                 continue
             middle = (start + stop) // 2
             ahead += [(middle, stop), (start, middle)]
     return pa.concat_arrays(pieces)
+
+
+def _require_none(error: DataError) -> None:
+    """Raise what has a value in Spark."""
+    if error.condition in NOT_READ:
+        raise error
 
 
 FORMS: dict[str, FormBuilder] = {"try": attempt}

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _FEBRUARY = 2
+_NOT_AHEAD = np.zeros(1, np.int64)
 
 
 def days_from_civil(year: int, month: int, day: int) -> int:
@@ -67,9 +68,20 @@ def _year(year: int) -> str:
     return f"{sign}{abs(year):04d}"
 
 
-def text_of_micros(micros: NDArray[np.int64]) -> list[str]:
-    """``yyyy-MM-dd HH:mm:ss`` and the fraction of a second, if any, without trailing zeros."""
+def days_and_times(micros: NDArray[np.int64], ahead: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The day and the time of day that clocks show which are so far ahead; together they may be more than 64 bits hold.
+
+    >>> [part.tolist() for part in days_and_times(np.array([2**63 - 1]), np.array([86_400_000_000]))]
+    [[106751992], [14454775807]]
+    """
     days, rest = np.divmod(micros, 86_400_000_000)
+    more, rest = np.divmod(rest + ahead, 86_400_000_000)
+    return days + more, rest
+
+
+def text_of_micros(micros: NDArray[np.int64], ahead: NDArray[np.int64] = _NOT_AHEAD) -> list[str]:
+    """``yyyy-MM-dd HH:mm:ss`` and the fraction of a second, if any, without trailing zeros."""
+    days, rest = days_and_times(micros, ahead)
     dates = text_of_days(days)
     texts = []
     for date, time in zip(dates, rest.tolist(), strict=True):

@@ -24,6 +24,9 @@ _SQL_NAMES = {
     pa.duration("us"): "INTERVAL DAY TO SECOND",
 }
 _LONGEST_SHOWN = 200
+TIME_WITHOUT_DATE, UNSUPPORTED_TIME_ZONE = "TIME_WITHOUT_DATE", "UNSUPPORTED_TIME_ZONE"
+NOT_READ = frozenset({TIME_WITHOUT_DATE, UNSUPPORTED_TIME_ZONE})
+"""Conditions of ours: there is a value in Spark, so that no ``TRY`` makes NULL of them."""
 
 
 def shown(value: Any) -> str:

@@ -16,7 +16,7 @@ from weirflow.ivm.kernel.expressions.casts.parse import to_timestamp
 from weirflow.ivm.kernel.expressions.dates import DAY, add_interval
 from weirflow.ivm.kernel.expressions.rows import like_nulls, numbers, on_arrays
 from weirflow.ivm.kernel.expressions.time_units import timestamp_add
-from weirflow.ivm.kernel.expressions.zones import Clock, clock_of
+from weirflow.ivm.kernel.expressions.times.clocks import Clock, clock_of
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
@@ -109,7 +109,7 @@ def _cast(  # noqa: PLR0911 - one for each kind of cast
         assert shown is not None, "there are such casts"
         return on_arrays(lambda times: shown(like_nulls(clock.local(numbers(times)), _SHOWN, times)))
     if cast.target == _MOMENT and cast.source == pa.string():
-        return to_timestamp(cast, lambda shown: int(clock.moment(np.array([shown]))[0]))
+        return to_timestamp(cast, clock.moment_at)
     if cast.target == _MOMENT and cast.source == _SHOWN:
         return on_arrays(lambda shown: like_nulls(clock.moment(numbers(shown)), _MOMENT, shown))
     if cast.target == _MOMENT and cast.source == pa.date32():

@@ -18,7 +18,7 @@ import pyarrow as pa
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
 from weirflow.ivm.kernel.expressions.rows import numbers
-from weirflow.ivm.kernel.expressions.zones import clock_of
+from weirflow.ivm.kernel.expressions.times.clocks import clock_of
 from weirflow.ivm.kernel.schedule import BEFORE_ALL, NEVER
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import take_columns

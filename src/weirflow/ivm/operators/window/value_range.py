@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.expressions.failures import overflow, small_overflow
-from weirflow.ivm.kernel.expressions.zones import clock_of
+from weirflow.ivm.kernel.expressions.times.clocks import clock_of
 from weirflow.ivm.zset.buffers import raw_values
 
 if TYPE_CHECKING:

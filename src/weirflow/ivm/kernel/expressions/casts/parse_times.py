@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from weirflow.errors import UnsupportedError
 from weirflow.ivm.kernel.expressions.calendar import days_from_civil
-from weirflow.ivm.kernel.expressions.failures import failure, shown
+from weirflow.ivm.kernel.expressions.failures import TIME_WITHOUT_DATE, UNSUPPORTED_TIME_ZONE, failure, shown
+from weirflow.ivm.kernel.expressions.times.clocks import written_clock
 
 if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
+    from weirflow.ivm.kernel.expressions.times.clocks import Clock
 
 BLANKS = "".join(map(chr, [*range(0x21), 0x7F]))
 """What Spark trims from texts that it parses: white space and control characters of ASCII."""
@@ -21,15 +24,11 @@ _TIMESTAMP = re.compile(
     re.DOTALL,
 )
 _TIME_ONLY = re.compile(
-    r"(?:T[0-9]{1,2}|[0-9]{1,2}:)(?::?[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]*+)?(?:[^0-9.].*)?)?)?", re.DOTALL
+    r"(?:T([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.[0-9]*+)?([^0-9.].*)?)?)?"
+    r"|([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.[0-9]*+)?([^0-9.].*)?)?)",
+    re.DOTALL,
 )
-_SINGLE_HOUR = re.compile(r"([+-])(\d):", re.ASCII)
-_SINGLE_MINUTE = re.compile(r"([+-])(\d\d):(\d)$", re.ASCII)
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(?:(\d)|(\d\d)(?::(\d\d)(?::(\d\d))?|(\d\d)(\d\d)?)?)", re.ASCII)
-_UTC = frozenset({"Z", "UTC", "GMT", "UT"})
-_REGION = re.compile(r"[A-Za-z][A-Za-z0-9~/._+-]+")
-_MAX_OFFSET = 18 * 3600
-_DAY_MICROS = 86_400_000_000
+_DAY_MICROS, _SECOND = 86_400_000_000, 1_000_000
 _MAX_DAYS = 1 << 31
 _MAX_MICROS = 1 << 63
 
@@ -46,47 +45,57 @@ def parse_date(text: str) -> int:
     return days
 
 
-def _unknown(_: str, __: int) -> None:
-    """Knows no zone by its name."""
-
-
 def parse_timestamp(
-    text: str,
-    position: SqlPosition | None,
-    *,
-    zoned: bool,
-    moment: Callable[[int], int] | None = None,
-    region: Callable[[str, int], int | None] = _unknown,
+    text: str, position: SqlPosition | None, *, zoned: bool, moment: Callable[[int], int] | None = None
 ) -> int:
-    """Microseconds since 1970; ``ValueError`` for what is not one, ``DataError`` for what needs more than UTC.
+    """Microseconds since 1970; ``ValueError`` for what is not one, ``DataError`` for what is not read here.
 
-    For a text without a zone of its own, ``moment`` makes the moment that is meant of what a clock shows; for one with
-    the name of a zone, ``region`` does, if it knows it.
+    For a text without a zone of its own, ``moment`` makes the moment that is meant of what a clock shows.
     """
     trimmed = text.strip(BLANKS)
     found = _TIMESTAMP.fullmatch(trimmed)
     if not found:
-        if zoned and _TIME_ONLY.fullmatch(trimmed):
-            raise failure("CAST_INVALID_INPUT", f"{shown(text)!r} has no date; Spark would take today's.", position)
+        if zoned:
+            _require_no_time(text, trimmed, position)
         raise ValueError(text)
     sign, year, month, day, hour, minute, second, fraction, zone = found.groups()
     days = days_from_civil(-int(year) if sign == "-" else int(year), int(month or 1), int(day or 1))
-    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
-    if hours > 23 or minutes > 59 or seconds > 59:  # noqa: PLR2004 - a clock
-        raise ValueError(text)
-    micros = days * _DAY_MICROS + (hours * 3600 + minutes * 60 + seconds) * 1_000_000
+    micros = days * _DAY_MICROS + _seconds(text, hour, minute, second) * _SECOND
     micros += int((fraction or "0")[:6].ljust(6, "0"))
     if zone:
-        there = region(zone.strip(), micros) if zoned else None
-        if there is None:
-            offset = _offset(zone.strip(), text, position)
-            there = micros - offset * 1_000_000 if zoned else micros
-        micros = there
+        there = _clock(zone, text, position)
+        micros = there.moment_at(micros) if zoned else micros
     elif moment is not None:
         micros = moment(micros)
     if not -_MAX_MICROS <= micros < _MAX_MICROS:
         raise ValueError(text)
     return micros
+
+
+def _seconds(text: str, *written: str | None) -> int:
+    """The seconds since midnight of an hour, a minute and a second, as far as they are written."""
+    hours, minutes, seconds = (int(part or 0) for part in written)
+    if hours > 23 or minutes > 59 or seconds > 59:  # noqa: PLR2004 - a clock
+        raise ValueError(text)
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def _require_no_time(text: str, trimmed: str, position: SqlPosition | None) -> None:
+    """Refuse a time without a date: Spark takes the day of the query, which is another when the row is retracted."""
+    found = _TIME_ONLY.fullmatch(trimmed)
+    if found is None or (trimmed[0] == "T" and not text.startswith("T")):
+        return
+    parts = found.groups()
+    *written, zone = parts[:4] if parts[0] else parts[4:]
+    _seconds(text, *written)
+    if zone:
+        _clock(zone, text, position)
+    raise failure(
+        TIME_WITHOUT_DATE,
+        f"{shown(text)!r} has no date. Spark takes that of today, so the row would have another value tomorrow.",
+        position,
+        hint="write the date into the text, or read it as a STRING",
+    )
 
 
 def names_zone(text: str) -> bool:
@@ -95,20 +104,10 @@ def names_zone(text: str) -> bool:
     return found is not None and found[9] is not None
 
 
-def _offset(zone: str, text: str, position: SqlPosition | None) -> int:
-    """Seconds east of UTC; zones that have a history are refused."""
-    if zone in _UTC:
-        return 0
-    spelled = _SINGLE_MINUTE.sub(r"\1\2:0\3", _SINGLE_HOUR.sub(r"\g<1>0\2:", zone, count=1), count=1)
-    found = _OFFSET.fullmatch(spelled)
-    if found:
-        sign, hour, hours, minutes, seconds, short_minutes, short_seconds = found.groups()
-        parts = [int(part or 0) for part in (hour or hours, minutes or short_minutes, seconds or short_seconds)]
-        total = parts[0] * 3600 + parts[1] * 60 + parts[2]
-        if parts[1] > 59 or parts[2] > 59 or total > _MAX_OFFSET:  # noqa: PLR2004 - a clock
-            raise ValueError(text)
-        return -total if sign == "-" else total
-    if not _REGION.fullmatch(spelled):
-        raise ValueError(text)
-    message = f"The time zone of {shown(text)!r} is not UTC and no fixed offset, so it is not read here."
-    raise failure("UNSUPPORTED_TIME_ZONE", message, position, hint="write the offset, such as +02:00")
+def _clock(zone: str, text: str, position: SqlPosition | None) -> Clock:
+    """The clock of a zone that is written in a text."""
+    try:
+        return written_clock(zone.strip(BLANKS[:-1]))
+    except UnsupportedError as error:
+        message = f"{shown(text)!r} is not read here: {error.message}"
+        raise failure(UNSUPPORTED_TIME_ZONE, message, position, hint="write the offset, such as +02:00") from None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weirflow.ivm.kernel.deadline import checked
-from weirflow.ivm.kernel.expressions.json.reader import LENIENT, Fields, Malformed
-from weirflow.ivm.kernel.expressions.json.writer import value_text
+from weirflow.ivm.kernel.expressions.json.reader import LENIENT, Fields, Malformed, whole
+from weirflow.ivm.kernel.expressions.json.writer import string_text, value_text
 from weirflow.ivm.kernel.expressions.rows import on_arrays
 
 if TYPE_CHECKING:
@@ -65,17 +65,18 @@ def steps_of(path: str) -> list[Any] | None:
     return steps if steps.count((ALL,)) <= 1 else None
 
 
-def _found(value: Any, steps: list[Any], *, quoted: bool) -> str | None:  # noqa: PLR0911 - one for each kind of step
-    """What is written of what the steps lead to; None if they lead nowhere."""
+def _found(  # noqa: PLR0911 - one for each kind of step
+    value: Any, steps: list[Any], *, quoted: bool, text: Callable[[Any], str] = value_text
+) -> str | None:
+    """What ``text`` writes of what the steps lead to; None if they lead nowhere."""
     if not steps:
-        is_text = type(value) is str
-        return value if is_text and not quoted else value_text(value)
+        return text(value) if type(value) is not str or quoted else _complete(value)
     step, *rest = steps
     if isinstance(step, str):
         if not isinstance(value, Fields):
             return None
         for name, inner in value:
-            found = _found(inner, rest, quoted=quoted) if name == step and inner is not None else None
+            found = _found(inner, rest, quoted=quoted, text=text) if name == step and inner is not None else None
             if found is not None:
                 return found
         return None
@@ -83,11 +84,22 @@ def _found(value: Any, steps: list[Any], *, quoted: bool) -> str | None:  # noqa
         return None
     if isinstance(step, int):
         several = bool(rest) and rest[0] == (ALL,)
-        return _found(value[step], rest, quoted=quoted or several) if step < len(value) else None
-    pieces = [piece for piece in (_found(one, rest, quoted=True) for one in value) if piece is not None]
-    if len(pieces) == 1 and not quoted:
-        return pieces[0]
-    return f"[{','.join(pieces)}]" if pieces else None
+        return _found(value[step], rest, quoted=quoted or several, text=text) if step < len(value) else None
+    of_one = text if quoted else _as_characters  # Spark collects them before it knows how many there are
+    pieces = [piece for piece in (_found(one, rest, quoted=True, text=of_one) for one in value) if piece is not None]
+    joined = ",".join(pieces)
+    if quoted:
+        return f"[{joined}]" if pieces else None
+    return _complete(joined if len(pieces) == 1 else f"[{joined}]") if pieces else None
+
+
+def _as_characters(value: Any) -> str:
+    return value_text(value, string_text)
+
+
+def _complete(text: str) -> str | None:
+    """A text; None if there is half of a character in it, which Spark cannot write."""
+    return text if whole(text) == text else None
 
 
 def json_array_length(signature: CallSignature) -> Kernel | None:
@@ -103,7 +115,7 @@ def json_object_keys(signature: CallSignature) -> Kernel | None:
     """The names in an object, in order; NULL for anything else."""
     if signature.types[0] != pa.string():
         return None
-    return _of_texts(signature, lambda value: [name for name, _ in value] if isinstance(value, Fields) else None)
+    return _of_texts(signature, lambda value: [whole(name) for name, _ in value] if isinstance(value, Fields) else None)
 
 
 def json_fields(signature: CallSignature) -> Kernel | None:
@@ -114,13 +126,16 @@ def json_fields(signature: CallSignature) -> Kernel | None:
 
     def found(text: str | None, *names: str | None) -> dict[str, str | None]:
         made: dict[str, str | None] = dict.fromkeys(fields)
+        nothing = dict(made)
         try:
             value = None if text is None else LENIENT(text)
         except Malformed:
-            return made
+            return nothing
         for name, inner in value if isinstance(value, Fields) else ():
             if name in names and inner is not None:
-                shown = inner if type(inner) is str else value_text(inner)
+                shown = _complete(inner) if type(inner) is str else value_text(inner)
+                if shown is None:
+                    return nothing
                 made.update((field, shown) for field, wanted in zip(fields, names, strict=True) if wanted == name)
         return made
 

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from weirflow.errors import UnsupportedError
-from weirflow.ivm.kernel.expressions.calendar import days_from_civil, text_of_days
+from weirflow.ivm.kernel.expressions.calendar import days_and_times, days_from_civil, text_of_days
 from weirflow.ivm.kernel.expressions.casts.parse_times import names_zone, parse_date, parse_timestamp
 from weirflow.ivm.kernel.expressions.rows import numbers
 from weirflow.ivm.kernel.expressions.times.format import TimeWriter
 from weirflow.ivm.kernel.expressions.times.parse import TimeReader
-from weirflow.ivm.kernel.expressions.zones import clock_of
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.json.options import JsonOptions
@@ -28,7 +26,6 @@ Write: TypeAlias = Callable[[pa.Array], list[str]]
 _DAY, _SECOND = 86_400_000_000, 1_000_000
 _INT, _LONG = 1 << 31, 1 << 63
 _DIGITS = re.compile(r"[+-]?\d+")
-_REGION = re.compile(r"(?!posix/|right/)[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_0-9+-]+)+")
 _GREGORIAN = -141_427
 """The day on which the calendar was changed."""
 _OF_DATES = frozenset("yMLdDQqE")
@@ -53,11 +50,13 @@ def date_reader(options: JsonOptions) -> Read | None:
 
 def _usual_date(text: str) -> int:
     """A date; one with GMT somewhere; or days since 1970 in digits, of the calendar that was in use then."""
-    for spelled in (text, text.replace("GMT", "", 1)):
-        try:
-            return parse_date(spelled)
-        except ValueError:
-            continue
+    try:
+        return _without_gmt(text, parse_date)
+    except ValueError:
+        return _counted(text)
+
+
+def _counted(text: str) -> int:
     days = int(text) if _DIGITS.fullmatch(text) else _INT
     if not -_INT <= days < _INT:
         raise ValueError(text)
@@ -83,27 +82,18 @@ def moment_reader(options: JsonOptions) -> Read | None:
         reader = TimeReader.of(options.timestamp_format)
         return None if reader is None else lambda text: _fitting(reader.moment(text, clock), text)
 
-    def moment(shown: int) -> int:
-        return int(clock.moment(np.array([shown]))[0])
-
     def read(text: str) -> int:
-        try:
-            return parse_timestamp(text, None, zoned=True, moment=moment, region=_in_region)
-        except ValueError:
-            spelled = text.replace("GMT", "", 1)
-            return parse_timestamp(spelled, None, zoned=True, moment=moment, region=_in_region)
+        return _without_gmt(text, lambda spelled: parse_timestamp(spelled, None, zoned=True, moment=clock.moment_at))
 
     return read
 
 
-def _in_region(zone: str, shown: int) -> int | None:
-    """When the clocks of a region show this; None for what is no region of this machine, or an alias of one."""
-    if not _REGION.fullmatch(zone) or not -_LONG <= shown < _LONG:
-        return None
+def _without_gmt(text: str, parse: Callable[[str], int]) -> int:
+    """What a text says, or else what it says without the letters GMT."""
     try:
-        return int(clock_of(zone).moment(np.array([shown]))[0])
-    except UnsupportedError:
-        return None
+        return parse(text)
+    except ValueError:
+        return parse(text.replace("GMT", ""))
 
 
 def shown_reader(options: JsonOptions) -> Read | None:
@@ -151,7 +141,7 @@ def moment_writer(options: JsonOptions) -> Write | None:
         offsets = clock.offset_at(micros)
         if writer is None:
             zones = [_offset(offset // _SECOND) for offset in offsets.tolist()]
-            return [f"{text}{zone}" for text, zone in zip(_shown(micros + offsets), zones, strict=True)]
+            return [f"{text}{zone}" for text, zone in zip(_shown(micros, offsets), zones, strict=True)]
         texts: list[str] = writer(micros + offsets, offsets).to_pylist()
         return texts
 
@@ -160,11 +150,11 @@ def moment_writer(options: JsonOptions) -> Write | None:
 
 def shown_texts(times: pa.Array) -> list[str]:
     """Times of no zone, with milliseconds."""
-    return _shown(numbers(times))
+    return _shown(numbers(times), np.zeros(1, np.int64))
 
 
-def _shown(micros: np.ndarray) -> list[str]:
-    days, rest = np.divmod(micros, _DAY)
+def _shown(micros: np.ndarray, ahead: np.ndarray) -> list[str]:
+    days, rest = days_and_times(micros, ahead)
     texts = []
     for day, time in zip(text_of_days(days), rest.tolist(), strict=True):
         seconds, fraction = divmod(time, _SECOND)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from weirflow.ivm.kernel.expressions.zones import Clock, clock_of
+from weirflow.ivm.kernel.expressions.times.clocks import Clock, clock_of
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import CallSignature

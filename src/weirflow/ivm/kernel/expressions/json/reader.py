@@ -1,25 +1,28 @@
 """JSON texts to values, as Jackson reads them for Spark: what follows the first value is not looked at.
 
 Python's own reader is fast and reads almost the same; what it refuses is tried again by a slower one that also takes
-single quotes.
+single quotes and infinities with a sign.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
 
-from weirflow.ivm.kernel.expressions.failures import failure, shown
+from weirflow.stack import grows
 
 _DEEPEST = 1_000
 _LONGEST_NUMBER = 1_000
 _BLANKS = " \t\n\r"
+_HALVES = re.compile("[\ud800-\udfff]")
 _BLANK = re.compile(r"[ \t\n\r]*+")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
-_WORD = re.compile("-?Infinity|NaN")
+_WORD = re.compile("Infinity|NaN|[+-](?:Infinity|INF)")
+_ODD = re.compile("'|[+-]I")
+"""What Python's reader refuses and Jackson may take."""
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _PLAIN = {
     quote: {
         True: re.compile(rf"[^\\{quote}]*+", re.DOTALL),
@@ -75,6 +78,10 @@ def _refuse(text: str) -> Any:
     raise Malformed(text)
 
 
+def _malformed(text: str) -> NoReturn:
+    raise Malformed(text)
+
+
 def _decoder(*, words: bool, controls: bool) -> json.JSONDecoder:
     return json.JSONDecoder(
         object_pairs_hook=Fields,
@@ -83,6 +90,17 @@ def _decoder(*, words: bool, controls: bool) -> json.JSONDecoder:
         parse_constant=_NotANumber if words else _refuse,
         strict=not controls,
     )
+
+
+def whole(text: str) -> str:
+    r"""A string as Spark makes it a value: with a question mark for each half of a character.
+
+    >>> whole("a\ud83d")
+    'a?'
+    """
+    if text.isascii() or not _HALVES.search(text):
+        return text
+    return _HALVES.sub("?", text)
 
 
 class JsonReader:
@@ -99,37 +117,27 @@ class JsonReader:
         self._decoder: Final = _decoder(words=words, controls=controls)
 
     def __call__(self, text: str) -> Any:
-        """The value; ``Malformed`` if there is none, ``DataError`` if it is not known what Spark makes of it."""
+        """The value; ``Malformed`` if there is none.
+
+        Strings may have halves of characters, which JSON writes as escapes: see ``whole``.
+        """
         try:
             start = len(text) - len(text.lstrip(_BLANKS))
             value, end = self._decoder.raw_decode(text, start)
         except (json.JSONDecodeError, StopIteration):
-            value, end = self._slowly(text)
+            value, end = self._slowly(text) if _ODD.search(text) else _malformed(text)
         except RecursionError:
-            raise self._too_deep(text) from None
+            value, end = self._slowly(text)
         _require_end(value, text, end)
-        if _HALF.search(text):
-            _require_whole_characters(value, text)
+        if text.count("[") + text.count("{") > _DEEPEST and _is_too_deep(value):
+            raise Malformed(text)
         return value
 
     def _slowly(self, text: str) -> tuple[Any, int]:
-        if "'" not in text:
-            raise Malformed(text)
         try:
             return _Slow(text, words=self._words, controls=self._controls).value(0)
-        except RecursionError:
-            raise self._too_deep(text) from None
         except IndexError:
             raise Malformed(text) from None
-
-    def _too_deep(self, text: str) -> Exception:
-        depth = deepest = 0
-        for character in re.sub(r"\"(?:[^\\\"]|\\.)*+\"", "", text, flags=re.DOTALL):
-            depth += (character in "[{") - (character in "]}")
-            deepest = max(deepest, depth)
-        if deepest > _DEEPEST:
-            return Malformed(text)
-        return failure("UNSUPPORTED_JSON", f"{shown(text)!r} is nested too deep to be read here.", None)
 
 
 def _require_end(value: Any, text: str, end: int) -> None:
@@ -142,12 +150,14 @@ def _require_end(value: Any, text: str, end: int) -> None:
         raise Malformed(text)
 
 
-def _require_whole_characters(value: Any, text: str) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        message = f"{shown(text)!r} has half of a character, which is not read here."
-        raise failure("UNSUPPORTED_JSON", message, None) from None
+def _is_too_deep(value: Any) -> bool:
+    """Whether more objects and arrays are inside each other than Jackson reads."""
+    depth, level = 0, [value] if isinstance(value, list) else []
+    while level and depth <= _DEEPEST:
+        inside = [inner for one in level for inner in ((pair[1] for pair in one) if isinstance(one, Fields) else one)]
+        level = [inner for inner in inside if isinstance(inner, list)]
+        depth += 1
+    return depth > _DEEPEST
 
 
 class _Slow:
@@ -157,14 +167,13 @@ class _Slow:
         self._text = text
         self._words = words
         self._controls = controls
+        self._depth = 0
 
     def value(self, at: int) -> tuple[Any, int]:
         at, text = self._behind_blanks(at), self._text
         first = text[at]
-        if first == "{":
-            return self._object(at + 1)
-        if first == "[":
-            return self._array(at + 1)
+        if first in "{[":
+            return self._inside(at + 1, self._object if first == "{" else self._array)
         if first in "\"'":
             return self._string(at)
         for word, value in (("true", True), ("false", False), ("null", None)):
@@ -178,6 +187,15 @@ class _Slow:
             raise Malformed(text)
         is_whole = number[1] is None and number[2] is None
         return (_whole if is_whole else _decimal)(number[0]), number.end()
+
+    @grows
+    def _inside(self, at: int, read: Callable[[int], tuple[Any, int]]) -> tuple[Any, int]:
+        if self._depth == _DEEPEST:
+            raise Malformed(self._text)
+        self._depth += 1
+        found = read(at)
+        self._depth -= 1
+        return found
 
     def _behind_blanks(self, at: int) -> int:
         found = _BLANK.match(self._text, at)

@@ -22,7 +22,7 @@ from weirflow.ivm.kernel.expressions.json.moments import (
     shown_texts,
 )
 from weirflow.ivm.kernel.expressions.json.options import READ, WRITTEN, JsonOptions, json_options
-from weirflow.ivm.kernel.expressions.json.reader import OF_RECORDS, Decimal, Fields, Malformed, Whole
+from weirflow.ivm.kernel.expressions.json.reader import OF_RECORDS, Decimal, Fields, Malformed, Whole, whole
 from weirflow.ivm.kernel.expressions.json.writer import double_text, string_text, value_text
 from weirflow.ivm.kernel.expressions.nested.lists import entries_of, list_offsets
 from weirflow.ivm.kernel.expressions.rows import on_arrays, valid_mask
@@ -112,7 +112,7 @@ class _Reader:
         if pa.types.is_list(kind):
             return self._list(value, kind)
         if kind == pa.string():
-            return value if type(value) is str else value_text(value)
+            return whole(value) if type(value) is str else value_text(value)
         if pa.types.is_decimal128(kind):
             return _decimal(value, kind)
         if pa.types.is_temporal(kind):

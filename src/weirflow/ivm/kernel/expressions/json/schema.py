@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from weirflow.ivm.kernel.expressions.json.reader import OF_RECORDS, Decimal, Fields, Malformed, Whole
+from weirflow.stack import grows
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
@@ -55,6 +56,7 @@ def schema_of_json(signature: CallSignature) -> Kernel | None:
     return lambda _: found
 
 
+@grows
 def _inferred(value: Any) -> _Type:  # noqa: PLR0911 - one for each kind of value
     if value is None or (type(value) is str and not value):
         return _VOID
@@ -86,6 +88,7 @@ def _of_digits(text: str) -> _Type:
     return _Decimal(digits, 0) if digits <= _MOST_DIGITS else _DOUBLE
 
 
+@grows
 def _common(left: _Type, right: _Type) -> _Type:  # noqa: PLR0911 - one for each pair of types
     """The type that has a place for values of both."""
     if right in (left, _VOID):
@@ -123,6 +126,7 @@ def _merged(left: _Struct, right: _Struct) -> _Struct:
     return _Struct(tuple(sorted(found.items(), key=lambda field: _units(field[0]))))
 
 
+@grows
 def _kept(kind: _Type) -> _Type | None:
     """A type without structs that have no fields, and texts where nothing is known; None if nothing is left."""
     if kind == _VOID:
@@ -145,6 +149,7 @@ def _without_parts(kind: _Type) -> _Type:
     return _STRING
 
 
+@grows
 def _text(kind: _Type) -> str:
     if isinstance(kind, _Array):
         return f"ARRAY<{_text(kind.element)}>"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from weirflow.ivm.kernel.expressions.json.reader import Decimal, Fields, Whole
 from weirflow.ivm.kernel.expressions.numbers.java_double import FLOAT_BITS, java_text
+from weirflow.stack import grows
 
 _SPECIAL = re.compile(r'["\\\x00-\x1f]')
-_PAIRS = re.compile("[\U00010000-\U0010ffff]")
+_PAIRS = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -19,11 +21,13 @@ def string_text(text: str) -> str:
 
 
 def _bytes_text(text: str) -> str:
-    """A string in quotes as Jackson writes it as bytes: characters that Java has two of are escaped."""
+    """A string in quotes as Jackson writes it as bytes: what is two characters in Java, or half of two, is escaped."""
     return _PAIRS.sub(_pair, string_text(text))
 
 
 def _pair(found: re.Match[str]) -> str:
+    if found[0] < "\U00010000":
+        return f"\\u{ord(found[0]):04X}"
     high, low = divmod(ord(found[0]) - 0x10000, 0x400)
     return f"\\u{0xD800 + high:04X}\\u{0xDC00 + low:04X}"
 
@@ -41,20 +45,25 @@ def double_text(number: float, *, single: bool = False) -> str:
     return java_text(number, FLOAT_BITS) if single else java_text(number)
 
 
-def value_text(value: Any) -> str:  # noqa: PLR0911 - one for each kind of value
-    """A value that was read; numbers with a fraction are those of doubles."""
+def value_text(value: Any, spell: Callable[[str], str] = _bytes_text) -> str:  # noqa: PLR0911 - each kind of value
+    """A value that was read, its strings as ``spell`` has them; numbers with a fraction are those of doubles."""
     if isinstance(value, Whole):
         return str(int(value))
     if isinstance(value, Decimal):
         return double_text(float(value))
     if isinstance(value, str):
-        return _bytes_text(value)
+        return spell(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return double_text(value)
+    return _container_text(value, spell)
+
+
+@grows
+def _container_text(value: list[Any], spell: Callable[[str], str]) -> str:
     if isinstance(value, Fields):
-        return f"{{{','.join(f'{_bytes_text(name)}:{value_text(one)}' for name, one in value)}}}"
-    return f"[{','.join(map(value_text, value))}]"
+        return f"{{{','.join(f'{spell(name)}:{value_text(one, spell)}' for name, one in value)}}}"
+    return f"[{','.join(value_text(one, spell) for one in value)}]"

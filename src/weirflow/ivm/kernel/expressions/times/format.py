@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from weirflow.ivm.kernel.expressions.calendar import month_starts, months_of
 from weirflow.ivm.kernel.expressions.rows import like_nulls, nulls_of, numbers, on_arrays
+from weirflow.ivm.kernel.expressions.times.clocks import clock_of
 from weirflow.ivm.kernel.expressions.times.names import DAYS, MONTHS, QUARTERS
 from weirflow.ivm.kernel.expressions.times.offsets import OFFSETS, offset_text
 from weirflow.ivm.kernel.expressions.times.pattern import Part, parts_of
-from weirflow.ivm.kernel.expressions.zones import clock_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

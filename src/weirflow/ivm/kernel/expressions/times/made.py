@@ -13,8 +13,8 @@ from weirflow.ivm.kernel.expressions.failures import failure, overflow, shown
 from weirflow.ivm.kernel.expressions.nested.selection import known
 from weirflow.ivm.kernel.expressions.numbers.decimal_words import from_unscaled, unscaled
 from weirflow.ivm.kernel.expressions.rows import first_row, like_nulls, numbers, on_arrays
+from weirflow.ivm.kernel.expressions.times.clocks import clock_of
 from weirflow.ivm.kernel.expressions.times.names import DAYS, MONTHS
-from weirflow.ivm.kernel.expressions.zones import clock_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

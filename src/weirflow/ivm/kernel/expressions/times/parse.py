@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.deadline import checked
 from weirflow.ivm.kernel.expressions.calendar import days_from_civil
 from weirflow.ivm.kernel.expressions.failures import failure, overflow, shown
 from weirflow.ivm.kernel.expressions.rows import on_arrays
+from weirflow.ivm.kernel.expressions.times.clocks import Clock, clock_of
 from weirflow.ivm.kernel.expressions.times.names import MONTHS
 from weirflow.ivm.kernel.expressions.times.offsets import OFFSETS, offset_expression, offset_of
 from weirflow.ivm.kernel.expressions.times.pattern import Part, parts_of
-from weirflow.ivm.kernel.expressions.zones import Clock, clock_of
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.expressions.signature import Builder, CallSignature, Kernel
@@ -75,7 +74,7 @@ class TimeReader:
             return None
         if _OFFSET in fields:
             return shown - fields[_OFFSET] * _SECOND
-        return shown if clock is None else _at(shown, clock)
+        return shown if clock is None else clock.moment_at(shown)
 
     def _fields(self, text: str) -> dict[str, int] | None:
         found = self._expression.fullmatch(text)
@@ -90,11 +89,6 @@ class TimeReader:
             if number is None or fields.setdefault(name, number) != number:
                 return None
         return fields
-
-
-def _at(shown: int, clock: Clock) -> int:
-    """When a clock shows this; a time that is too far away for any is given back."""
-    return int(clock.moment(np.array([shown]))[0]) if -_LONG <= shown < _LONG else shown
 
 
 def parse_timestamp(signature: CallSignature) -> Kernel | None:
