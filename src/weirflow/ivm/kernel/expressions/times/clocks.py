@@ -116,7 +116,8 @@ def clock_of(zone: str) -> Clock:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise _unknown(zone) from None
     known = [second for second in _written_changes(written) if second >= _EARLIEST]
-    seconds = np.array(known + _later_changes(info, known[-1] if known else _EARLIEST), np.int64)
+    later = _later_changes(info, known[-1] if known else _EARLIEST) if _goes_on(written) else []
+    seconds = np.array(known + later, np.int64)
     offsets = np.array([_offset(info, _EARLIEST), *(_offset(info, int(one)) for one in seconds)], np.int64) * _SECOND
     changes = seconds * _SECOND
     return Clock(changes, offsets, changes + np.maximum(offsets[:-1], offsets[1:]), _LATEST * _SECOND)
@@ -171,16 +172,23 @@ def _written_changes(data: bytes) -> list[int]:
     return list(struct.unpack_from(f">{changes}q", data, second + _HEADER))
 
 
+def _goes_on(written: bytes) -> bool:
+    """Whether a zone has a rule for all years to come: the line at the end names the days on which clocks change."""
+    return b"," in written.rstrip(b"\n").rpartition(b"\n")[2]
+
+
 def _later_changes(info: ZoneInfo, after: int) -> list[int]:
     """What follows from a zone's rule, whose changes are more than a week apart."""
     found = []
+    before = _offset(info, after)
     for start in range(after, _LATEST, _WEEK):
         low, high = start, start + _WEEK
-        if _offset(info, low) == _offset(info, high):
+        begins, before = before, _offset(info, high)
+        if begins == before:
             continue
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if _offset(info, middle) == _offset(info, low) else (low, middle)
+            low, high = (middle, high) if _offset(info, middle) == begins else (low, middle)
         found.append(high)
     return found
 
