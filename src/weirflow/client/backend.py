@@ -307,11 +307,12 @@ class RemoteBackend(FlowBackend):
         return reached, {name: _plain(table) for name, table in found.items()}
 
     @override
-    def stream(self, name: str) -> pa.RecordBatchReader:
+    def stream(self, name: str) -> tuple[int, pa.RecordBatchReader]:
         self._require_open()
         reader = self._connection.batches(messages.Rows(self.name, name))
         schema = reader.schema.remove_metadata()
-        return pa.RecordBatchReader.from_batches(schema, (batch.replace_schema_metadata(None) for batch in reader))
+        batches = (batch.replace_schema_metadata(None) for batch in reader)
+        return _epoch_of(reader), pa.RecordBatchReader.from_batches(schema, batches)
 
     @override
     def query(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
@@ -436,7 +437,7 @@ def _call_back(watch: Watch, callback: Callable[[int, DeltaBatch], None]) -> Non
         _log.error("deltas of %s are not told any more: %s", watch.view, error.message)
 
 
-def _epoch_of(rows: pa.Table) -> int:
+def _epoch_of(rows: pa.Table | pa.RecordBatchReader) -> int:
     found = (rows.schema.metadata or {}).get(messages.EPOCH)
     if found is None:
         raise ConfigError("The server has sent rows without their epoch.")

@@ -238,6 +238,7 @@ class _Running:
             self._scratch.cleanup()
         if self._nodes is not None:
             self._nodes.leave()
+        self.coordinator.audit.close()
         self._store.close()
         return is_done
 

@@ -205,8 +205,14 @@ class SessionCore:
 
         return DataFrame(unwrap(native), self.operations)
 
-    def _reading(self, query: str, run: Callable[[str], DataFrame]) -> DataFrame:
-        """Run what may read tables; it is given the text to run."""
+    def _reading(
+        self,
+        query: str,
+        run: Callable[[str], DataFrame],
+        *,
+        repeats: bool = True,  # noqa: ARG002 - for Sessions with flows
+    ) -> DataFrame:
+        """Run what may read tables; it is given the text to run, maybe more than once if it ``repeats``."""
         return run(query)
 
     def _table_names(self) -> list[str]:

@@ -186,7 +186,7 @@ class Session(Tables):
                 native = spark.sql(text, args=_spark_params(params))
             return self._wrapped(native)
 
-        return self._reading(query, run) if kind.reads_tables else run(query)
+        return self._reading(query, run, repeats=kind.about is About.QUERY) if kind.reads_tables else run(query)
 
     def sql_with_timeout(
         self, query: Sql, timeout_ms: Annotated[float, MoreThan(0), AtMost(10**12)], params: Params | None = None
@@ -369,9 +369,9 @@ class Session(Tables):
         state = "closed" if self._closed else "open"
         return f"<Session {self._settings.placement} {self._stores.profile} {state}>"
 
-    def _reading(self, query: str, run: Callable[[str], DataFrame]) -> DataFrame:
+    def _reading(self, query: str, run: Callable[[str], DataFrame], *, repeats: bool = True) -> DataFrame:
         """Sources and views of flows are tables, too."""
-        return self._flows_sql().reading(query, run) if self._has_flows() else run(query)
+        return self._flows_sql().reading(query, run, repeats=repeats) if self._has_flows() else run(query)
 
     def _has_flows(self) -> bool:
         """Whether flows are open, or kept and not open yet."""

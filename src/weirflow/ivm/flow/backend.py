@@ -200,8 +200,8 @@ class FlowBackend(Protocol):
     def rows(self, names: Sequence[str], epoch: int | None) -> tuple[int, dict[str, pa.Table]]:
         """The rows of sources and views now, and the epoch; or after an earlier one."""
 
-    def stream(self, name: str) -> pa.RecordBatchReader:
-        """The rows of a source or view now, in batches."""
+    def stream(self, name: str) -> tuple[int, pa.RecordBatchReader]:
+        """The epoch, and the rows of a source or view at it, in batches; ticks do not wait while they are read."""
 
     def query(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
         """The rows of a query over sources, views and some tables."""

@@ -423,7 +423,7 @@ class Flow:
 
     def stream(self, view: Name) -> pa.RecordBatchReader:
         """All rows of a view or source as they are now, in batches; of a flow in shards, shard by shard."""
-        return self._backend.stream(view)
+        return self._backend.stream(view)[1]
 
     @property
     def readable(self) -> tuple[str, ...]:

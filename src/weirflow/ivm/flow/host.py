@@ -447,21 +447,25 @@ class FlowHost(FlowBackend, ABC):
     def rows(self, names: Sequence[str], epoch: int | None) -> tuple[int, dict[str, pa.Table]]:
         with self._lock:
             self._ready()
-            return self._epoch, {name: self._rows_at(name, epoch) for name in names}
-
-    def _rows_at(self, name: str, epoch: int | None) -> pa.Table:
-        if epoch is None or epoch == self._epoch:
-            return self.stream(name).read_all()
-        require_past(epoch, self._epoch)
-        undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, name)]
-        return self.delta(name, consolidate(Batch.concat([self._all_rows(name), *undone]))).inserts()
+            reached, readers = self._epoch, {name: self._opened(name, epoch) for name in names}
+        return reached, {name: reader.read_all() for name, reader in readers.items()}  # ticks do not wait for this
 
     @override
-    def stream(self, name: str) -> pa.RecordBatchReader:
+    def stream(self, name: str) -> tuple[int, pa.RecordBatchReader]:
         with self._lock:
             self._ready()
-            # All files are open before the lock is let go: later commits cannot take them away.
-            kept, schema = self._kept(name), self._schema(name)
+            return self._epoch, self._opened(name, None)
+
+    def _opened(self, name: str, epoch: int | None) -> pa.RecordBatchReader:
+        """What reads rows once the lock is let go; later ticks cannot change them, or take their files away."""
+        if epoch is None or epoch == self._epoch:
+            kept: Iterable[Batch] = self._kept(name)
+        else:
+            require_past(epoch, self._epoch)
+            undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, name)]
+            rows = self._all_rows(name)
+            kept = (consolidate(Batch.concat(parts)) for parts in [[rows, *undone]])
+        schema = self._schema(name)
         tables = (DeltaBatch.of_batch(schema, rows).inserts() for rows in kept)
         return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
 

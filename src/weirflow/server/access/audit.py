@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import threading
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,15 +23,21 @@ if TYPE_CHECKING:
 _log = logging.getLogger("weirflow.audit")
 
 _LONGEST_SHAPE = 400
+_LOOK_SECONDS = 1.0
 _WITHOUT_SPACE = frozenset("(),.;[]")
 
 
 class AuditLog:
-    """Appends to a file, which may be moved away at any time; without a file, to the logger ``weirflow.audit``."""
+    """Appends to a file, or without one to the logger ``weirflow.audit``.
+
+    The file may be moved away at any time; a new one of its name has the lines from a second later on.
+    """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
         self._lock = threading.Lock()
+        self._descriptor: int | None = None
+        self._looked = 0.0
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
 
@@ -61,12 +68,26 @@ class AuditLog:
 
     def _append(self, file: Path, line: bytes) -> None:
         with self._lock:
-            # Opened for each line, so that a log that is rotated away is not written to any more.
-            descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+            now = time.monotonic()
+            if self._descriptor is None or now - self._looked >= _LOOK_SECONDS:
+                self._open(file)
+                self._looked = now
+            assert self._descriptor is not None
+            os.write(self._descriptor, line)
+
+    def _open(self, file: Path) -> None:
+        """Have the file open that has the name now: the one that had it may have been moved away."""
+        opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        before, self._descriptor = self._descriptor, opened
+        if before is not None:
+            os.close(before)
+
+    def close(self) -> None:
+        """Let go of the file. May be repeated; what is written after that opens it again."""
+        with self._lock:
+            before, self._descriptor = self._descriptor, None
+            if before is not None:
+                os.close(before)
 
 
 def statement_shape(sql: str) -> str:

@@ -63,6 +63,7 @@ class Watch(AbstractContextManager["Watch"]):
         self._closed = False
         self._failure: WeirflowError | None = None
         self._last = 0
+        self._began = 0
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def __len__(self) -> int:
@@ -72,6 +73,11 @@ class Watch(AbstractContextManager["Watch"]):
     def closed(self) -> bool:
         """Whether it was closed, by its reader or with its view or flow."""
         return self._closed
+
+    @property
+    def began(self) -> int:
+        """The epoch that the flow was at when the watch was made, also of one that begins with earlier deltas."""
+        return self._began
 
     @checked
     def get(self, timeout: Seconds | None = None) -> Item | None:
@@ -132,7 +138,7 @@ class Watch(AbstractContextManager["Watch"]):
     def begin(self, epoch: int, items: Iterable[Item]) -> None:
         """What the reader gets first, however much it is; later deltas follow ``epoch``."""
         self._items.extend(items)
-        self._last = epoch
+        self._last = self._began = epoch
 
     def expect(self, epoch: int) -> None:
         """The next delta is that of this epoch, which may be an earlier one than the last."""
