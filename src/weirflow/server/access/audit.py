@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import threading
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -23,21 +22,20 @@ if TYPE_CHECKING:
 _log = logging.getLogger("weirflow.audit")
 
 _LONGEST_SHAPE = 400
-_LOOK_SECONDS = 1.0
 _WITHOUT_SPACE = frozenset("(),.;[]")
 
 
 class AuditLog:
     """Appends to a file, or without one to the logger ``weirflow.audit``.
 
-    The file may be moved away at any time; a new one of its name has the lines from a second later on.
+    The file may be moved away at any time; what comes after that is in a new one of its name.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
         self._lock = threading.Lock()
         self._descriptor: int | None = None
-        self._looked = 0.0
+        self._opened: tuple[int, int] | None = None
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
 
@@ -68,17 +66,16 @@ class AuditLog:
 
     def _append(self, file: Path, line: bytes) -> None:
         with self._lock:
-            now = time.monotonic()
-            if self._descriptor is None or now - self._looked >= _LOOK_SECONDS:
+            if self._descriptor is None or _identity(file) != self._opened:
                 self._open(file)
-                self._looked = now
             assert self._descriptor is not None
             os.write(self._descriptor, line)
 
     def _open(self, file: Path) -> None:
-        """Have the file open that has the name now: the one that had it may have been moved away."""
-        opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        before, self._descriptor = self._descriptor, opened
+        """Have the file open that has the name now: the one that had it was moved away."""
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        before, self._descriptor = self._descriptor, descriptor
+        self._opened = _identity(descriptor)
         if before is not None:
             os.close(before)
 
@@ -88,6 +85,15 @@ class AuditLog:
             before, self._descriptor = self._descriptor, None
             if before is not None:
                 os.close(before)
+
+
+def _identity(file: Path | int) -> tuple[int, int] | None:
+    """Which file has a name, or is open; None if there is none."""
+    try:
+        found = os.stat(file)  # noqa: PTH116 - a file that is open has no path
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def statement_shape(sql: str) -> str:
