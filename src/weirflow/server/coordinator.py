@@ -306,6 +306,10 @@ class Coordinator:
         """Refuse a query of a view of a flow, or over one, that reads or does what the caller may not."""
         self._classifier.check_query(caller, sql, flow)
 
+    def require_table(self, caller: Caller, table: str) -> None:
+        """Refuse a table of Spark's, by its name, whose catalog is not one of the caller's."""
+        self._classifier.require_table(caller, table)
+
     def statement(
         self,
         caller: Caller,
@@ -332,11 +336,11 @@ class Coordinator:
             if kind.about is About.QUERY:
                 answer = self._query(caller, sql, kind, params)
             else:
-                inspect = self._classifier.check(caller, sql, kind, params)
+                inspection = self._classifier.check(caller, sql, kind, params)
                 answer = self.run(
                     caller,
                     statement_shape(sql),
-                    lambda: self.session._answer(sql, kind, params, inspect),  # noqa: SLF001 - before it is a frame
+                    lambda: self.session._answer(sql, kind, params, inspection),  # noqa: SLF001 - before it is a frame
                     timeout=timeout,
                     started=started,
                 )
@@ -357,11 +361,8 @@ class Coordinator:
 
     def _query(self, caller: Caller, sql: str, kind: StatementKind, params: Params | None) -> pa.Table | DataFrame:
         """A query that may be run, and has not been."""
-        inspect = self._classifier.check(caller, sql, kind, params)
-        answer = self.session._answer(sql, kind, params, inspect)  # noqa: SLF001 - the part before Spark's frames
-        if not isinstance(answer, pa.Table):
-            self._classifier.check_frame(caller, answer)
-        return answer
+        inspection = self._classifier.check(caller, sql, kind, params)
+        return self.session._answer(sql, kind, params, inspection)  # noqa: SLF001 - the part before Spark's frames
 
     def _outcome(self, answer: pa.Table | DataFrame, kind: StatementKind) -> Outcome:
         is_query = kind.about is About.QUERY

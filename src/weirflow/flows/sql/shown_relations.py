@@ -7,7 +7,7 @@ import re
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -71,7 +71,9 @@ class ShownRelations:
         self._numbers: weakref.WeakKeyDictionary[Flow, int] = weakref.WeakKeyDictionary()
         self._next = itertools.count()
 
-    def reading(self, query: str, run: Callable[[str], T], *, repeats: bool) -> T:
+    def reading(
+        self, query: str, run: Callable[[str], T], *, repeats: bool, sees: Callable[[str], bool] | None = None
+    ) -> T:
         """Run what may read open flows, each of them as it was at one epoch, whatever others read meanwhile.
 
         Args:
@@ -79,23 +81,24 @@ class ShownRelations:
             run: given the text to run instead, which Spark has analyzed when it returns. What it returns is a frame
                 whose rows are still to be read, or of which nothing is asked any more.
             repeats: whether it may be called again, as what only analyzes may be.
+            sees: says of which flows, by their names, sources and views may be seen; None for all.
 
         Raises:
             ConfigError: the query reads a name that several flows have.
         """
         for _ in range(_ATTEMPTS if repeats else 0):
-            sight = self._seen_by(query)
+            sight = self._seen_by(query, sees)
             found = run(sight.text)
             if self._is_current(sight):
                 return _with_files(found, sight)
-        sight = self._seen_by(query)
+        sight = self._seen_by(query, sees)
         if sight.is_simple:
             return run(sight.text)
         with self._turn:  # others' views do not take the place of these before they are read
             self._publish(sight.shown)
             return _with_files(run(sight.text), sight)
 
-    def _seen_by(self, query: str) -> Sight:
+    def _seen_by(self, query: str, sees: Callable[[str], bool] | None) -> Sight:
         """What a query sees of open flows as they are now.
 
         In the text to run, a source or view behind the name of its flow has the name of its temporary view. A table of
@@ -104,7 +107,8 @@ class ShownRelations:
         self._forget_gone()
         used = Counter(_words(query))
         wanted: dict[str, list[tuple[Flow, str]]] = {}
-        for flow in self._flows.opened:
+        flows = [flow for flow in self._flows.opened if sees is None or sees(flow.name)]
+        for flow in flows:
             for name in flow.readable:
                 if name.casefold() in used:
                     wanted.setdefault(name.casefold(), []).append((flow, name))
@@ -112,7 +116,7 @@ class ShownRelations:
             return Sight(query, {})
         chosen: dict[Flow, dict[str, str]] = {}
         edits = []
-        for table, flow, name, span in self._qualified(query):
+        for table, flow, name, span in self._qualified(query, flows):
             chosen.setdefault(flow, {})[table] = name
             edits.append(span)
             used[name.casefold()] -= 1
@@ -159,10 +163,10 @@ class ShownRelations:
             if one.flow.closed or one.name not in one.flow.readable:
                 self.forget(one.flow, one.name)
 
-    def _qualified(self, query: str) -> list[tuple[str, Flow, str, tuple[int, int, str]]]:
+    def _qualified(self, query: str, opened: Iterable[Flow]) -> list[tuple[str, Flow, str, tuple[int, int, str]]]:
         """For each ``flow.name`` in the query: its table, flow and name, and what to write instead."""
         folded = query.casefold()
-        flows = {flow.name.casefold(): flow for flow in self._flows.opened}
+        flows = {flow.name.casefold(): flow for flow in opened}
         if "." not in query or not any(name in folded for name in flows):
             return []
         found = []
