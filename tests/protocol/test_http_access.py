@@ -128,7 +128,7 @@ def test_the_table_has_every_route():
     }
     for route in ROUTES:
         wanted = route.path.replace("{flow}", "{FLOW}")
-        for name in ("source", "view", "operation", "stream", "savepoint", "node:path"):
+        for name in ("source", "view", "operation", "stream", "savepoint", "node:path", "stream:path"):
             wanted = wanted.replace(f"{{{name}}}", "*")
         wanted = wanted.replace("{FLOW}", "{flow}")
         options = {
@@ -174,8 +174,10 @@ STATEMENTS = [
     ("UPDATE shop.orders SET amount = 2 WHERE id = 7", "writer"),
     ("DELETE FROM shop.orders WHERE id >= 7", "writer"),
     (
-        "MERGE INTO shop.orders o USING (SELECT CAST(8 AS BIGINT) AS id) n ON o.id = n.id "
-        "WHEN MATCHED THEN UPDATE SET amount = 3",
+        (
+            "MERGE INTO shop.orders o USING (SELECT CAST(8 AS BIGINT) AS id) n ON o.id = n.id "
+            "WHEN MATCHED THEN UPDATE SET amount = 3"
+        ),
         "writer",
     ),
     ("INSERT INTO kept VALUES (1)", "writer"),
@@ -298,8 +300,10 @@ def test_what_is_of_another_flow_is_not_there(server, role, sql, name):
         ("operator", "CREATE INCREMENTAL VIEW shop.stolen AS SELECT id FROM IDENTIFIER('over')"),
         (
             "operator",
-            "CREATE INCREMENTAL VIEW shop.x AS "
-            "SELECT from_xml(customer, 'b INT', map('rowValidationXSDPath', '/dev/null')).b FROM orders",
+            (
+                "CREATE INCREMENTAL VIEW shop.x AS "
+                "SELECT from_xml(customer, 'b INT', map('rowValidationXSDPath', '/dev/null')).b FROM orders"
+            ),
         ),
         ("reader", "SELECT from_xml('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),
         ("reader", "SELECT `builtin`.`From_XML`('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),

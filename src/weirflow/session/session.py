@@ -21,6 +21,7 @@ from weirflow.types import ExplainMode, Placement, Profile, one_of
 if TYPE_CHECKING:
     import os
 
+    from weirflow.client import RemoteSession
     from weirflow.flows.host import Params
     from weirflow.flows.local import SessionFlow
     from weirflow.flows.sharded import PartitionedIncrementalFlow
@@ -95,7 +96,7 @@ class Session(Tables):
     @classmethod
     def distributed(
         cls, endpoint: Annotated[str, NotEmpty()], token: Annotated[str, Secret()] | None = None, **settings: Any
-    ) -> Self:
+    ) -> Self | RemoteSession:
         """The Spark at ``endpoint``: ``sc://host:port`` (Spark Connect) or ``spark://host:port`` (standalone).
 
         ``weirflow://host:port`` and ``weirflow+tls://host:port`` are a Weirflow server: what is returned is a
@@ -107,7 +108,7 @@ class Session(Tables):
         if is_server(endpoint):
             from weirflow.client import RemoteSession  # noqa: PLC0415 - imports the kernel and Flight
 
-            return cast("Self", RemoteSession(endpoint, token, **settings))
+            return RemoteSession(endpoint, token, **settings)
         return cls(placement=Placement.DISTRIBUTED, endpoint=endpoint, token=token, **settings)
 
     @classmethod

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
@@ -17,6 +18,8 @@ from weirflow.ivm.kernel.deadline import check
 
 if TYPE_CHECKING:
     import asyncio
+
+    import pyarrow as pa
 
     from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -33,6 +36,33 @@ class OverflowPolicy(StrEnum):
 
 
 Item = tuple[int, "DeltaBatch"]
+
+
+@dataclass(frozen=True)
+class WatchTerms:
+    """How somebody watches a view; see ``Flow.watch_output``.
+
+    Attributes:
+        snapshot: whether it begins with all current rows.
+        from_epoch: the epoch whose later deltas it begins with; None for what comes from now on.
+        capacity: how many deltas may wait for the reader.
+        policy: what happens beyond that.
+        progress: whether epochs that leave the view as it was are told of, too.
+    """
+
+    snapshot: bool = False
+    from_epoch: int | None = None
+    capacity: int = 1024
+    policy: OverflowPolicy = OverflowPolicy.FAIL
+    progress: bool = False
+
+
+def no_rows(schema: pa.Schema) -> DeltaBatch:
+    """What a watch has for an epoch without changes."""
+    from weirflow.ivm.zset.batch import Batch  # noqa: PLC0415 - only who wants progress needs it
+    from weirflow.ivm.zset.delta import DeltaBatch  # noqa: PLC0415 - as above
+
+    return DeltaBatch.of_batch(schema, Batch.empty(schema.types))
 
 
 class Watch(AbstractContextManager["Watch"]):
