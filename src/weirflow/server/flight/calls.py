@@ -390,7 +390,7 @@ def _rescale(asked: Asked) -> None:
 
 
 def _stream_form(query: Any) -> wire.StreamForm:
-    status, progress, error = query.status(), query.last_progress(), query.exception()
+    status, progress, error = query.status(), query.last_progress(), query.exception
     return wire.StreamForm(
         query.name,
         query.id,
