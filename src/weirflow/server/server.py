@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -292,7 +293,7 @@ class _Running:
 
     def _run_startup(self, function: str) -> None:
         """Call a function of the user's with the Session; the streaming queries that it returns are kept."""
-        call = JobOrder({}, [], function, function).loaded()
+        call = JobOrder({}, list(sys.path), function, function).loaded()
         try:
             self._kept_alive.append(call(self._session))
         except WeirflowError:
