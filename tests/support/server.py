@@ -36,13 +36,19 @@ def make_token(path: Path, role: str = "admin", name: str = "test", **given: Any
 
 @dataclass
 class ServedProcess:
-    """``weirflow serve`` as a child of this process."""
+    """``weirflow serve`` as a child of this process.
+
+    Attributes:
+        path: the folder of its Session; of one that does not keep what it has there, beside its log.
+        keeps: whether its Session has that folder.
+    """
 
     path: Path
     options: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     http: str = "127.0.0.1:0"
     flight: str = "127.0.0.1:0"
+    keeps: bool = True
     process: subprocess.Popen[str] | None = None
     http_url: str = ""
     flight_url: str = ""
@@ -51,7 +57,8 @@ class ServedProcess:
         """Start it, and wait until it says that it is ready; ports that it has got are kept for the next start."""
         log = (self.path.parent / f"{self.path.name}.log").open("a")
         variables = {"WEIRFLOW_SERVER_WARM": "false", **os.environ, **self.environment}
-        given = ["--path", str(self.path), "--http", self.http, "--flight", self.flight, "--json", *self.options]
+        place = ["--path", str(self.path)] if self.keeps else []
+        given = [*place, "--http", self.http, "--flight", self.flight, "--json", *self.options]
         self.process = subprocess.Popen(
             [*_COMMAND, *given], stdout=subprocess.PIPE, stderr=log, text=True, env=variables, start_new_session=True
         )

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from weirflow.server.settings import ServerConfig
 
 _SERVER = "Server"
+_SWITCH_SECONDS = 0.001
+"""How long one thread computes while others wait: a tick gives up its turn for each file and each message that it has,
+and would else wait 5 ms for each thread that computes before it has another."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ def _run(session: dict[str, Any], options: ServerOptions, *, as_json: bool) -> N
 
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, on_signal)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     made.start()
     doors = {"http": made.http_url, "flight": made.flight_url}
     if as_json:

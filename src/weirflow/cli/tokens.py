@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,8 @@ from weirflow.errors import ConfigError
 if TYPE_CHECKING:
     from weirflow.metadata.store import Metadata
     from weirflow.server.access.tokens import TokenInfo, Tokens
+
+_LIMITS = "Limits (the server's, if nothing is said)"
 
 tokens = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
@@ -69,6 +71,27 @@ class StoreOptions:
             yield Tokens(store)
 
 
+@dataclass(frozen=True)
+class LimitOptions:
+    """What a token may have where that is not what the server lets each token have."""
+
+    statement_seconds: Annotated[
+        float | None, typer.Option(min=0.001, help="How long a statement of it may take.", rich_help_panel=_LIMITS)
+    ] = None
+    result_bytes: Annotated[
+        int | None, typer.Option(min=1, help="How large a result in one answer may be.", rich_help_panel=_LIMITS)
+    ] = None
+    message_bytes: Annotated[
+        int | None, typer.Option(min=1024, help="How large a request may be.", rich_help_panel=_LIMITS)
+    ] = None
+    statements_at_once: Annotated[
+        int | None, typer.Option(min=1, help="How many requests may run at a time.", rich_help_panel=_LIMITS)
+    ] = None
+    watches_at_once: Annotated[
+        int | None, typer.Option(min=1, help="How many watches may be open.", rich_help_panel=_LIMITS)
+    ] = None
+
+
 def create(
     *,
     name: Annotated[str, typer.Argument(help="Whose it is, or what it is for.", metavar="NAME")],
@@ -82,6 +105,7 @@ def create(
         typer.Option("--catalog", help="A catalog that it is for, or a pattern; repeatable. All by default."),
     ] = None,
     days: Annotated[float | None, typer.Option(min=0.0001, max=36_500, help="For how long it is good.")] = None,
+    limits: LimitOptions,
     store: StoreOptions,
     report: ReportOptions,
 ) -> None:
@@ -94,7 +118,12 @@ def create(
         lifetime = None if days is None else timedelta(days=days)
         with store.tokens() as opened:
             info, token = opened.create(
-                name, chosen, flows=tuple(flow or "*"), catalogs=tuple(catalog or "*"), lifetime=lifetime
+                name,
+                chosen,
+                flows=tuple(flow or "*"),
+                catalogs=tuple(catalog or "*"),
+                lifetime=lifetime,
+                limits=asdict(limits),
             )
         if report.json:
             typer.echo(json.dumps({**_json(info), "token": token}))
@@ -112,7 +141,7 @@ def list_(*, store: StoreOptions, report: ReportOptions) -> None:
             typer.echo(json.dumps({"tokens": found}))
             return
         rows = [{name: _shown(value) for name, value in one.items()} for one in found]
-        columns = ["id", "name", "role", "flows", "catalogs", "created", "expires"]
+        columns = ["id", "name", "role", "flows", "catalogs", "created", "expires", "limits"]
         Stdout().write(render_table(columns, [[row[name] for name in columns] for row in rows]))
 
 
@@ -142,8 +171,11 @@ def _json(info: "TokenInfo") -> dict[str, Any]:
         "catalogs": list(info.catalogs),
         "created": info.created.isoformat(),
         "expires": info.expires.isoformat() if info.expires else None,
+        "limits": dict(info.limits),
     }
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={limit:g}" for name, limit in value.items()) or "the server's"
     return ", ".join(value) if isinstance(value, list) else value or "never"

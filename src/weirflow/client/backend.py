@@ -28,10 +28,9 @@ from weirflow.client.forms import (
 from weirflow.client.watch import RemoteWatch
 from weirflow.errors import ConfigError, FlowError, HistoryGone, UnsupportedError, WeirflowError
 from weirflow.ivm.flow.backend import Capability, FlowBackend
-from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
+from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch, WatchTerms, no_rows
 from weirflow.ivm.flow.refusals import no_source
 from weirflow.ivm.flow.source import LATE
-from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_table, read_weighted
 from weirflow.types import ClockKind, SourceSpread
@@ -307,11 +306,12 @@ class RemoteBackend(FlowBackend):
         return reached, {name: _plain(table) for name, table in found.items()}
 
     @override
-    def stream(self, name: str) -> pa.RecordBatchReader:
+    def stream(self, name: str) -> tuple[int, pa.RecordBatchReader]:
         self._require_open()
         reader = self._connection.batches(messages.Rows(self.name, name))
         schema = reader.schema.remove_metadata()
-        return pa.RecordBatchReader.from_batches(schema, (batch.replace_schema_metadata(None) for batch in reader))
+        batches = (batch.replace_schema_metadata(None) for batch in reader)
+        return _epoch_of(reader), pa.RecordBatchReader.from_batches(schema, batches)
 
     @override
     def query(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
@@ -324,24 +324,12 @@ class RemoteBackend(FlowBackend):
         return unpack_schema(self._ask("schema", calls.OfName(name)))
 
     @override
-    def watch(
-        self,
-        view: str,
-        *,
-        snapshot: bool,
-        from_epoch: int | None,
-        capacity: int,
-        policy: OverflowPolicy,
-        progress: bool,
-    ) -> Watch:
-        if policy is OverflowPolicy.BLOCK:
+    def watch(self, view: str, terms: WatchTerms) -> Watch:
+        if terms.policy is OverflowPolicy.BLOCK:
             raise _elsewhere("ticks there do not wait for readers", "leave out policy=, and give it more capacity")
         self._require_open()
-        ticket = messages.Watch(self.name, view, from_epoch, snapshot, capacity)
-        nothing = None
-        if progress:
-            schema = self.schema(view.removesuffix(LATE))
-            nothing = DeltaBatch.of_batch(schema, Batch.empty(schema.types))
+        ticket = messages.Watch(self.name, view, terms.from_epoch, terms.snapshot, terms.capacity)
+        nothing = no_rows(self.schema(view.removesuffix(LATE))) if terms.progress else None
         watch = RemoteWatch(self._connection, ticket, detach=self._forget, progress=nothing)
         with self._lock:
             if not self.closed:
@@ -357,9 +345,7 @@ class RemoteBackend(FlowBackend):
 
     @override
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:
-        watch = self.watch(
-            view, snapshot=False, from_epoch=None, capacity=1024, policy=OverflowPolicy.FAIL, progress=False
-        )
+        watch = self.watch(view, WatchTerms())
         threading.Thread(
             target=_call_back, args=(watch, callback), name=f"weirflow-on-delta-{view}", daemon=True
         ).start()
@@ -436,7 +422,7 @@ def _call_back(watch: Watch, callback: Callable[[int, DeltaBatch], None]) -> Non
         _log.error("deltas of %s are not told any more: %s", watch.view, error.message)
 
 
-def _epoch_of(rows: pa.Table) -> int:
+def _epoch_of(rows: pa.Table | pa.RecordBatchReader) -> int:
     found = (rows.schema.metadata or {}).get(messages.EPOCH)
     if found is None:
         raise ConfigError("The server has sent rows without their epoch.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -93,20 +93,21 @@ class FlowRegistry:
                 self._open_kept(name)
         return self.opened
 
-    def find(self, name: RelationName) -> tuple[Flow, str] | None:
+    def find(self, name: RelationName, sees: Callable[[str], bool] | None = None) -> tuple[Flow, str] | None:
         """The flow that has this source or view, and how it spells the name; None if there is none.
 
-        Flows that a durable Session keeps are opened if no open one has it; see ``open_kept``.
+        Flows that ``sees``, given their names, does not let somebody see are not there; None lets all be seen. Those
+        that a durable Session keeps are opened if no open one has it; see ``open_kept``.
 
         Raises:
             ConfigError: several flows have it.
         """
         if name.flow is not None:
-            flow = self.named(name.flow)
+            flow = self.named(name.flow) if sees is None or sees(name.flow) else None
             return None if flow is None else _relation(flow, name.name)
-        found = self._having(name.name)
+        found = self._having(name.name, sees)
         if not found and self.open_kept([name.name]):
-            found = self._having(name.name)
+            found = self._having(name.name, sees)
         if len(found) > 1:
             raise ambiguous(name.name, [flow for flow, _ in found])
         return found[0] if found else None
@@ -184,8 +185,9 @@ class FlowRegistry:
             return True
         return any(one.casefold() in wanted for one in self._kept.relations(name))
 
-    def _having(self, name: str) -> list[tuple[Flow, str]]:
-        return [found for flow in self.opened if (found := _relation(flow, name)) is not None]
+    def _having(self, name: str, sees: Callable[[str], bool] | None) -> list[tuple[Flow, str]]:
+        flows = (flow for flow in self.opened if sees is None or sees(flow.name))
+        return [found for flow in flows if (found := _relation(flow, name)) is not None]
 
 
 def ambiguous(name: str, flows: Iterable[Flow]) -> ConfigError:

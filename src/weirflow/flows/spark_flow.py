@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 CLOCK_EVERY = 1.0
 """The seconds between two looks whether time has brought a row to where a view changes."""
+_SMALL = 8 << 20
 STREAMS = "streams"
 """The folder of a flow that has the checkpoints of its streams."""
 
@@ -130,14 +131,19 @@ class SparkFlow(Flow):
         If the flow is in shards, they stay on the executors; those of an earlier epoch come by this process.
         """
         if not self.takes_frames or epoch not in (None, self.epoch):
-            return self._session.from_arrow(self.snapshot(view, epoch=epoch))
+            return self._in_spark(self.snapshot(view, epoch=epoch))
         return self.frames([view])[1][view]
+
+    def _in_spark(self, rows: pa.Table) -> DataFrame:
+        """Rows of this process as a frame; few of them in one partition, so that nothing is shuffled to query them."""
+        frame = self._session.from_arrow(rows)
+        return frame.coalesce(1) if rows.nbytes <= _SMALL else frame
 
     def frames(self, names: Sequence[Name]) -> tuple[int, dict[str, DataFrame]]:
         """All rows of several views or sources, at the same epoch, as Spark frames."""
         if not self.takes_frames:
             epoch, rows = self.snapshots(names)
-            return epoch, {name: self._session.from_arrow(table) for name, table in rows.items()}
+            return epoch, {name: self._in_spark(table) for name, table in rows.items()}
         epoch, found = self._backend.frames(names)
         wrapped = self._session._wrapped  # noqa: SLF001 - frames of this Session
         return epoch, {name: wrapped(native) for name, native in found.items()}

@@ -7,16 +7,18 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from weirflow.errors import (
+    ConfigError,
     FlowNotFound,
     ServerBusy,
     ServerDraining,
+    StreamNotFound,
     WeirflowError,
     did_you_mean,
 )
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
     from weirflow.session.session import Session
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.statements.relation_name import RelationName
+    from weirflow.streaming.detached.query import DetachedQuery
+    from weirflow.streaming.query.handle import StreamingQuery
+
+    Query: TypeAlias = StreamingQuery | DetachedQuery
 
 T = TypeVar("T")
 
@@ -300,11 +306,38 @@ class Coordinator:
         """The flow that has a source or view, and how it spells the name; None if none has it."""
         return self._registry.find(name)
 
+    # Streaming queries
+
+    def streams(self, caller: Caller) -> list[Query]:
+        """The streaming queries of the server and of its jobs, but for those that feed flows which are not theirs."""
+        here: list[Query] = list(self.session.streams.active)
+        with suppress(ConfigError):  # there is no folder of jobs
+            here += self.session.streams.detached()
+        return [one for one in here if "/" not in one.name or caller.sees_flow(one.name.partition("/")[0])]
+
+    def stream(self, caller: Caller, name: str) -> Query:
+        """The streaming query of this name or id.
+
+        Raises:
+            StreamNotFound: there is none.
+            NotAllowed: it feeds, or would by its name feed, a flow that is not the caller's.
+        """
+        if "/" in name:
+            caller.require(Right.READ, "see a stream", flow=name.partition("/")[0])
+        found = self.session.streams.get(name)
+        if "/" in found.name and not caller.sees_flow(found.name.partition("/")[0]):
+            raise StreamNotFound(f"No streaming query is called {name!r}.")
+        return found
+
     # Statements
 
     def check_query(self, caller: Caller, sql: str, flow: str | None = None) -> None:
         """Refuse a query of a view of a flow, or over one, that reads or does what the caller may not."""
         self._classifier.check_query(caller, sql, flow)
+
+    def require_table(self, caller: Caller, table: str) -> None:
+        """Refuse a table of Spark's, by its name, whose catalog is not one of the caller's."""
+        self._classifier.require_table(caller, table)
 
     def statement(
         self,
@@ -332,11 +365,11 @@ class Coordinator:
             if kind.about is About.QUERY:
                 answer = self._query(caller, sql, kind, params)
             else:
-                inspect = self._classifier.check(caller, sql, kind, params)
+                inspection = self._classifier.check(caller, sql, kind, params)
                 answer = self.run(
                     caller,
                     statement_shape(sql),
-                    lambda: self.session._answer(sql, kind, params, inspect),  # noqa: SLF001 - before it is a frame
+                    lambda: self.session._answer(sql, kind, params, inspection),  # noqa: SLF001 - before it is a frame
                     timeout=timeout,
                     started=started,
                 )
@@ -357,11 +390,8 @@ class Coordinator:
 
     def _query(self, caller: Caller, sql: str, kind: StatementKind, params: Params | None) -> pa.Table | DataFrame:
         """A query that may be run, and has not been."""
-        inspect = self._classifier.check(caller, sql, kind, params)
-        answer = self.session._answer(sql, kind, params, inspect)  # noqa: SLF001 - the part before Spark's frames
-        if not isinstance(answer, pa.Table):
-            self._classifier.check_frame(caller, answer)
-        return answer
+        inspection = self._classifier.check(caller, sql, kind, params)
+        return self.session._answer(sql, kind, params, inspection)  # noqa: SLF001 - the part before Spark's frames
 
     def _outcome(self, answer: pa.Table | DataFrame, kind: StatementKind) -> Outcome:
         is_query = kind.about is About.QUERY
@@ -404,7 +434,7 @@ class Coordinator:
                 started(operation)
 
         return self.session.operations.run_with_timeout(
-            description, lambda: context.run(call), self.limits.seconds(timeout), started=begun
+            description, lambda: context.run(call), self.limits.of(caller).seconds(timeout), started=begun
         )
 
     def own(self, caller: Caller, operation: Operation) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ from weirflow.types import Profile
 
 if TYPE_CHECKING:
     from weirflow.metadata.store import Metadata
+    from weirflow.server.flight.cancelling import Cancelling
     from weirflow.server.flight.door import FlightDoor
     from weirflow.server.http.door import HttpDoor
 
@@ -162,6 +164,7 @@ class _Running:
         self.flight: FlightDoor | None = None
         self._spool: Spool | None = None
         self._nodes: ServerNodes | None = None
+        self._cancelling: Cancelling | None = None
         self._kept_alive: list[Any] = []
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._store: Metadata = open_store(config.session)
@@ -225,7 +228,7 @@ class _Running:
         if not is_done:
             _log.warning("%d requests are cut off", len(self.coordinator.under_way))
             self._session.operations.cancel_all()
-        for door in (self.flight, self.http):
+        for door in (self.flight, self.http, self._cancelling):
             if door is not None:
                 door.close()
         try:
@@ -238,6 +241,7 @@ class _Running:
             self._scratch.cleanup()
         if self._nodes is not None:
             self._nodes.leave()
+        self.coordinator.audit.close()
         self._store.close()
         return is_done
 
@@ -262,7 +266,8 @@ class _Running:
             raise DependencyMissing.extra("server", needed_for="A server") from error  # noqa: S610 - not Django
         assert self._spool is not None
         assert self._nodes is not None
-        statements = Statements(self.coordinator, self._spool, Cancelling())
+        self._cancelling = Cancelling()
+        statements = Statements(self.coordinator, self._spool, self._cancelling)
         parts = Parts(self.coordinator, statements, self._spool, self._kept, self._nodes)
         return HttpDoor(parts, address, certificate=certificate)
 
@@ -288,7 +293,7 @@ class _Running:
 
     def _run_startup(self, function: str) -> None:
         """Call a function of the user's with the Session; the streaming queries that it returns are kept."""
-        call = JobOrder({}, [], function, function).loaded()
+        call = JobOrder({}, list(sys.path), function, function).loaded()
         try:
             self._kept_alive.append(call(self._session))
         except WeirflowError:

@@ -205,8 +205,18 @@ class SessionCore:
 
         return DataFrame(unwrap(native), self.operations)
 
-    def _reading(self, query: str, run: Callable[[str], DataFrame]) -> DataFrame:
-        """Run what may read tables; it is given the text to run."""
+    def _reading(
+        self,
+        query: str,
+        run: Callable[[str], DataFrame],
+        *,
+        repeats: bool = True,  # noqa: ARG002 - for Sessions with flows
+        sees: Callable[[str], bool] | None = None,  # noqa: ARG002 - as above
+    ) -> DataFrame:
+        """Run what may read tables; it is given the text to run, maybe more than once if it ``repeats``.
+
+        ``sees`` says of which flows, by their names, it may read something; None for all.
+        """
         return run(query)
 
     def _table_names(self) -> list[str]:

@@ -21,6 +21,7 @@ from weirflow.types import ExplainMode, Placement, Profile, one_of
 if TYPE_CHECKING:
     import os
 
+    from weirflow.client import RemoteSession
     from weirflow.flows.host import Params
     from weirflow.flows.local import SessionFlow
     from weirflow.flows.sharded import PartitionedIncrementalFlow
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.flow.outputs.subscription import Subscription
     from weirflow.materialized.view import MaterializedView
     from weirflow.session.catalogs import CatalogInfo
+    from weirflow.session.inspection import Inspection
     from weirflow.session.operation import Submitted
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
@@ -94,7 +96,7 @@ class Session(Tables):
     @classmethod
     def distributed(
         cls, endpoint: Annotated[str, NotEmpty()], token: Annotated[str, Secret()] | None = None, **settings: Any
-    ) -> Self:
+    ) -> Self | RemoteSession:
         """The Spark at ``endpoint``: ``sc://host:port`` (Spark Connect) or ``spark://host:port`` (standalone).
 
         ``weirflow://host:port`` and ``weirflow+tls://host:port`` are a Weirflow server: what is returned is a
@@ -106,7 +108,7 @@ class Session(Tables):
         if is_server(endpoint):
             from weirflow.client import RemoteSession  # noqa: PLC0415 - imports the kernel and Flight
 
-            return cast("Self", RemoteSession(endpoint, token, **settings))
+            return RemoteSession(endpoint, token, **settings)
         return cls(placement=Placement.DISTRIBUTED, endpoint=endpoint, token=token, **settings)
 
     @classmethod
@@ -152,7 +154,7 @@ class Session(Tables):
         query: str,
         kind: StatementKind,
         params: Params | None,
-        inspect: Callable[[str], None] | None = None,
+        inspection: Inspection | None = None,
     ) -> pa.Table | DataFrame:
         """What a statement returns: the rows of those that are not Spark's, a frame of those that are.
 
@@ -160,7 +162,7 @@ class Session(Tables):
             query: the statement.
             kind: what it is.
             params: values for its markers.
-            inspect: given the text that Spark is about to get; Spark gets it unless this raises.
+            inspection: looks at what Spark is about to get, and at what it has analyzed; either may raise.
         """
         if kind.about is About.MATERIALIZED:
             from weirflow.materialized.statements import MaterializedStatements  # noqa: PLC0415 - imports the kernel
@@ -176,17 +178,23 @@ class Session(Tables):
         from weirflow.spark.vector_functions import know_vector_functions  # noqa: PLC0415 - beside what imports pyspark
 
         def run(text: str) -> DataFrame:
-            if inspect is not None:
-                inspect(text)
+            if inspection is not None:
+                inspection.text(text)
             if kind.about is not About.QUERY:
                 return self._frame(_shorten(query), lambda spark: spark.sql(text, args=_spark_params(params)))
             spark = self.spark
             with self._translated():  # planning a query runs nothing that would have to be stopped
                 know_vector_functions(spark, text)
                 native = spark.sql(text, args=_spark_params(params))
-            return self._wrapped(native)
+            frame = self._wrapped(native)
+            if inspection is not None:
+                inspection.query(frame)
+            return frame
 
-        return self._reading(query, run) if kind.reads_tables else run(query)
+        if not kind.reads_tables:
+            return run(query)
+        sees = None if inspection is None else inspection.sees_flow
+        return self._reading(query, run, repeats=kind.about is About.QUERY, sees=sees)
 
     def sql_with_timeout(
         self, query: Sql, timeout_ms: Annotated[float, MoreThan(0), AtMost(10**12)], params: Params | None = None
@@ -369,9 +377,18 @@ class Session(Tables):
         state = "closed" if self._closed else "open"
         return f"<Session {self._settings.placement} {self._stores.profile} {state}>"
 
-    def _reading(self, query: str, run: Callable[[str], DataFrame]) -> DataFrame:
+    def _reading(
+        self,
+        query: str,
+        run: Callable[[str], DataFrame],
+        *,
+        repeats: bool = True,
+        sees: Callable[[str], bool] | None = None,
+    ) -> DataFrame:
         """Sources and views of flows are tables, too."""
-        return self._flows_sql().reading(query, run) if self._has_flows() else run(query)
+        if not self._has_flows():
+            return run(query)
+        return self._flows_sql().reading(query, run, repeats=repeats, sees=sees)
 
     def _has_flows(self) -> bool:
         """Whether flows are open, or kept and not open yet."""

@@ -23,14 +23,15 @@ def _run(*arguments):
 
 
 def test_tokens_are_made_listed_and_revoked(tmp_path):
-    made = _run(
-        "tokens", "create", "board", "--role", "reader", "--flow", "shop", "--days", 1, "--path", tmp_path, "--json"
-    )
+    limits = ["--statements-at-once", 4, "--statement-seconds", 5]
+    for_shop = ["--role", "reader", "--flow", "shop", "--days", 1]
+    made = _run("tokens", "create", "board", *for_shop, *limits, "--path", tmp_path, "--json")
     assert made.exit_code == 0, made.output
     token = json.loads(made.stdout)
-    assert token["flows"] == ["shop"]
+    assert (token["flows"], token["limits"]) == (["shop"], {"statements_at_once": 4, "statement_seconds": 5.0})
     listed = _run("tokens", "list", "--path", tmp_path)
     assert "board" in listed.stdout
+    assert "statements_at_once=4" in listed.stdout.replace("\n", "")
     assert token["token"].rpartition("_")[2] not in listed.stdout
     assert _run("tokens", "revoke", token["id"], "--path", tmp_path).exit_code == 0
     assert json.loads(_run("tokens", "list", "--path", tmp_path, "--json").stdout) == {"tokens": []}

@@ -290,3 +290,28 @@ def test_a_request_does_not_fail_because_its_line_cannot_be_written(tmp_path, ca
     file.mkdir()
     log.write(Caller("ann", Role.READER), "tick", flow="shop", detail="", code="OK", milliseconds=1)
     assert '"what": "tick"' in caplog.text
+
+
+def test_a_token_has_limits_of_its_own(store):
+    tokens = Tokens(store)
+    _, token = tokens.create("batch", Role.READER, limits={"statements_at_once": 1, "statement_seconds": 7200.0})
+    _, usual = tokens.create("board", Role.READER)
+    limits = Limits(statement_seconds=60.0, statements_at_once=2)
+    own, others = Tokens(store).caller(token, ""), Tokens(store).caller(usual, "")
+    assert (limits.of(own).seconds(None), limits.of(own).seconds(9000.0)) == (7200.0, 7200.0)
+    assert (limits.of(others).seconds(None), limits.of(own).result_bytes) == (60.0, limits.result_bytes)
+    slots = Slots(limits)
+    with slots.taken(own, lasting=False), slots.taken(others, lasting=False), slots.taken(others, lasting=False):
+        for caller in (own, others):
+            with pytest.raises(ServerBusy), slots.taken(caller, lasting=False):
+                pass
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"seconds": 1}, {"result_bytes": 0}, {"message_bytes": 100}, {"result_bytes": 1.5}, {"watches_at_once": True}],
+)
+def test_a_limit_that_cannot_be(store, limits):
+    with pytest.raises(ConfigError):
+        Tokens(store).create("ann", Role.READER, limits=limits)
+    assert Tokens(store).all() == ()

@@ -61,15 +61,24 @@ class FlowSql:
         """The name of the flow whose source or view a temporary view shows; None if it shows none."""
         return self._shown.flow_of(table)
 
-    def reading(self, query: str, run: Callable[[str], T]) -> T:
+    def reading(
+        self,
+        query: str,
+        run: Callable[[str], T],
+        *,
+        repeats: bool,
+        sees: Callable[[str], bool] | None = None,
+    ) -> T:
         """Run what may read sources and views of flows, after they are made tables; it is given the text to run.
 
-        Flows that a durable Session keeps are opened if a table is not found, and it is run again.
+        Flows that a durable Session keeps are opened if a table is not found, and it is run again. What ``repeats`` may
+        be run again whenever others' statements have changed what it sees meanwhile. Flows that ``sees`` does not let
+        it see are not there for it.
         """
         try:
-            return run(self._shown.show(query))
+            return self._shown.reading(query, run, repeats=repeats, sees=sees)
         except TableNotFound as error:
             if not self.flows.open_kept(words(query)):
                 error.hint = error.hint or self.flows.unopened
                 raise
-        return run(self._shown.show(query))
+        return self._shown.reading(query, run, repeats=repeats, sees=sees)

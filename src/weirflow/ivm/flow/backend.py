@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.compiler.view import Mode, View
     from weirflow.ivm.flow.describe import FlowInfo
     from weirflow.ivm.flow.evolution.plan import EvolutionPlan
-    from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
+    from weirflow.ivm.flow.outputs.watch import Watch, WatchTerms
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
     from weirflow.ivm.flow.source import Source
@@ -200,8 +200,8 @@ class FlowBackend(Protocol):
     def rows(self, names: Sequence[str], epoch: int | None) -> tuple[int, dict[str, pa.Table]]:
         """The rows of sources and views now, and the epoch; or after an earlier one."""
 
-    def stream(self, name: str) -> pa.RecordBatchReader:
-        """The rows of a source or view now, in batches."""
+    def stream(self, name: str) -> tuple[int, pa.RecordBatchReader]:
+        """The epoch, and the rows of a source or view at it, in batches; ticks do not wait while they are read."""
 
     def query(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
         """The rows of a query over sources, views and some tables."""
@@ -209,16 +209,7 @@ class FlowBackend(Protocol):
     def schema(self, name: str) -> pa.Schema:
         """The columns of a source or view."""
 
-    def watch(
-        self,
-        view: str,
-        *,
-        snapshot: bool,
-        from_epoch: int | None,
-        capacity: int,
-        policy: OverflowPolicy,
-        progress: bool,
-    ) -> Watch:
+    def watch(self, view: str, terms: WatchTerms) -> Watch:
         """A handle from which the deltas of a view are read."""
 
     def on_delta(self, view: str, callback: Callable[[int, DeltaBatch], None]) -> None:

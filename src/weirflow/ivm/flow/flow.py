@@ -12,7 +12,7 @@ from weirflow.errors import ConfigError
 from weirflow.ivm.compiler.view import Mode, View, frame_recomputed
 from weirflow.ivm.flow.backend import Capability, FlowBackend, refused
 from weirflow.ivm.flow.graph import FlowGraph
-from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
+from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch, WatchTerms
 from weirflow.ivm.flow.refusals import require_declared
 from weirflow.ivm.flow.seen_content import HISTORY, HISTORY_IN_SHARDS
 from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, sink_terms
@@ -423,7 +423,7 @@ class Flow:
 
     def stream(self, view: Name) -> pa.RecordBatchReader:
         """All rows of a view or source as they are now, in batches; of a flow in shards, shard by shard."""
-        return self._backend.stream(view)
+        return self._backend.stream(view)[1]
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -465,9 +465,7 @@ class Flow:
         if snapshot and from_epoch is not None:
             raise ConfigError("A watch begins with a snapshot or after an epoch, not both.")
         chosen = one_of(OverflowPolicy, policy, "No policy for full watches is called")
-        return self._backend.watch(
-            view, snapshot=snapshot, from_epoch=from_epoch, capacity=capacity, policy=chosen, progress=progress
-        )
+        return self._backend.watch(view, WatchTerms(snapshot, from_epoch, capacity, chosen, progress))
 
     def on_delta(self, view: Name, callback: Callable[[int, DeltaBatch], None]) -> None:
         """Call a function with ``(epoch, delta)`` after each tick that changes the view, in the tick's thread.

@@ -24,6 +24,7 @@ from weirflow.ivm.flow.backend import FlowBackend
 from weirflow.ivm.flow.clock import FlowClock, moment_of
 from weirflow.ivm.flow.evolution.plan import EvolutionPlan
 from weirflow.ivm.flow.outputs.publisher import Publisher
+from weirflow.ivm.flow.outputs.watch import no_rows
 from weirflow.ivm.flow.refusals import (
     no_source,
     not_refreshed,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from weirflow.checkpoint.storage.contract import CheckpointStorage
     from weirflow.ivm.compiler.session_tables import SessionTable
     from weirflow.ivm.compiler.view import RecomputeEngine, View
-    from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
+    from weirflow.ivm.flow.outputs.watch import Watch, WatchTerms
     from weirflow.ivm.flow.position import Position
     from weirflow.ivm.flow.sinks.sink import Sink, SinkTarget, SinkTerms
     from weirflow.sql.settings import SqlSettings
@@ -447,21 +448,25 @@ class FlowHost(FlowBackend, ABC):
     def rows(self, names: Sequence[str], epoch: int | None) -> tuple[int, dict[str, pa.Table]]:
         with self._lock:
             self._ready()
-            return self._epoch, {name: self._rows_at(name, epoch) for name in names}
-
-    def _rows_at(self, name: str, epoch: int | None) -> pa.Table:
-        if epoch is None or epoch == self._epoch:
-            return self.stream(name).read_all()
-        require_past(epoch, self._epoch)
-        undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, name)]
-        return self.delta(name, consolidate(Batch.concat([self._all_rows(name), *undone]))).inserts()
+            reached, readers = self._epoch, {name: self._opened(name, epoch) for name in names}
+        return reached, {name: reader.read_all() for name, reader in readers.items()}  # ticks do not wait for this
 
     @override
-    def stream(self, name: str) -> pa.RecordBatchReader:
+    def stream(self, name: str) -> tuple[int, pa.RecordBatchReader]:
         with self._lock:
             self._ready()
-            # All files are open before the lock is let go: later commits cannot take them away.
-            kept, schema = self._kept(name), self._schema(name)
+            return self._epoch, self._opened(name, None)
+
+    def _opened(self, name: str, epoch: int | None) -> pa.RecordBatchReader:
+        """What reads rows once the lock is let go; later ticks cannot change them, or take their files away."""
+        if epoch is None or epoch == self._epoch:
+            kept: Iterable[Batch] = self._kept(name)
+        else:
+            require_past(epoch, self._epoch)
+            undone = [delta.negate() for _, delta in self._outputs.history.since(epoch, name)]
+            rows = self._all_rows(name)
+            kept = (consolidate(Batch.concat(parts)) for parts in [[rows, *undone]])
+        schema = self._schema(name)
         tables = (DeltaBatch.of_batch(schema, rows).inserts() for rows in kept)
         return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
 
@@ -472,32 +477,19 @@ class FlowHost(FlowBackend, ABC):
             return self._schema(self._relation(name))
 
     @override
-    def watch(
-        self,
-        view: str,
-        *,
-        snapshot: bool,
-        from_epoch: int | None,
-        capacity: int,
-        policy: OverflowPolicy,
-        progress: bool,
-    ) -> Watch:
+    def watch(self, view: str, terms: WatchTerms) -> Watch:
         with self._lock:
             self._ready()
             self._require_output(view)
             first: Iterable[tuple[int, Batch]] = ()
-            if snapshot:
+            if terms.snapshot:
                 first = [(self._epoch, self._all_rows(view))]
-            elif from_epoch is not None:
-                require_past(from_epoch, self._epoch)
-                first = self._since(from_epoch, view)
-            nothing = self._nothing(view) if progress else None
-            return self._outputs.watch(view, self._epoch, first, capacity=capacity, policy=policy, progress=nothing)
-
-    def _nothing(self, view: str) -> DeltaBatch:
-        """A delta without rows; without columns, too, of a view that waits."""
-        schema = self._schemas().get(view.removesuffix(LATE), pa.schema([]))
-        return DeltaBatch.of_batch(schema, Batch.empty(schema.types))
+            elif terms.from_epoch is not None:
+                require_past(terms.from_epoch, self._epoch)
+                first = self._since(terms.from_epoch, view)
+            # A view that waits has no columns.
+            columns = self._schemas().get(view.removesuffix(LATE), pa.schema([]))
+            return self._outputs.watch(view, self._epoch, first, terms, no_rows(columns) if terms.progress else None)
 
     def _since(self, epoch: int, view: str) -> list[tuple[int, Batch]]:
         """The deltas of a view after an epoch; those of before a restart are worked out again if need be."""

@@ -451,10 +451,11 @@ class ShardedBackend(FlowHost):
             filled = [name for name in (*self.sources, *self.views) if name in spread.relations]
             return tuple(name for name in filled if spread.store(name) is not None)
 
-    def _rows_at(self, name: str, epoch: int | None) -> pa.Table:
+    @override
+    def _opened(self, name: str, epoch: int | None) -> pa.RecordBatchReader:
         if epoch not in (None, self._epoch):
             self._require_output(name)  # what sources were given is not kept
-        return super()._rows_at(name, epoch)
+        return super()._opened(name, epoch)
 
     def query(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
         """See ``FlowBackend``: computed by Spark."""

@@ -26,11 +26,16 @@ _WITHOUT_SPACE = frozenset("(),.;[]")
 
 
 class AuditLog:
-    """Appends to a file, which may be moved away at any time; without a file, to the logger ``weirflow.audit``."""
+    """Appends to a file, or without one to the logger ``weirflow.audit``.
+
+    The file may be moved away at any time; what comes after that is in a new one of its name.
+    """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
         self._lock = threading.Lock()
+        self._descriptor: int | None = None
+        self._opened: tuple[int, int] | None = None
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
 
@@ -61,12 +66,34 @@ class AuditLog:
 
     def _append(self, file: Path, line: bytes) -> None:
         with self._lock:
-            # Opened for each line, so that a log that is rotated away is not written to any more.
-            descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+            if self._descriptor is None or _identity(file) != self._opened:
+                self._open(file)
+            assert self._descriptor is not None
+            os.write(self._descriptor, line)
+
+    def _open(self, file: Path) -> None:
+        """Have the file open that has the name now: the one that had it was moved away."""
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        before, self._descriptor = self._descriptor, descriptor
+        self._opened = _identity(descriptor)
+        if before is not None:
+            os.close(before)
+
+    def close(self) -> None:
+        """Let go of the file. May be repeated; what is written after that opens it again."""
+        with self._lock:
+            before, self._descriptor = self._descriptor, None
+            if before is not None:
+                os.close(before)
+
+
+def _identity(file: Path | int) -> tuple[int, int] | None:
+    """Which file has a name, or is open; None if there is none."""
+    try:
+        found = os.stat(file)  # noqa: PTH116 - a file that is open has no path
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def statement_shape(sql: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Any
 
 from weirflow.errors import NotAllowed
 
@@ -56,6 +58,7 @@ class Caller:
         catalogs: the catalogs whose tables they may read and change, as patterns.
         token_id: the id of the token; None for the JWT of an issuer, and for who needs no token.
         peer: where the request came from, for the audit log.
+        limits: those that their token has instead of the server's, by the names of ``Limits``.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Caller:
     catalogs: tuple[str, ...] = EVERYTHING
     token_id: str | None = None
     peer: str = ""
+    limits: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def key(self) -> str:

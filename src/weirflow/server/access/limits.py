@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
-from weirflow.errors import ServerBusy
+from weirflow.errors import ConfigError, ServerBusy, did_you_mean
 
 if TYPE_CHECKING:
     from weirflow.server.access.caller import Caller
 
 _MIB = 1 << 20
 _RETRY_SECONDS = 1.0
+_MOST = 1_000_000_000_000
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,42 @@ class Limits:
     statements_at_once: int = 128
     watches_at_once: int = 10_000
 
+    def of(self, caller: Caller) -> Limits:
+        """Those of a caller: what their token says, and of all else these."""
+        return replace(self, **caller.limits) if caller.limits else self
+
     def seconds(self, wanted: float | None) -> float | None:
         """The time that a statement has: what was asked for, but not more than the limit."""
         if wanted is None or self.statement_seconds is None:
             return self.statement_seconds if wanted is None else wanted
         return min(wanted, self.statement_seconds)
+
+
+NAMES = tuple(one.name for one in fields(Limits))
+"""What a token may have a limit of its own of."""
+
+
+def own_limits(given: Mapping[str, float | None]) -> dict[str, float]:
+    """The limits of a token, checked; what is None is not one.
+
+    Raises:
+        ConfigError: a name or a value cannot be used.
+    """
+    found: dict[str, float] = {}
+    for name, value in given.items():
+        if name not in NAMES:
+            raise ConfigError(f"A token has no limit {name!r}.", hint=did_you_mean(name, NAMES))
+        if value is None:
+            continue
+        least = {"message_bytes": 1024, "statement_seconds": 0.001}.get(name, 1)
+        is_whole = isinstance(value, int) or name == "statement_seconds"
+        if isinstance(value, bool) or not is_whole or not least <= value <= _MOST:
+            raise ConfigError(
+                f"The limit {name} is {value!r}; it must be a number from {least} to {_MOST:,}.",
+                hint="leave it out to have the server's",
+            )
+        found[name] = value
+    return found
 
 
 class Slots:
@@ -55,7 +87,8 @@ class Slots:
     def taken(self, caller: Caller, *, lasting: bool) -> Iterator[None]:
         """Have one more request, or one more watch, under way in the block; ``ServerBusy`` if that is too many."""
         slot = (caller.key, lasting)
-        most = self._limits.watches_at_once if lasting else self._limits.statements_at_once
+        limits = self._limits.of(caller)
+        most = limits.watches_at_once if lasting else limits.statements_at_once
         with self._lock:
             if self._taken[slot] >= most:
                 what = "watches open" if lasting else "requests under way"

@@ -6,11 +6,13 @@ of plan node that nobody has thought of is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import NotAllowed, UnsupportedError
+from weirflow.errors import NotAllowed, QueryError, TableNotFound, UnsupportedError
 from weirflow.server.access.caller import Caller, Right
+from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.catalogs import ShowCatalogs, read_catalog_statement
 from weirflow.sql.statements.changes import Delete, Insert, Merge, Update
 from weirflow.sql.statements.composed import Fragment
@@ -26,7 +28,9 @@ from weirflow.sql.statements.flows import (
     read_statement,
 )
 from weirflow.sql.statements.kinds import About, StatementKind
+from weirflow.sql.statements.lexer import Lexer
 from weirflow.sql.statements.materialized import (
+    AlterMaterialized,
     CreateMaterialized,
     DescribeMaterialized,
     ExplainRefresh,
@@ -35,9 +39,11 @@ from weirflow.sql.statements.materialized import (
 )
 from weirflow.sql.statements.parameters import with_literals
 from weirflow.sql.statements.relation_name import RelationName
+from weirflow.sql.statements.table_references import table_references
 
 if TYPE_CHECKING:
     from weirflow.flows.host import Params
+    from weirflow.session.inspection import Inspection
     from weirflow.session.session import Session
     from weirflow.spark.analyzed.reach import Reach
     from weirflow.spark.frames.frame import DataFrame
@@ -112,7 +118,32 @@ QUERY_NODES = frozenset(
 )
 """The nodes of analyzed plans that only read what has a name."""
 
+PARSED_NODES = frozenset(
+    {
+        "Pivot",
+        "UnresolvedWith",
+        "Unpivot",
+        "WithWindowDefinition",
+    }
+)
+"""The other nodes of queries that are parsed and not analyzed, beside those whose names begin with Unresolved."""
+
+_CHANGES = frozenset(
+    f"catalyst.plans.logical.{name}"
+    for name in (
+        *("Assignment", "DeleteAction", "DeleteFromTable", "InsertAction", "InsertIntoStatement", "InsertStarAction"),
+        *("MergeIntoTable", "UpdateAction", "UpdateStarAction", "UpdateTable"),
+    )
+)
+"""The nodes of changes of sources, which are no statements of Spark's."""
+
 _EXPRESSIONS = "catalyst.expressions."
+_PARTS = (_EXPRESSIONS, "catalyst.analysis.", "types.")
+_XML, _XML_WITH_OPTIONS = "from_xml", 3
+_NAMED_CALL = "ExpressionWithUnresolvedIdentifier"
+_EXPLAIN_MODES = ("CODEGEN", "COST", "EXTENDED", "FORMATTED", "LOGICAL")
+_COMPUTED_NAME = ".PlanWithUnresolvedIdentifier"
+_COMPUTED_STATEMENT = "UnresolvedExecuteImmediate"
 _REFUSED_EXPRESSIONS = frozenset({"CallMethodViaReflection", "TryReflect"})
 _SCRIPT = "ScriptTransformation"
 
@@ -123,10 +154,8 @@ class Classifier:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def check(
-        self, caller: Caller, sql: str, kind: StatementKind, params: Params | None
-    ) -> Callable[[str], None] | None:
-        """Refuse a statement that is not Spark's; for one that is, return what looks at the text that Spark gets.
+    def check(self, caller: Caller, sql: str, kind: StatementKind, params: Params | None) -> Inspection | None:
+        """Refuse a statement that is not Spark's; for one that is, return what looks at it on its way to Spark.
 
         Raises:
             NotAllowed: the caller may not run it.
@@ -140,7 +169,24 @@ class Classifier:
             self._check_flows(caller, sql if params is None else with_literals(sql, params).text, kind)
         if caller.role.has(Right.ADMIN):
             return None
-        return lambda text: self._check_text(caller, text if params is None else with_literals(text, params).text, kind)
+        return _Inspection(self, caller, kind, params)
+
+    def check_text(self, caller: Caller, text: str, kind: StatementKind) -> None:
+        """Refuse what Spark is about to get, unless it is for the caller. A query is looked at again as a frame."""
+        reach = self._parsed(text)
+        self._check_classes(caller, reach, analyzed=False)
+        if kind.about is About.QUERY:
+            if unknown := sorted(_commands(reach.classes)):  # what the lexer took for a query is none for Spark
+                caller.require(Right.ADMIN, f"run {unknown[0]}")
+            for parts in sorted(reach.names):
+                self._check_flow(caller, parts)
+            return
+        caller.require(COMMANDS.get(reach.top, Right.ADMIN), f"run what Spark calls {reach.top}")
+        if reach.top in LISTINGS and "*" not in caller.flows:
+            raise NotAllowed(
+                f"The token of {caller.name!r} is not for all flows, and {reach.top} would name what is theirs."
+            )
+        self._check_names(caller, text, reach)
 
     def check_frame(self, caller: Caller, frame: DataFrame) -> None:
         """Refuse a query that is analyzed and reads, or does, what the caller may not; nothing of it has run."""
@@ -157,8 +203,10 @@ class Classifier:
         shown = self._session._flows_sql().flow_of if self._session._has_flows() else None  # noqa: SLF001 - see Coordinator
         for view in sorted(reach.views):
             flow = shown(view) if shown is not None else None
-            if flow is not None:
-                caller.require(Right.READ, "read", flow=flow)
+            if flow is None and view.casefold().startswith(_INNER):
+                raise _inner(view)
+            if flow is not None and not caller.sees_flow(flow):
+                raise _not_there(view)
 
     def check_query(self, caller: Caller, sql: str, flow: str | None = None) -> None:
         """A query inside a statement about flows: which others it reads is known from its text."""
@@ -166,20 +214,35 @@ class Classifier:
             return
         reach = self._parsed(sql)
         self._check_classes(caller, reach, analyzed=False)
-        self._check_names(caller, reach, flow)
+        if unknown := sorted(_commands(reach.classes - _CHANGES)):
+            caller.require(Right.ADMIN, f"run {unknown[0]}")
+        self._check_names(caller, sql, reach, flow)
+
+    def require_table(self, caller: Caller, table: str) -> None:
+        """Refuse a table whose catalog is not one of the caller's; a name without a catalog is of the current one."""
+        if "*" in caller.catalogs:
+            return
+        parts = Lexer(table).names()
+        is_first = len(parts) > 2 or (len(parts) > 1 and parts[0] in self._catalogs())  # noqa: PLR2004 - see _check_reference
+        caller.require(Right.READ, f"use {table}", catalog=parts[0] if is_first else self._catalog())
 
     # Statements that are not Spark's
 
     def _check_materialized(self, caller: Caller, sql: str) -> None:
         statement = read_materialized(sql)
-        if isinstance(statement, ShowMaterialized | DescribeMaterialized | ExplainRefresh):
-            return
-        caller.require(Right.OPERATE, "make, refresh or drop materialized views")
-        if isinstance(statement, CreateMaterialized):
+        if not isinstance(statement, ShowMaterialized | DescribeMaterialized | ExplainRefresh):
+            caller.require(Right.OPERATE, "make, refresh or drop materialized views")
+        if isinstance(statement, ShowMaterialized):
+            self.require_table(caller, "m" if statement.schema is None else f"{statement.schema}.m")
+        else:
+            self.require_table(caller, statement.name)
+        if isinstance(statement, CreateMaterialized | AlterMaterialized):
             self.check_query(caller, statement.query.text)
 
     def _check_flows(self, caller: Caller, sql: str, kind: StatementKind) -> None:  # noqa: C901 - one for each statement
-        if kind.target is not None and self._flow_of(kind.target) is None:
+        if kind.target is not None and not self._check_flow(caller, _parts(kind.target)):
+            if self._session._flows_sql().flows.find(kind.target) is not None:  # noqa: SLF001 - see Coordinator
+                raise _not_there(str(kind.target))
             return  # Spark's, and looked at when Spark gets it
         statement = read_statement(sql)
         match statement:
@@ -192,16 +255,16 @@ class Classifier:
             case Explain(what=Fragment(text=text)):
                 self.check_query(caller, text)
             case Explain(what=RelationName() as name):
-                caller.require(Right.READ, "explain", flow=self._flow_of(name))
+                caller.require(Right.READ, "explain", flow=self._owner_or_named(caller, name))
             case Describe(name=name):
-                caller.require(Right.READ, "describe", flow=self._flow_of(name))
+                caller.require(Right.READ, "describe", flow=self._owner_or_named(caller, name))
             case Insert() | Update() | Delete() | Merge():
                 target = statement.target if isinstance(statement, Insert) else statement.target.name
-                owner = self._flow_of(target)
+                owner = self._owner_or_named(caller, target)
                 caller.require(Right.WRITE, "change sources", flow=owner)
                 self.check_query(caller, sql, owner)
             case CreateSource() | CreateView() | Drop() | Refresh():
-                owner = self._owner(statement.name)
+                owner = self._owner(caller, statement.name)
                 caller.require(Right.OPERATE, "define sources and views", flow=owner)
                 if isinstance(statement, CreateView):
                     self.check_query(caller, statement.query.text, owner)
@@ -215,44 +278,58 @@ class Classifier:
                 f"The token of {caller.name!r} is not for all flows.", hint="list those of one: SHOW SOURCES IN flow"
             )
 
-    def _check_names(self, caller: Caller, reach: Reach, flow: str | None = None) -> None:
+    def _check_names(self, caller: Caller, sql: str, reach: Reach, flow: str | None = None) -> None:
         """The tables and views that a text names: those of flows, and those of catalogs.
 
         A name that ``flow`` has, which the text is about, is that flow's.
         """
         own = set() if flow is None else {name.casefold() for name in self._relations(flow)}
+        if any(name.endswith(_COMPUTED_NAME) for name in reach.classes):
+            raise NotAllowed(f"{caller.name!r} may not have the name of a table computed.", hint="write it")
+        direct = {reference.parts for reference in table_references(_query_in(sql))}
         for parts in sorted(reach.names):
             if len(parts) > 1 or parts[0].casefold() not in own:
-                self._check_reference(caller, parts)
+                self._check_reference(caller, parts, is_needed=parts in direct)
 
-    def _check_reference(self, caller: Caller, parts: tuple[str, ...]) -> None:
-        relation = RelationName.of(*parts)
-        flow = None if relation is None else self._flow_of(relation)
-        if flow is not None:
-            caller.require(Right.READ, "read", flow=flow)
-            return
+    def _check_reference(self, caller: Caller, parts: tuple[str, ...], *, is_needed: bool) -> None:
+        """A name in a text that is not analyzed before it runs: what it stands for is looked at as a query of it is.
+
+        What is not there may be a CTE, unless it ``is_needed``; it must not come to be there before the text runs.
+        """
         if parts[-1].casefold().startswith(_INNER):
-            raise NotAllowed(f"{parts[-1]!r} is one of the server's own tables.")
+            raise _inner(parts[-1])
+        if self._check_flow(caller, parts):
+            return
         is_qualified = len(parts) > 2  # noqa: PLR2004 - catalog, schema, table
         caller.require(Right.READ, "read", catalog=parts[0] if is_qualified else self._catalog())
+        native = self._session.spark
+        table = ".".join(quoted(part) for part in parts)
+        try:
+            frame = self._session.operations.run("look up a table", lambda: native.table(table))
+        except QueryError:
+            if is_needed and len(parts) == 1:
+                raise _not_there(parts[0]) from None
+            return
+        self.check_frame(caller, self._session._wrapped(frame))  # noqa: SLF001 - see Coordinator
+
+    def _check_flow(self, caller: Caller, parts: tuple[str, ...]) -> bool:
+        """Whether a name is a source or view of a flow, which is the caller's then.
+
+        Whether there is a flow that is not the caller's, nobody finds out: its name is refused if nothing has it, too.
+        """
+        relation = RelationName.of(*parts)
+        if relation is None:
+            return False
+        if self._flow_of(caller, relation) is not None:
+            return True
+        if relation.flow is not None and not caller.sees_flow(relation.flow):
+            table = ".".join(quoted(part) for part in parts)
+            native = self._session.spark
+            if not self._session.operations.run("look up a table", lambda: native.catalog.tableExists(table)):
+                caller.require(Right.READ, "read", flow=relation.flow)
+        return False
 
     # Statements of Spark's
-
-    def _check_text(self, caller: Caller, text: str, kind: StatementKind) -> None:
-        """What Spark is about to get. A query is looked at again when it is analyzed."""
-        reach = self._parsed(text)
-        if kind.about is About.QUERY:
-            if "Command" in reach.top or reach.top in COMMANDS:  # what the lexer took for a query is none for Spark
-                caller.require(Right.ADMIN, f"run {reach.top}")
-            self._check_classes(caller, reach, analyzed=False)
-            return
-        caller.require(COMMANDS.get(reach.top, Right.ADMIN), f"run what Spark calls {reach.top}")
-        if reach.top in LISTINGS and "*" not in caller.flows:
-            raise NotAllowed(
-                f"The token of {caller.name!r} is not for all flows, and {reach.top} would name what is theirs."
-            )
-        self._check_classes(caller, reach, analyzed=False)
-        self._check_names(caller, reach)
 
     def _check_classes(self, caller: Caller, reach: Reach, *, analyzed: bool = True) -> None:
         names = {one.rpartition(".")[2] for one in reach.classes}
@@ -260,6 +337,13 @@ class Classifier:
             raise NotAllowed(f"{caller.name!r} may not run scripts.", hint="TRANSFORM is for admins")
         if names & _REFUSED_EXPRESSIONS:
             raise NotAllowed(f"{caller.name!r} may not call methods of Java's.")
+        if (_XML, _XML_WITH_OPTIONS) in reach.calls:
+            raise NotAllowed(
+                f"{caller.name!r} may not give from_xml() options, of which one has files read.",
+                hint="leave out the map of options",
+            )
+        if _NAMED_CALL in names:
+            raise NotAllowed(f"{caller.name!r} may not have the name of a function computed.", hint="write it")
         if analyzed:
             unknown = sorted(_unknown(reach.classes))
             if unknown:
@@ -281,22 +365,82 @@ class Classifier:
 
     # Names
 
-    def _flow_of(self, name: RelationName) -> str | None:
-        """The flow that has a source or view, or None."""
-        found = self._session._flows_sql().flows.find(name)  # noqa: SLF001 - see Coordinator
+    def _flow_of(self, caller: Caller, name: RelationName) -> str | None:
+        """The flow of the caller's that has a source or view, or None."""
+        found = self._session._flows_sql().flows.find(name, caller.sees_flow)  # noqa: SLF001 - see Coordinator
         return None if found is None else found[0].name
 
     def _relations(self, flow: str) -> tuple[str, ...]:
         found = self._session._flows_sql().flows.named(flow)  # noqa: SLF001 - see Coordinator
         return () if found is None else (*found.sources, *found.views)
 
-    def _owner(self, name: RelationName) -> str:
+    def _owner(self, caller: Caller, name: RelationName) -> str:
         """The flow that something is, or is to be, defined in."""
-        return name.flow or self._flow_of(name) or "default"
+        return name.flow or self._flow_of(caller, name) or "default"
+
+    def _owner_or_named(self, caller: Caller, name: RelationName) -> str | None:
+        """The flow that has a source or view; if the caller's have none, that which the name says."""
+        return self._flow_of(caller, name) or name.flow
+
+    def _catalogs(self) -> set[str]:
+        return {one.name for one in self._session.catalogs()}
 
     def _catalog(self) -> str:
         catalog: str = self._session.spark.catalog.currentCatalog()
         return catalog
+
+
+@dataclass(frozen=True)
+class _Inspection:
+    """See ``Inspection``: a statement of a caller's on its way to Spark."""
+
+    classifier: Classifier
+    caller: Caller
+    kind: StatementKind
+    params: Params | None
+
+    def sees_flow(self, name: str) -> bool:
+        """See ``Inspection``."""
+        return self.caller.sees_flow(name)
+
+    def text(self, sql: str) -> None:
+        """See ``Inspection``."""
+        filled = sql if self.params is None else with_literals(sql, self.params).text
+        self.classifier.check_text(self.caller, filled, self.kind)
+
+    def query(self, frame: DataFrame) -> None:
+        """See ``Inspection``."""
+        self.classifier.check_frame(self.caller, frame)
+
+
+def _parts(name: RelationName) -> tuple[str, ...]:
+    return (name.name,) if name.flow is None else (name.flow, name.name)
+
+
+def _inner(table: str) -> NotAllowed:
+    return NotAllowed(f"{table!r} is one of the server's own tables.")
+
+
+def _not_there(name: str) -> TableNotFound:
+    """As Spark says it of what there is not: what is of others' flows is not there for who has no token for them."""
+    return TableNotFound(f"The table or view `{name}` cannot be found.")
+
+
+def _query_in(sql: str) -> str:
+    """The query that ``EXPLAIN`` is about; any other text as it is."""
+    lexer = Lexer(sql)
+    if not lexer.accept("EXPLAIN"):
+        return sql
+    return sql[next((one.start for one in lexer if one.plain not in _EXPLAIN_MODES), 0) :]
+
+
+def _commands(classes: Iterable[str]) -> Iterator[str]:
+    """The nodes of a plan that is parsed which are none of a query's."""
+    for name in classes:
+        short = name.rpartition(".")[2]
+        is_part = name.startswith(_PARTS) and short != _COMPUTED_STATEMENT
+        if not is_part and short not in QUERY_NODES and short not in PARSED_NODES:
+            yield short
 
 
 def _unknown(classes: Iterable[str]) -> Iterable[str]:

@@ -7,14 +7,15 @@ import hmac
 import secrets
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from weirflow.arguments import Name, checked
 from weirflow.errors import AuthenticationFailed, ConfigError, MetadataError, did_you_mean
 from weirflow.server.access.caller import EVERYTHING, Caller, Role
+from weirflow.server.access.limits import own_limits
 from weirflow.types import one_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class TokenInfo:
         catalogs: the catalogs it is for, as patterns.
         created: when it was made.
         expires: from when on it is refused; None for never.
+        limits: what it may have where that is not what the server lets each token have, by the names of ``Limits``.
     """
 
     id: str
@@ -49,6 +51,7 @@ class TokenInfo:
     catalogs: tuple[str, ...]
     created: datetime
     expires: datetime | None
+    limits: Mapping[str, Any] = field(default_factory=dict)
 
 
 @checked
@@ -72,6 +75,7 @@ class Tokens:
         flows: Sequence[Name] = EVERYTHING,
         catalogs: Sequence[Name] = EVERYTHING,
         lifetime: timedelta | None = None,
+        limits: Mapping[Name, Any] | None = None,
     ) -> tuple[TokenInfo, str]:
         """Make a token. It is returned here and never again: only its hash is kept.
 
@@ -81,6 +85,8 @@ class Tokens:
             flows: the flows it is for, as names and patterns such as ``sales_*``; an admin's is for all.
             catalogs: the catalogs it is for, likewise.
             lifetime: for how long it is good; None for ever.
+            limits: its own ``statement_seconds``, ``result_bytes``, ``message_bytes``, ``statements_at_once`` and
+                ``watches_at_once``, more or less than the server's; what is not given is the server's.
         """
         chosen = one_of(Role, role, "No role is called")
         if not name.strip() or not name.isprintable():
@@ -92,13 +98,14 @@ class Tokens:
             )
         if lifetime is not None and lifetime <= timedelta(0):
             raise ConfigError(f"create(): lifetime is {lifetime}; it must be longer than nothing.")
+        own = own_limits(limits or {})
         created = datetime.now(UTC).replace(microsecond=0)
         try:
             expires = None if lifetime is None else created + lifetime
         except OverflowError:
             raise ConfigError("No token is good for so long.", hint="leave out the lifetime") from None
         token_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
-        info = TokenInfo(token_id, name, chosen, tuple(flows), tuple(catalogs), created, expires)
+        info = TokenInfo(token_id, name, chosen, tuple(flows), tuple(catalogs), created, expires, own)
         self._store.documents.put(_DOCUMENTS + token_id, _to_document(info, _hash(secret)), expected_version=0)
         self._forget()
         return info, f"{_PREFIX}_{token_id}_{secret}"
@@ -131,7 +138,7 @@ class Tokens:
         info = known[0]
         if info.expires is not None and info.expires <= datetime.now(UTC):
             raise AuthenticationFailed(f"The token {info.id} has expired.", hint="ask for a new one")
-        return Caller(info.name, info.role, info.flows, info.catalogs, info.id, peer)
+        return Caller(info.name, info.role, info.flows, info.catalogs, info.id, peer, info.limits)
 
     def _current(self) -> dict[str, tuple[TokenInfo, bytes]]:
         with self._lock:
@@ -173,6 +180,7 @@ def _to_document(info: TokenInfo, digest: bytes) -> dict[str, Any]:
         "created": info.created.isoformat(),
         "expires": info.expires.isoformat() if info.expires else None,
         "sha256": digest.hex(),
+        **({"limits": dict(info.limits)} if info.limits else {}),
     }
 
 
@@ -186,5 +194,6 @@ def _from_document(name: str, value: dict[str, Any]) -> tuple[TokenInfo, bytes]:
         tuple(value["catalogs"]),
         datetime.fromisoformat(value["created"]),
         datetime.fromisoformat(expires) if expires else None,
+        value.get("limits", {}),
     )
     return info, bytes.fromhex(value["sha256"])

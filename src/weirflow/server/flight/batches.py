@@ -19,6 +19,9 @@ def sliced(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in batches of a few megabytes at most, unless a single row has more."""
     for batch in batches:
         rows = batch.num_rows if batch.nbytes <= 2 * BATCH_BYTES else batch.num_rows * BATCH_BYTES // batch.nbytes
+        if rows == batch.num_rows:
+            yield from [batch] if rows else []
+            continue
         for start in range(0, batch.num_rows, max(rows, 1)):
             yield batch.slice(start, max(rows, 1))
 

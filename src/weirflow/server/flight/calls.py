@@ -203,14 +203,15 @@ class Calls:
         return self._statements.cancel(asked.caller, asked.arguments.operation)
 
     def _streams(self, asked: Asked) -> tuple[wire.StreamForm, ...]:
-        del asked
-        return tuple(_stream_form(query) for query in self._coordinator.session.streams.active)
+        here = self._coordinator.streams(asked.caller)
+        running = set(map(id, self._coordinator.session.streams.active))
+        return tuple(_stream_form(query) for query in here if id(query) in running)
 
     def _stream(self, asked: Asked) -> wire.StreamForm:
-        return _stream_form(self._coordinator.session.streams.get(asked.arguments.name))
+        return _stream_form(self._coordinator.stream(asked.caller, asked.arguments.name))
 
     def _stop_stream(self, asked: Asked) -> wire.StreamForm:
-        query = self._coordinator.session.streams.get(asked.arguments.name)
+        query = self._coordinator.stream(asked.caller, asked.arguments.name)
         within = asked.arguments.within
         query.stop() if within is None else query.stop(within)
         return _stream_form(query)
@@ -219,7 +220,7 @@ class Calls:
         wanted = asked.arguments
         if wanted.to is not None:
             asked.caller.require(Right.ADMIN, "say where on the server a savepoint is kept")
-        saved = self._coordinator.session.streams.get(wanted.name).savepoint(wanted.savepoint, wanted.to)
+        saved = self._coordinator.stream(asked.caller, wanted.name).savepoint(wanted.savepoint, wanted.to)
         return wire.SavepointForm(saved.name, wanted.to or self._coordinator.session.describe().stores.checkpoints)
 
     def _list_nodes(self, asked: Asked) -> tuple[wire.NodeForm, ...]:
@@ -389,7 +390,7 @@ def _rescale(asked: Asked) -> None:
 
 
 def _stream_form(query: Any) -> wire.StreamForm:
-    status, progress, error = query.status(), query.last_progress(), query.exception()
+    status, progress, error = query.status(), query.last_progress(), query.exception
     return wire.StreamForm(
         query.name,
         query.id,

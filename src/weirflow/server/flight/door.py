@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.flight as fl
 from typing_extensions import override
 
-from weirflow.errors import ConfigError, UnsupportedError
+from weirflow.errors import ConfigError, MessageTooLarge, UnsupportedError
 from weirflow.server.flight.batches import Sent
 from weirflow.server.flight.calls import Calls
 from weirflow.server.flight.cancelling import Cancelling
@@ -180,6 +180,11 @@ class FlightDoor(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
         kind, body = action.type, action.body.to_pybytes()
         with answered():
             caller = self._caller(context)
+            most = self._coordinator.limits.of(caller).message_bytes
+            if len(body) > most:
+                raise MessageTooLarge(
+                    f"The message has more than {most:,} bytes.", hint="send it in several, or its rows as a stream"
+                )
             if kind == TICK:
                 answers = [pack(tick(self._coordinator, caller, unpack(body, Tick)))]
             elif kind == CALL:

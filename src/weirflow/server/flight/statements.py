@@ -164,7 +164,9 @@ class Statements:
         """The rows of a statement that was submitted; waits until it has ended, and raises what it raised."""
         with self._coordinator.work(caller, Right.READ, "fetch a result", detail=operation):
             submitted = self._submitted_by(caller, operation)
-            return self._spool.result(caller.key, submitted.result(self._coordinator.limits.statement_seconds).id)
+            return self._spool.result(
+                caller.key, submitted.result(self._coordinator.limits.of(caller).statement_seconds).id
+            )
 
     def _submitted_by(self, caller: Caller, wanted: str) -> Submitted:
         with self._lock:

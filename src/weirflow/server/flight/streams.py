@@ -16,6 +16,7 @@ from weirflow.ivm.flow.source import LATE
 from weirflow.server.access.caller import Caller, Right
 from weirflow.server.flight.batches import sliced
 from weirflow.server.flight.failures import answered
+from weirflow.server.results.parts import fitted
 from weirflow.sql.statements.parameters import with_literals
 from weirflow.sql.statements.subscribe import read_subscribe
 from weirflow.wire.arrow import WEIGHT, unpack_rows
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from weirflow.flows.host import Params
     from weirflow.ivm.flow.flow import Flow
     from weirflow.ivm.flow.outputs.watch import Item
+    from weirflow.ivm.flow.outputs.watch import Watch as FlowWatch
     from weirflow.server.coordinator import Coordinator
 
 _LOOK_SECONDS = 0.5
@@ -62,8 +64,7 @@ class Streams:
         with self._coordinator.work(caller, Right.READ, "read rows", flow=ticket.flow, detail=ticket.name):
             flow = self._coordinator.flow(ticket.flow)
             if ticket.epoch is None:
-                with flow.exclusive():  # so that the rows are of the epoch that is told
-                    epoch, reader = flow.epoch, flow.stream(ticket.name)
+                epoch, reader = flow._backend.stream(ticket.name)  # noqa: SLF001 - which knows the epoch of the rows
                 return _stream(_of_epoch(reader.schema, epoch), reader)
             rows = flow.snapshot(ticket.name, epoch=ticket.epoch)
             return _stream(_of_epoch(rows.schema, ticket.epoch), rows.to_batches())
@@ -84,18 +85,9 @@ class Streams:
                     oldest=flow.epoch,
                     hint="begin with a snapshot",
                 )
-            with flow.exclusive():  # so that the epoch is the one that the watch begins with
-                watch = opened.enter_context(
-                    flow.watch_output(
-                        ticket.view,
-                        snapshot=ticket.snapshot,
-                        from_epoch=ticket.from_epoch,
-                        capacity=max(ticket.capacity, 1),
-                        progress=ticket.progress,
-                    )
-                )
-                epoch = flow.epoch if ticket.from_epoch is None else ticket.from_epoch
-                columns = flow.schema(ticket.view.removesuffix(LATE))
+            columns, watch = _opened_watch(flow, ticket)
+            opened.enter_context(watch)
+            epoch = watch.began if ticket.from_epoch is None else ticket.from_epoch
             schema = columns.append(pa.field(WEIGHT, pa.int64(), nullable=False))
             # Of a snapshot there are further rows of the epoch, if only none.
             first = _mark(schema, Mark(epoch, last=not ticket.snapshot, identity=flow.identity))
@@ -187,6 +179,26 @@ class Lasting:
         self.close()
 
 
+def _opened_watch(flow: Flow, ticket: Watch) -> tuple[pa.Schema, FlowWatch]:
+    """A watch, and the columns of what it has: a view may be replaced while it is opened."""
+    while True:
+        columns = flow.schema(ticket.view.removesuffix(LATE))
+        watch = flow.watch_output(
+            ticket.view,
+            snapshot=ticket.snapshot,
+            from_epoch=ticket.from_epoch,
+            capacity=max(ticket.capacity, 1),
+            progress=ticket.progress,
+        )
+        try:
+            if flow.schema(ticket.view.removesuffix(LATE)).equals(columns):
+                return columns, watch
+        except BaseException:
+            watch.close()
+            raise
+        watch.close()
+
+
 def _watched(schema: pa.Schema, first: Any, items: Iterable[Item]) -> Iterator[tuple[pa.RecordBatch, pa.Buffer]]:
     """The batches of a watch, each with its mark."""
     yield first
@@ -196,7 +208,7 @@ def _watched(schema: pa.Schema, first: Any, items: Iterable[Item]) -> Iterator[t
             continue
         pieces = list(sliced([delta.to_arrow()]))
         for number, piece in enumerate(pieces, 1):
-            yield piece.cast(schema), pa.py_buffer(pack(Mark(epoch, last=number == len(pieces))))
+            yield fitted(piece, schema), pa.py_buffer(pack(Mark(epoch, last=number == len(pieces))))
 
 
 def _mark(schema: pa.Schema, mark: Mark) -> tuple[pa.RecordBatch, pa.Buffer]:
@@ -205,7 +217,7 @@ def _mark(schema: pa.Schema, mark: Mark) -> tuple[pa.RecordBatch, pa.Buffer]:
 
 
 def _stream(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> fl.FlightDataStream:
-    return fl.GeneratorStream(schema, _answering(batch.cast(schema) for batch in sliced(batches)))
+    return fl.GeneratorStream(schema, _answering(fitted(batch, schema) for batch in sliced(batches)))
 
 
 def _answering(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -32,7 +32,7 @@ from weirflow.server.http.events import KEEP_ALIVE_SECONDS, Hubs, event
 from weirflow.server.http.failures import body_of, headers_of, status_of, unforeseen
 from weirflow.server.http.openapi import openapi_document
 from weirflow.server.http.routes import ROUTES, Route
-from weirflow.server.http.streams import found_stream, progress_json
+from weirflow.server.http.streams import progress_json
 from weirflow.server.http.tickets import LIFETIME, StreamTickets
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class HttpApp:
             StarletteRoute("/openapi.json", self._openapi),
             StarletteRoute("/v1/tickets", _answered(self._ticket), methods=["POST"]),
             StarletteRoute("/v1/flows/{flow}/views/{view}/changes", _answered(self._changes)),
-            StarletteRoute("/v1/streams/{stream}/progress", _answered(self._progress)),
+            StarletteRoute("/v1/streams/{stream:path}/progress", _answered(self._progress)),
         ]
         routes = [StarletteRoute(one.path, self._endpoint(one), methods=[one.method]) for one in ROUTES]
         self.asgi = Starlette(
@@ -120,7 +120,7 @@ class HttpApp:
     def _endpoint(self, route: Route) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             caller = await self._caller(request)
-            content = await self._content(request)
+            content = await self._content(request, self._coordinator.limits.of(caller).message_bytes)
             begun: list[Operation] = []
             call = Call(
                 self._parts, caller, request.path_params, request.query_params, _headers(request), content, begun.append
@@ -175,7 +175,7 @@ class HttpApp:
             self._coordinator.work(caller, Right.READ, "watch a stream", detail=name[:_LONGEST_PEER], lasting=True)
         )
         try:
-            query = await self._run(lambda: found_stream(self._coordinator.session, name))
+            query = await self._run(lambda: self._coordinator.stream(caller, name))
         except BaseException as error:
             if not await opened.__aexit__(type(error), error, error.__traceback__):
                 raise
@@ -212,8 +212,7 @@ class HttpApp:
         caller: Caller = await self._run(lambda: self._coordinator.gate.caller(bearer.strip() or None, peer))
         return caller
 
-    async def _content(self, request: Request) -> bytes:
-        most = self._coordinator.limits.message_bytes
+    async def _content(self, request: Request, most: int) -> bytes:
         too_large = MessageTooLarge(
             f"The request has more than {most:,} bytes.", hint="send it in several, or over Arrow Flight as a stream"
         )

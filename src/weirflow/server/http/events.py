@@ -148,8 +148,8 @@ class Hub:
         flow = self._flow
 
         def begin() -> tuple[int, Watch]:
-            with flow.exclusive():
-                return flow.epoch, flow.watch_output(self._view, capacity=_CAPACITY, progress=True)
+            watch = flow.watch_output(self._view, capacity=_CAPACITY, progress=True)
+            return watch.began, watch
 
         self._last, self._watch = await in_thread(begin)
         self._task = asyncio.create_task(self._run())

@@ -99,6 +99,9 @@ def make_sink(call: Call) -> Answer:
     body = call.object("view", "to", "table", "mode", "key", "every", "on_failure")
     if body.get("to") is not None:
         call.caller.require(Right.ADMIN, "write to a place of their own")
+    table = text_of(body, "table", needed=False)
+    if table is not None:
+        call.coordinator.require_table(call.caller, table)
     key = body.get("key", [])
     if not isinstance(key, list) or not all(isinstance(one, str) for one in key):
         raise ConfigError("'key' in the body must be a list of the names of columns.")
@@ -111,7 +114,7 @@ def make_sink(call: Call) -> Answer:
         text_of(body, "view"),
         call.path["sink"],
         text_of(body, "to", needed=False),
-        text_of(body, "table", needed=False),
+        table,
         text_of(body, "mode", needed=False) or "changelog",
         tuple(key),
         every,

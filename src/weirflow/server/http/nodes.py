@@ -18,5 +18,11 @@ def drain_node(call: Call) -> Answer:
 
 
 def list_leases(call: Call) -> Answer:
-    """The leases that hold now: what is owned, by whom, and until when."""
-    return answer_json({"leases": [lease_json(one) for one in call.parts.nodes.leases()]})
+    """The leases that hold now: what is owned, by whom, and until when; those of flows that the token is for."""
+    leases = [one for one in call.parts.nodes.leases() if _is_seen(call, one.name)]
+    return answer_json({"leases": [lease_json(one) for one in leases]})
+
+
+def _is_seen(call: Call, lease: str) -> bool:
+    """Whether a lease may be told of: the name of a flow's ends in the flow's."""
+    return not lease.startswith("flow/") or call.caller.sees_flow(lease.rpartition("/")[2])

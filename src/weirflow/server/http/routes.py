@@ -16,7 +16,7 @@ _FLOW = "/v1/flows/{flow}"
 _SOURCE = _FLOW + "/sources/{source}"
 _VIEW = _FLOW + "/views/{view}"
 _SINK = _FLOW + "/sinks/{sink}"
-_STREAM = "/v1/streams/{stream}"
+_STREAM = "/v1/streams/{stream:path}"
 _OPERATION = "/v1/operations/{operation}"
 
 

@@ -50,8 +50,9 @@ def operation_result(call: Call) -> Answer:
         return answer_json(_operation(operation), 202)
     spool, statements = call.parts.spool, call.parts.statements
     manifest = statements.result(call.caller, operation.id)
-    if manifest.size > call.coordinator.limits.result_bytes:
-        raise _too_large(call.coordinator.limits.result_bytes)
+    most = call.coordinator.limits.of(call.caller).result_bytes
+    if manifest.size > most:
+        raise _too_large(most)
     tables = [spool.fetch(call.caller.key, ticket).read_all() for ticket in spool.tickets(manifest)]
     return answer_rows(call, pa.concat_tables([manifest.columns.empty_table(), *tables]))
 
@@ -104,7 +105,7 @@ def _rows(call: Call, sql: str, params: Any, timeout: float | None) -> pa.Table:
         return outcome.rows
     frame = outcome.frame
     assert frame is not None
-    most = coordinator.limits.result_bytes
+    most = coordinator.limits.of(call.caller).result_bytes
     return coordinator.run(
         call.caller, statement_shape(sql), lambda: collected(frame, most), timeout=timeout, started=call.started
     )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from weirflow.errors import ConfigError
 from weirflow.server.http.calls import Answer, Call, answer_json, text_of
 from weirflow.server.kept import JobOrder
 
 if TYPE_CHECKING:
-    from weirflow.session.session import Session
     from weirflow.streaming.detached.query import DetachedQuery
     from weirflow.streaming.query.handle import StreamingQuery
     from weirflow.streaming.query.progress import QueryProgress
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 def list_streams(call: Call) -> Answer:
     """The streaming queries of the server, and those of its jobs."""
-    return answer_json({"streams": [_short(one) for one in _all(call.coordinator.session)]})
+    return answer_json({"streams": [_short(one) for one in call.coordinator.streams(call.caller)]})
 
 
 def start_stream(call: Call) -> Answer:
@@ -96,22 +94,8 @@ def progress_json(progress: QueryProgress) -> dict[str, Any]:
     }
 
 
-def found_stream(session: Session, name: str) -> Query:
-    """The query of this name or id."""
-    return session.streams.get(name)
-
-
 def _found(call: Call) -> Query:
-    return found_stream(call.coordinator.session, call.path["stream"])
-
-
-def _all(session: Session) -> list[Query]:
-    here: list[Query] = list(session.streams.active)
-    try:
-        here += session.streams.detached()
-    except ConfigError:  # there is no folder of jobs
-        return here
-    return here
+    return call.coordinator.stream(call.caller, call.path["stream"])
 
 
 def _short(query: Query) -> dict[str, Any]:

@@ -28,6 +28,8 @@ class Reach:
         catalogs: the catalogs whose tables and views are read.
         has_nameless: whether something is read that is neither a table of a catalog nor behind a temporary view.
         names: of a text that is not analyzed, the names of tables and views in it, those of its CTEs included.
+        calls: of such a text, the functions that it calls, without what is before their names and in lower case, each
+            with the number of its arguments.
     """
 
     top: str
@@ -36,6 +38,7 @@ class Reach:
     catalogs: frozenset[str] = frozenset()
     has_nameless: bool = False
     names: frozenset[tuple[str, ...]] = frozenset()
+    calls: frozenset[tuple[str, int]] = frozenset()
 
 
 def parsed_reach(native: Any, sql: str) -> Reach:
@@ -46,7 +49,8 @@ def parsed_reach(native: Any, sql: str) -> Reach:
     plan = native._jsparkSession.sessionState().sqlParser().parsePlan(sql)  # noqa: SLF001 - no public way
     nodes = json.loads(plan.toJSON())
     names = frozenset(_split(one) for one in _fields(nodes, "multipartIdentifier"))
-    return Reach(_short(nodes[0]["class"]).rpartition(".")[2], _classes(nodes), names=names)
+    top = _short(nodes[0]["class"]).rpartition(".")[2]
+    return Reach(top, _classes(nodes), names=names, calls=frozenset(_calls(nodes)))
 
 
 def frame_reach(native_df: Any) -> Reach:
@@ -138,6 +142,14 @@ def _fields(written: Any, name: str) -> Iterator[Any]:
     for value in written.values() if isinstance(written, dict) else written:
         if isinstance(value, dict | list):
             yield from _fields(value, name)
+
+
+def _calls(written: Any) -> Iterator[tuple[str, int]]:
+    if isinstance(written, dict) and "nameParts" in written and "num-children" in written:
+        yield _split(written["nameParts"] or "")[-1].casefold(), written["num-children"]
+    for value in written.values() if isinstance(written, dict) else written:
+        if isinstance(value, dict | list):
+            yield from _calls(value)
 
 
 def _classes(nodes: Any) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.ivm.flow.outputs.history import History
 from weirflow.ivm.flow.outputs.reentry import ReentryGuard
-from weirflow.ivm.flow.outputs.watch import OverflowPolicy, Watch
+from weirflow.ivm.flow.outputs.watch import Watch, WatchTerms
 from weirflow.ivm.kernel.deadline import soonest
 
 if TYPE_CHECKING:
@@ -110,16 +110,14 @@ class Publisher:
         view: str,
         epoch: int,
         first: Iterable[tuple[int, Batch]],
-        *,
-        capacity: int,
-        policy: OverflowPolicy,
+        terms: WatchTerms,
         progress: DeltaBatch | None,
     ) -> Watch:
         """A watch of a view's deltas after ``epoch``, which begins with ``first``.
 
         ``progress``, a delta of no rows, is what it has for epochs that do not change the view; None if nothing.
         """
-        watch = Watch(view, capacity=capacity, policy=policy, detach=self._detach, progress=progress)
+        watch = Watch(view, capacity=terms.capacity, policy=terms.policy, detach=self._detach, progress=progress)
         watch.begin(epoch, [(number, self._delta(view, rows)) for number, rows in first])
         with self._lock:
             self._watches.append(watch)

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
@@ -17,6 +18,8 @@ from weirflow.ivm.kernel.deadline import check
 
 if TYPE_CHECKING:
     import asyncio
+
+    import pyarrow as pa
 
     from weirflow.ivm.zset.delta import DeltaBatch
 
@@ -33,6 +36,33 @@ class OverflowPolicy(StrEnum):
 
 
 Item = tuple[int, "DeltaBatch"]
+
+
+@dataclass(frozen=True)
+class WatchTerms:
+    """How somebody watches a view; see ``Flow.watch_output``.
+
+    Attributes:
+        snapshot: whether it begins with all current rows.
+        from_epoch: the epoch whose later deltas it begins with; None for what comes from now on.
+        capacity: how many deltas may wait for the reader.
+        policy: what happens beyond that.
+        progress: whether epochs that leave the view as it was are told of, too.
+    """
+
+    snapshot: bool = False
+    from_epoch: int | None = None
+    capacity: int = 1024
+    policy: OverflowPolicy = OverflowPolicy.FAIL
+    progress: bool = False
+
+
+def no_rows(schema: pa.Schema) -> DeltaBatch:
+    """What a watch has for an epoch without changes."""
+    from weirflow.ivm.zset.batch import Batch  # noqa: PLC0415 - only who wants progress needs it
+    from weirflow.ivm.zset.delta import DeltaBatch  # noqa: PLC0415 - as above
+
+    return DeltaBatch.of_batch(schema, Batch.empty(schema.types))
 
 
 class Watch(AbstractContextManager["Watch"]):
@@ -63,6 +93,7 @@ class Watch(AbstractContextManager["Watch"]):
         self._closed = False
         self._failure: WeirflowError | None = None
         self._last = 0
+        self._began = 0
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def __len__(self) -> int:
@@ -72,6 +103,11 @@ class Watch(AbstractContextManager["Watch"]):
     def closed(self) -> bool:
         """Whether it was closed, by its reader or with its view or flow."""
         return self._closed
+
+    @property
+    def began(self) -> int:
+        """The epoch that the flow was at when the watch was made, also of one that begins with earlier deltas."""
+        return self._began
 
     @checked
     def get(self, timeout: Seconds | None = None) -> Item | None:
@@ -132,7 +168,7 @@ class Watch(AbstractContextManager["Watch"]):
     def begin(self, epoch: int, items: Iterable[Item]) -> None:
         """What the reader gets first, however much it is; later deltas follow ``epoch``."""
         self._items.extend(items)
-        self._last = epoch
+        self._last = self._began = epoch
 
     def expect(self, epoch: int) -> None:
         """The next delta is that of this epoch, which may be an earlier one than the last."""
