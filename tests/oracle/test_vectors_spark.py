@@ -39,12 +39,15 @@ def wrong(session, seed):
     ties = ", ".join(f"d.{one}" for one in case.ties.split(", "))
     order = f"dist NULLS {'FIRST' if case.nulls_first else 'LAST'}, {ties.replace('d.', '')}, tag"
     chosen = "WHERE d.tag = 'a'" if case.filtered else ""
-    found = session.sql(
+    ranked = (
         f"SELECT q, id AS d, tag, dist FROM (SELECT *, row_number() OVER (PARTITION BY n ORDER BY {order}) AS rank "
         f"FROM (SELECT q.id AS q, q.n, d.id, d.tag, {by_spark(case.metric)} AS dist "
         f"FROM (SELECT *, monotonically_increasing_id() AS n FROM queries) q CROSS JOIN docs d {chosen})) "
         f"WHERE rank <= {case.limit}"
-    ).to_arrow()
+    )
+    if case.outer:
+        ranked += f" UNION ALL SELECT id, NULL, NULL, NULL FROM queries WHERE NOT EXISTS (SELECT 1 FROM docs d {chosen})"
+    found = session.sql(ranked).to_arrow()
     mine, theirs = rows_of(flow.snapshot("near")), rows_of(found)
     return None if mine == theirs else (seed, mine - theirs, theirs - mine)
 

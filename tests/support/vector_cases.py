@@ -60,8 +60,8 @@ class VectorCase:
         self.nulls_first, self.filtered, self.oddities = choose([True, False]), choose([True, False]), choose([0, 1, 4])
         self.keyed, self.ties = choose([True, False]), choose(["id", "id DESC", "tag, id"])
         self.documents = choose([6, 20, 60])
+        self.outer = choose([False, False, True])
         self.rows = {"docs": Counter(), "queries": Counter()}
-        self.vectors = {}
 
     @property
     def sources(self):
@@ -73,7 +73,8 @@ class VectorCase:
         condition = "WHERE d.tag = 'a'" if (self.filtered if filtered is None else filtered) else ""
         ties = ", ".join(f"d.{one}" for one in self.ties.split(", "))
         return (
-            "SELECT q.id AS q, n.id AS d, n.tag, n.dist FROM queries q JOIN LATERAL ("
+            "SELECT q.id AS q, n.id AS d, n.tag, n.dist FROM queries q "
+            f"{'LEFT JOIN' if self.outer else 'JOIN'} LATERAL ("
             f"SELECT d.id, d.tag, {distance.format(metric=metric or self.metric)} AS dist FROM docs d {condition} "
             f"ORDER BY dist NULLS {'FIRST' if self.nulls_first else 'LAST'}, {ties} "
             f"LIMIT {limit or self.limit}) n ON true"
@@ -144,16 +145,18 @@ class VectorCase:
         fields = [*schema, pa.field("_weight", pa.int64())]
         return DeltaBatch.from_weighted(pa.Table.from_pylist(listed, schema=pa.schema(fields)))
 
-    def expected(self, *, limit=None, metric=None, filtered=None, ranked=False):
+    def expected(self, *, limit=None, metric=None, filtered=None):
         """The rows of the view, as often as they are there."""
         metric, filtered = metric or self.metric, self.filtered if filtered is None else filtered
         documents = [row for row in self.rows["docs"].elements() if not filtered or row[1] == "a"]
         found = Counter()
+        if self.outer and not documents:
+            return Counter((query[0], None, None, None) for query in self.rows["queries"].elements())
         for query in self.rows["queries"].elements():
             listed = [(distance(query[1], row[2], metric), row) for row in documents]
             listed.sort(key=lambda pair: (self.place(pair[0]), self.tie(pair[1]), bits(pair[0]) or "", pair[1][0]))
-            for rank, (far, row) in enumerate(listed[: limit or self.limit]):
-                found[(query[0], row[0], row[1], bits(far), *([rank + 1] if ranked else []))] += 1
+            for far, row in listed[: limit or self.limit]:
+                found[(query[0], row[0], row[1], bits(far))] += 1
         return found
 
     def place(self, far):

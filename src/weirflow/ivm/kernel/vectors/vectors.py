@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weirflow.ivm.zset.buffers import raw_values, validity, value_offsets
+from weirflow.ivm.zset.lists import stretches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,5 +72,4 @@ class Vectors:
 
     def gathered(self, at: Int64s, dimension: int) -> Floats:
         """The rows at ``at``, each of this dimension, as a matrix of their own."""
-        found: Floats = self.values[self.starts[at][:, np.newaxis] + np.arange(dimension)]
-        return found
+        return stretches(self.values, self.starts[at], dimension)
