@@ -81,9 +81,9 @@ class NearestSpec:
         return max(_LEAST_MARGIN, self.limit) if self.margin is None else self.margin
 
 
-@dataclass
+@dataclass(frozen=True)
 class NearestCounters:
-    """How often what was done, since the operator was made.
+    """How often what was done in ticks that were committed, since the operator was made.
 
     Attributes:
         added: queries that were new, and so searched for.
@@ -96,6 +96,12 @@ class NearestCounters:
     refilled: int = 0
     searched: int = 0
     compared: int = 0
+
+    def and_also(self, added: int, refilled: int, searched: int, compared: int) -> NearestCounters:
+        """With so many more of each."""
+        return NearestCounters(
+            self.added + added, self.refilled + refilled, self.searched + searched, self.compared + compared
+        )
 
 
 class Nearest(Operator):
@@ -309,10 +315,9 @@ class Nearest(Operator):
 
     def _count(self, tick: Tick, hits: Batch, touched: Int64s, wanted: Int64s) -> None:
         lost = np.unique(numbers(hits)[hits.weights < 0])
-        self.counters.added += len(tick.change.new)
-        self.counters.compared += len(hits)
-        self.counters.searched += len(wanted)
-        self.counters.refilled += len(np.setdiff1d(np.intersect1d(lost, touched), wanted))
+        refilled = len(np.setdiff1d(np.intersect1d(lost, touched), wanted))
+        counted = self.counters.and_also(len(tick.change.new), refilled, len(wanted), len(hits))
+        self._stage(lambda: setattr(self, "counters", counted))
 
     # Output
 
