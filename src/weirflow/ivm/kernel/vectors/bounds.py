@@ -19,6 +19,8 @@ import numpy as np
 from weirflow.types import VectorMetric
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from weirflow.ivm.kernel.vectors.vectors import Doubles, Floats, Vectors
@@ -84,6 +86,18 @@ def profile(vectors: Vectors, metric: VectorMetric, width: int) -> Profile:
     with np.errstate(all="ignore"):
         corrections = (norms if metric is VectorMetric.COSINE else squares).astype(f"f{width}")
     return Profile(squares, norms, kinds, corrections)
+
+
+def joined(parts: Sequence[Profile]) -> Profile:
+    """What is known of vectors, behind each other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Profile(
+        np.concatenate([part.squares for part in parts]),
+        np.concatenate([part.norms for part in parts]),
+        np.concatenate([part.kinds for part in parts]),
+        np.concatenate([part.corrections for part in parts]),
+    )
 
 
 def _add_squares(vectors: Vectors, first: int, last: int, squares: Doubles) -> None:

@@ -53,7 +53,7 @@ class Vectors:
             usable &= missing[offsets[1:]] == missing[offsets[:-1]]
         return cls(raw_values(values), offsets[:-1], np.where(usable, lengths, 0), usable)
 
-    def take(self, at: Int64s) -> Vectors:
+    def take(self, at: Int64s | slice) -> Vectors:
         """Those at these places."""
         return Vectors(self.values, self.starts[at], self.lengths[at], self.usable[at])
 

@@ -157,6 +157,8 @@ class Nearest(Operator):
         count = before.documents + int(documents.weights.sum())
         tick = Tick(before, after, change, documents, count)
         old, new = self._change(tick, right)
+        if len(right):
+            self.documents.prepare(len(right))
         shown = [self._shown(old, before).negate(), self._shown(new, after)]
         return consolidate(Batch.concat(shown))
 
