@@ -119,6 +119,15 @@ def test_a_query_without_documents_stays_if_the_join_is_outer(shards):
         assert rows() == [(1, None, None), (2, None, None), (3, None, None)]
 
 
+def test_a_listed_document_may_be_farther_than_floats_go():
+    flow = made()
+    flow.tick("docs", DeltaBatch.from_deletes(DOCS, schema=flow.schema("docs")))
+    flow.tick("docs", [{"id": one, "tag": "a", "v": [1e30, 0.0]} for one in range(20)])
+    flow.register_vector_view("near", spec(k=1))
+    flow.tick("docs", [{"id": 20, "tag": "a", "v": [5.0, 1.0]}])
+    assert ids(flow) == [(1, 20)]
+
+
 def test_one_vector_asks():
     flow = made()
     flow.register_vector_view("near", spec(queries=None, query=[7.4, 1.0], k=2))
@@ -147,6 +156,67 @@ def test_what_cannot_be_is_refused(changes, error):
     with pytest.raises(error):
         flow.register_vector_view("near", spec(**changes))
     assert flow.views == ()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "tag = 'b') OR (1 = 1",
+        "tag = 'b') OR 1 = 1 --",
+        "tag = 'b') ORDER BY id LIMIT 1 --",
+        "tag = 'b' -- and so on",
+        "tag = 'b' /* and */ OR true",
+        "/* all */ true",
+        "/*+ BROADCAST(d) */ true",
+        "-- nothing",
+        " ",
+        "tag = 'b';",
+        "true; DROP TABLE docs",
+        "true true",
+        "tag = 'b' AS x",
+        "tag = 'b', true",
+        "tag = 'b' ORDER BY id",
+        "tag = 'b' LIMIT 1",
+        "tag = 'b' UNION SELECT 1",
+        "id IN (SELECT id FROM asked)",
+        "EXISTS (SELECT 1 FROM asked)",
+        "(SELECT true)",
+        "SELECT true",
+        "VALUES (true)",
+        "tag = 'b",
+        "((tag = 'b')",
+        "q.id = 1",
+        "asked.id = 1",
+        "nothing = 1",
+        "id",
+        "count(*) > 1",
+        "row_number() OVER (ORDER BY id) = 1",
+        "no_such_function(id)",
+    ],
+)
+def test_a_filter_is_one_condition_over_documents(condition):
+    flow = made()
+    with pytest.raises(ConfigError, match="filter"):
+        flow.register_vector_view("near", spec(filter=condition))
+    assert flow.views == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("tag = 'b' OR id = 3", [3, 4, 2]),
+        ("tag = 'b' OR true", [3, 4, 2]),
+        ("d.`tag` = 'b' AND NOT id BETWEEN 4 AND 5", [2, 6, 0]),
+        ("tag <> ') -- ;' AND id <> 3", [4, 2, 5]),
+        ("\n tag IN ('b', \"c\")\t", [4, 2, 6]),
+        ("exists(v, x -> x = 7F) OR element_at(v, 1) > 8.5D", [7, 9]),
+        ("CASE WHEN tag = 'a' THEN id % 3 = 0 ELSE false END", [3, 9]),
+    ],
+)
+def test_a_filter_means_what_it_says(condition, found):
+    flow = made()
+    flow.register_vector_view("near", spec(filter=condition))
+    assert [one for _, one in ids(flow)] == found
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,8 @@ class Scores:
             wanted = (self.offsets - bars - self.slack) / self.scale
         unsure = ~np.isfinite(wanted)
         lower = wanted - np.abs(np.where(unsure, 0.0, wanted)) * 8 * _UNIT[self.values.itemsize]
-        return np.where(np.isnan(wanted), -np.inf, lower).astype(self.values.dtype)
+        with np.errstate(over="ignore"):  # beyond the greatest FLOAT is infinite: all scores pass, or none
+            return np.where(np.isnan(wanted), -np.inf, lower).astype(self.values.dtype)
 
     def measures(self, rows: Int64s, values: Floats) -> tuple[Doubles, Doubles]:
         """The least and the greatest measure of pairs of these rows and scores."""
