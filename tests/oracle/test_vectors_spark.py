@@ -50,7 +50,8 @@ def wrong(session, seed):
         f"WHERE rank <= {case.limit}"
     )
     if case.outer:
-        ranked += f" UNION ALL SELECT id, NULL, NULL, NULL FROM queries WHERE NOT EXISTS (SELECT 1 FROM docs d {chosen})"
+        ranked += " UNION ALL SELECT id, NULL, NULL, NULL FROM queries "
+        ranked += f"WHERE NOT EXISTS (SELECT 1 FROM docs d {chosen})"
     found = session.sql(ranked).to_arrow()
     mine, theirs = rows_of(flow.snapshot("near")), rows_of(found)
     return None if mine == theirs else (seed, mine - theirs, theirs - mine)
@@ -95,8 +96,10 @@ def test_a_sessions_means_are_those_of_views(session):
         flow.register_source("grouped", table.schema)
         flow.register_view("means", MEANS, mode="incremental")
         flow.tick("grouped", table)
-        mine, theirs = ({row["g"]: hexes(row["mean"]) for row in found.to_pylist()}
-                        for found in (flow.snapshot("means"), session.sql(MEANS).to_arrow()))
+        mine, theirs = (
+            {row["g"]: hexes(row["mean"]) for row in found.to_pylist()}
+            for found in (flow.snapshot("means"), session.sql(MEANS).to_arrow())
+        )
         assert mine == theirs
         assert mine[6] is None
         assert mine[8] == []

@@ -41,9 +41,7 @@ def with_dimensions(schema: pa.Schema, dimensions: Mapping[str, int], source: st
                 hint="dimensions are of columns of type ARRAY<FLOAT> or ARRAY<DOUBLE>",
             )
         if not 1 <= dimension <= MOST:
-            raise ConfigError(
-                f"The dimension of {name!r} is {dimension}.", hint=f"a vector has 1 to {MOST:,} numbers"
-            )
+            raise ConfigError(f"The dimension of {name!r} is {dimension}.", hint=f"a vector has 1 to {MOST:,} numbers")
     return pa.schema([_with(field, dimensions.get(field.name)) for field in schema])
 
 

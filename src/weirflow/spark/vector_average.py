@@ -31,23 +31,19 @@ def vector_average(vectors: pa.Array) -> list[float | None] | None:
     numbers = present.flatten()
     every = range(0, len(numbers), dimension) if dimension else range(0)
     places = pa.array(every, pa.int64())
-    return [
-        _mean(numbers.take(pa.array(places.to_numpy() + at)).drop_null().to_pylist()) for at in range(dimension)
-    ]
+    return [_mean(numbers.take(pa.array(places.to_numpy() + at)).drop_null().to_pylist()) for at in range(dimension)]
 
 
 def _mean(values: list[float]) -> float | None:
     if not values:
         return None
-    special = {value for value in values if not math.isfinite(value)}
-    if special:
-        total = math.nan if len(special) > 1 else special.pop()
-    else:
-        total = _sum(values)
-    return total / len(values)
+    return _sum(values) / len(values)
 
 
 def _sum(values: list[float]) -> float:
+    special = {value for value in values if not math.isfinite(value)}
+    if special:
+        return math.nan if len(special) > 1 else special.pop()
     try:
         return math.fsum(values)
     except OverflowError:  # which it may be on the way only

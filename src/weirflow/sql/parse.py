@@ -318,7 +318,7 @@ def parse_any(sql: str) -> list[exp.Expr]:
 
 
 def parse_expression(sql: str) -> exp.Expr:
-    """The syntax tree of the one expression that ``sql`` is; ``SqlSyntaxError`` if it is none, or has more behind it."""
+    """The syntax tree of the one expression in ``sql``; ``SqlSyntaxError`` if it is none, or has more behind it."""
     trees = _whole_trees(sql, lambda tokens: _parsed_expression(tokens, sql))
     if len(trees) != 1 or trees[0] is None:
         raise SqlSyntaxError("The text cannot be read as SQL: an expression was expected.")

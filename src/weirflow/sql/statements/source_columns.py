@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _ENDS = ("NOT", ("PRIMARY", "KEY"), "DEFAULT", "COMMENT", "GENERATED", "CONSTRAINT", "UNIQUE", "CHECK")
 
 _DIMENSION = re.compile(
-    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*=\s*(?P<dimension>[1-9][0-9]{0,8})\s*(?:,(?=.*\S)|$)", re.DOTALL
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*=\s*(?P<dimension>[1-9][0-9]{0,8})\s*(?:,(?=.*\S)|$)",
+    re.DOTALL,
 )
 _SAY_SO = "WITH (dimensions = 'v = 384, w = 3')"
 

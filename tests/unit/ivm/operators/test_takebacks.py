@@ -48,7 +48,7 @@ def test_rows_that_were_taken_back_do_not_count(ahead):
 
 def test_so_many_rows_are_looked_at_ahead():
     runs = []
-    for changed in ({one: 1 for one in range(10)}, {one: -1 for one in range(10)}):
+    for changed in (dict.fromkeys(range(10), 1), dict.fromkeys(range(10), -1)):
         one = Arrangement(KINDS, 1)
         one.insert(rows(changed))
         runs += one.runs

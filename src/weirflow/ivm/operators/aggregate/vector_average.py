@@ -200,9 +200,7 @@ class VectorAverage(TouchedCall):
         """A vector for each group, of the first of its places; NULL where it has none."""
         elements = means.take(from_numpy(expand_ranges(places.starts, dimensions)))
         offsets = np.concatenate([[0], np.cumsum(dimensions)]).astype(np.int32)
-        return pa.ListArray.from_arrays(
-            pa.array(offsets), elements, type=self._type, mask=pa.array(totals[:, 0] == 0)
-        )
+        return pa.ListArray.from_arrays(pa.array(offsets), elements, type=self._type, mask=pa.array(totals[:, 0] == 0))
 
 
 def _counted_from_0(escapes: Escapes) -> Escapes:
