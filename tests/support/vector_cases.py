@@ -48,6 +48,18 @@ def bits(value):
     return "NaN" if math.isnan(value) else struct.pack("<d", value).hex()
 
 
+class Vector(tuple):
+    """Equal to those of the same bits: 0.0 and -0.0 are two documents."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return isinstance(other, Vector) and tuple(map(bits, self)) == tuple(map(bits, other))
+
+    def __hash__(self):
+        return hash(tuple(map(bits, self)))
+
+
 class VectorCase:
     """One view over random rows: metric, k, filter, NULLs first or last, kinds of vectors, all by the seed."""
 
@@ -108,7 +120,7 @@ class VectorCase:
         own = (self.dice.choice(["a", "a", "b", None]),) if name == "docs" else ()
         vector = self.vector()
         key = self.dice.randrange(self.documents if name == "docs" else 7)
-        return (key, *own, None if vector is None else tuple(vector))
+        return (key, *own, None if vector is None else Vector(vector))
 
     def changes(self):
         """A tick: for each source the rows that change, with weights; none for most sources of most ticks."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.functions import arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 
 
 def vector_average(vectors: pa.Array) -> list[float | None] | None:

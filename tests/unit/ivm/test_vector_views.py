@@ -128,6 +128,32 @@ def test_a_listed_document_may_be_farther_than_floats_go():
     assert ids(flow) == [(1, 20)]
 
 
+def test_what_was_listed_once_is_not_the_last_of_a_list(tmp_path, monkeypatch):
+    monkeypatch.setattr(nearest.NearestSpec, "_margin", property(lambda _: 1))
+
+    def docs(*numbers):
+        return [{"id": one, "tag": "a", "v": [1.0, 1.0]} for one in numbers]
+
+    with IncrementalFlow(path=tmp_path) as flow:
+        flow.register_source("docs", "id BIGINT, tag STRING, v ARRAY<FLOAT>", key="id")
+        flow.register_source("asked", "id BIGINT, v ARRAY<FLOAT>", key="id")
+        flow.tick({"docs": docs(4, 12), "asked": [{"id": 1, "v": [1.0, 1.0]}]})
+        flow.register_vector_view("near", spec(k=1))
+        flow.checkpoint()
+    with IncrementalFlow(path=tmp_path) as flow:
+        schema = flow.schema("docs")
+        flow.tick(
+            "docs",
+            DeltaBatch.from_inserts(docs(2, 3, 8, 9), schema=schema) + DeltaBatch.from_deletes(docs(4), schema=schema),
+        )
+        assert ids(flow) == [(1, 2)]
+        flow.tick(
+            "docs",
+            DeltaBatch.from_inserts(docs(10, 11), schema=schema) + DeltaBatch.from_deletes(docs(2, 3), schema=schema),
+        )
+        assert ids(flow) == [(1, 8)]
+
+
 def test_one_vector_asks():
     flow = made()
     flow.register_vector_view("near", spec(queries=None, query=[7.4, 1.0], k=2))

@@ -25,7 +25,7 @@ _COMPARED = 1 << 16
 """So many numbers are compared at once: more do not stay in the processor's cache."""
 
 
-def stretches(values: npt.NDArray[Any], starts: Int64s, width: int) -> npt.NDArray[Any]:
+def stretches(values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]], width: int) -> npt.NDArray[Any]:
     """For each start the ``width`` numbers from there on, as a row of a new matrix; all lie within ``values``."""
     if not width or not len(starts):
         return np.empty((len(starts), width), values.dtype)

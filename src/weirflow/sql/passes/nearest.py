@@ -63,8 +63,8 @@ def nearest_join(left: Plan, inner: Plan, *, outer: bool = False) -> Plan | None
         return over_both(part, width) if isinstance(part, Column | OuterColumn) else None
 
     own = tuple(Column(at, field.name, field.type) for at, field in enumerate(left.fields))
-    found = Project(made, (*own, *(rewrite(one, place) for one in shown)), left.fields + inner.fields)
-    return Union((found, _alone(left, node, inner.fields)), found.fields) if outer else found
+    beside = Project(made, (*own, *(rewrite(one, place) for one in shown)), left.fields + inner.fields)
+    return Union((beside, _alone(left, node, inner.fields)), beside.fields) if outer else beside
 
 
 def _alone(left: Plan, documents: Plan, missing: tuple[Field, ...]) -> Plan:

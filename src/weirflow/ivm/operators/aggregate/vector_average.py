@@ -7,7 +7,8 @@ that it brings and those of the groups it touches, however many vectors these ha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,8 @@ _CALL = 0
 """The number in the side table of escaped numbers, of which each call has its own."""
 
 
-class _Places(NamedTuple):
+@dataclass(frozen=True)
+class _Places:
     """Elements of groups: the keys, with the place in the vector, for ``EscapeTable`` the groups of its own.
 
     Attributes:
@@ -112,7 +114,7 @@ class VectorAverage(TouchedCall):
         old = self._totals.lookup(places.keys) if places.count else np.zeros((0, self._average.width), np.int64)
         change = np.zeros_like(old)
         for escapes in self._added(column.values, offsets, rows, counted, groups, places, change):
-            self._escapes.stage(places._replace(numbers=escapes.rows), _CALL, _counted_from_0(escapes), stage)
+            self._escapes.stage(replace(places, numbers=escapes.rows), _CALL, _counted_from_0(escapes), stage)
         kept = np.flatnonzero(change.any(axis=1))
         if len(kept):
             keys = take_columns(places.keys, kept)

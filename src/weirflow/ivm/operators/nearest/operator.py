@@ -262,7 +262,9 @@ class Nearest(Operator):
         if not len(wanted):
             return Lists.of(self._nothing_listed)
         found = self._lists.probe([pa.array(wanted)])
-        return Lists.of(self.spec.order.sorted(found.batch).rows)
+        rows = self.spec.order.sorted(found.batch).rows
+        # What one run of the state takes back of another is no row of a list, and above all not the last of one.
+        return Lists.of(rows.filter(rows.weights > 0))
 
     def _merged(self, old: Lists, hits: Batch, touched: Int64s, whole: Int64s) -> Lists:
         """The lists that hits concern, after them: documents behind the last one listed are not known well enough."""
