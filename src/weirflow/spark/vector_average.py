@@ -56,4 +56,4 @@ def _sum(values: list[float]) -> float:
 
 def spark_aggregate() -> Any:
     """What a session registers."""
-    return arrow_udf(vector_average, "array<double>")
+    return arrow_udf(vector_average, "array<double>")  # type: ignore[call-overload] # the stubs know functions of arrays alone
