@@ -6,7 +6,7 @@
 100 away; NumPy computes all lists anew, in blocks; a query is added, and NumPy scans all documents for it. Rounds are
 interleaved, times are CPU seconds with one thread of BLAS (set before it is loaded), and the lists are compared. With
 --approximate, so many documents of 128 numbers, spread evenly and in clusters, 100 ticks of churn: recall against NumPy
-and the cost of a tick. Writes benchmarks/results/vector.json.
+and the cost of a tick, that of an exact view beside it. Writes benchmarks/results/vector.json.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import statistics
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -137,6 +138,8 @@ def exact(count: int, dimension: int, queries: int, rounds: int) -> dict[str, fl
         "add_query_ms": statistics.median(added) * 1e3,
         "numpy_scan_ms": statistics.median(scans) * 1e3,
         "add_to_scan": statistics.median(added) / statistics.median(scans),
+        "first_to_scan": statistics.median(first) / statistics.median(scans),
+        "load": os.getloadavg()[0],
         "state_to_raw": state / (count * dimension * 4),
     }
 
@@ -144,16 +147,21 @@ def exact(count: int, dimension: int, queries: int, rounds: int) -> dict[str, fl
 def approximate(count: int, index: str, *, clustered: bool, ticks: int = 100, queries: int = 200) -> dict[str, float]:
     """Recall over ticks of churn, and the cost of a tick, of an approximate view."""
     dice = np.random.default_rng(2)
-    centres = dice.standard_normal((1000, 128)) * (2.0 if clustered else 0.0)
+    centres = dice.standard_normal((1000, 128), dtype=np.float32) * np.float32(2.0 if clustered else 0.0)
 
     def made(rows: int) -> np.ndarray:
-        return (centres[dice.integers(0, 1000, rows)] + dice.standard_normal((rows, 128))).astype(np.float32)
+        found = dice.standard_normal((rows, 128), dtype=np.float32)
+        found += centres[dice.integers(0, 1000, rows)]
+        return found
 
-    spec = VectorViewSpec("docs", "v", k=K, metric="l2", queries="queries", index=index)
-    world = World(made(count + ticks * CHANGED), made(queries), count, spec)
-    took, recalls = [], []
+    documents, asked = made(count + ticks * CHANGED), made(queries)
+    exactly = VectorViewSpec("docs", "v", k=K, metric="l2", queries="queries")
+    world = World(documents, asked, count, replace(exactly, index=index))
+    other = World(documents, asked, count, exactly)
+    took, others, recalls = [], [], []
     for number in range(ticks):
         took.append(world.tick())
+        others.append(other.tick())
         if number % 20 == 19:  # noqa: PLR2004 - five times in a hundred ticks
             held = world.vectors[world.live]
             found = world.live[nearest(world.queries, held, np.einsum("ij,ij->i", held, held))]
@@ -164,8 +172,13 @@ def approximate(count: int, index: str, *, clustered: bool, ticks: int = 100, qu
     return {
         "fill_s": world.filled,
         "tick_ms": statistics.median(took) * 1e3,
+        "mean_tick_ms": statistics.mean(took) * 1e3,
+        "exact_fill_s": other.filled,
+        "exact_tick_ms": statistics.median(others) * 1e3,
+        "exact_mean_tick_ms": statistics.mean(others) * 1e3,
         "least_recall": min(recalls),
         "measured_recall": measured,
+        "load": os.getloadavg()[0],
     }
 
 
@@ -192,7 +205,7 @@ def main() -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=2))
     own = results["exact"]
-    kept = own["tick_speedup"] >= LEAST_SPEEDUP and own["add_to_scan"] <= MOST_OF_A_SCAN
+    kept = own["tick_speedup"] >= LEAST_SPEEDUP and max(own["add_to_scan"], own["first_to_scan"]) <= MOST_OF_A_SCAN
     kept = kept and own["state_to_raw"] <= MOST_STATE
     if not kept or any(one.get("least_recall", 1.0) < LEAST_RECALL for one in results.values()):
         sys.exit("a promise is not kept")

@@ -1,10 +1,14 @@
 """Views of the nearest vectors equal Spark's own expressions over the same rows, bit for bit."""
 
+import math
+import random
+
 import pyarrow as pa
 import pytest
 from support.generator.campaign import seeds
 from support.vector_cases import METRICS, VectorCase, rows_of
 
+from weirflow.errors import WeirflowError
 from weirflow.ivm.flow import IncrementalFlow
 
 SUM = "aggregate({}, 0D, (total, one) -> total + one)"
@@ -39,12 +43,16 @@ def wrong(session, seed):
     ties = ", ".join(f"d.{one}" for one in case.ties.split(", "))
     order = f"dist NULLS {'FIRST' if case.nulls_first else 'LAST'}, {ties.replace('d.', '')}, tag"
     chosen = "WHERE d.tag = 'a'" if case.filtered else ""
-    found = session.sql(
+    ranked = (
         f"SELECT q, id AS d, tag, dist FROM (SELECT *, row_number() OVER (PARTITION BY n ORDER BY {order}) AS rank "
         f"FROM (SELECT q.id AS q, q.n, d.id, d.tag, {by_spark(case.metric)} AS dist "
         f"FROM (SELECT *, monotonically_increasing_id() AS n FROM queries) q CROSS JOIN docs d {chosen})) "
         f"WHERE rank <= {case.limit}"
-    ).to_arrow()
+    )
+    if case.outer:
+        ranked += " UNION ALL SELECT id, NULL, NULL, NULL FROM queries "
+        ranked += f"WHERE NOT EXISTS (SELECT 1 FROM docs d {chosen})"
+    found = session.sql(ranked).to_arrow()
     mine, theirs = rows_of(flow.snapshot("near")), rows_of(found)
     return None if mine == theirs else (seed, mine - theirs, theirs - mine)
 
@@ -71,6 +79,39 @@ def test_a_sessions_sql_has_the_functions(session, metric):
     flow.register_source("vectors", "v ARRAY<DOUBLE>")
     flow.tick("vectors", pa.table({"v": values}))
     assert rows_of(session.sql(query).to_arrow()) == rows_of(flow.sql(query))
+
+
+MEANS = "SELECT g, vector_avg(v) AS mean FROM grouped GROUP BY g"
+
+
+def test_a_sessions_means_are_those_of_views(session):
+    dice = random.Random(4)
+    rows = [(one % 5, [dice.gauss(0, 10.0 ** dice.randint(-30, 30)) for _ in range(4)]) for one in range(60)]
+    rows += [(0, None), (6, None), (1, [None, 1.0, None, math.nan]), (2, [math.inf] * 4), (2, [-math.inf, 1, 1, 1])]
+    rows += [(7, [1e308] * 4)] * 3 + [(8, [])]
+    table = pa.table({"g": [one for one, _ in rows], "v": pa.array([one for _, one in rows], pa.list_(pa.float64()))})
+    session.from_arrow(table).spark.createOrReplaceTempView("grouped")
+    flow = session.flow("means in a session")
+    try:
+        flow.register_source("grouped", table.schema)
+        flow.register_view("means", MEANS, mode="incremental")
+        flow.tick("grouped", table)
+        mine, theirs = (
+            {row["g"]: hexes(row["mean"]) for row in found.to_pylist()}
+            for found in (flow.snapshot("means"), session.sql(MEANS).to_arrow())
+        )
+        assert mine == theirs
+        assert mine[6] is None
+        assert mine[8] == []
+    finally:
+        flow.close()
+    session.from_arrow(pa.table({"g": [1, 1], "v": [[1.0], [1.0, 2.0]]})).spark.createOrReplaceTempView("grouped")
+    with pytest.raises(WeirflowError, match="vectors of one dimension"):
+        session.sql(MEANS).to_arrow()
+
+
+def hexes(vector):
+    return None if vector is None else [None if one is None else one.hex() for one in vector]
 
 
 def test_a_sessions_flow_reads_the_view(session):

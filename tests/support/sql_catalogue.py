@@ -21,6 +21,7 @@ from weirflow.ivm.operators.clocked.operator import Clocked
 from weirflow.ivm.operators.session_window import SessionWindow
 from weirflow.ivm.operators.window.operator import Extent, Window
 from weirflow.sql.clock.relation import CLOCK, CLOCK_SCHEMA
+from weirflow.sql.functions.vectors import AVERAGE, VECTORS
 from weirflow.sql.typing.type_syntax import parse_ddl
 
 INCREMENTAL = "incremental"
@@ -314,7 +315,7 @@ def document() -> str:
                 without = f"`{one.outcome}`" if one.is_refused else one.outcome
                 lines.append(f"| {one.name} | {without} | {one.with_spark or one.outcome} | `{example}` |")
     in_zones = zones.FUNCTIONS.keys() | zoned.FUNCTIONS.keys()
-    names = sorted(name for name in FUNCTIONS.keys() - in_zones if not _is_of_a_mode(name))
+    names = sorted(name for name in FUNCTIONS.keys() - in_zones - VECTORS.keys() if not _is_of_a_mode(name))
     lines += [
         "",
         "## Functions",
@@ -330,6 +331,9 @@ def document() -> str:
         "`try_avg`, and without a format `try_to_date` and `try_to_timestamp`. In a Session all of them are also",
         "maintained as Spark means them without ANSI (`spark.sql.ansi.enabled=false`): integers wrap around, most",
         "other values that do not fit are NULL.",
+        "",
+        f"Spark has no {', '.join(f'`{name}`' for name in sorted(VECTORS))} and `{AVERAGE}`, which are",
+        "[Weirflow's own](vector-views.md). A Session defines them in Spark, the first ones by Spark's own functions.",
         "",
         "They are computed by the clocks of the view's time zone, whichever it is: the Session's when the view was",
         "registered, or that of `IncrementalFlow(time_zone=...)`. Only the gap of a `session_window` must be less than",

@@ -48,6 +48,18 @@ def bits(value):
     return "NaN" if math.isnan(value) else struct.pack("<d", value).hex()
 
 
+class Vector(tuple):
+    """Equal to those of the same bits: 0.0 and -0.0 are two documents."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return isinstance(other, Vector) and tuple(map(bits, self)) == tuple(map(bits, other))
+
+    def __hash__(self):
+        return hash(tuple(map(bits, self)))
+
+
 class VectorCase:
     """One view over random rows: metric, k, filter, NULLs first or last, kinds of vectors, all by the seed."""
 
@@ -60,8 +72,8 @@ class VectorCase:
         self.nulls_first, self.filtered, self.oddities = choose([True, False]), choose([True, False]), choose([0, 1, 4])
         self.keyed, self.ties = choose([True, False]), choose(["id", "id DESC", "tag, id"])
         self.documents = choose([6, 20, 60])
+        self.outer = choose([False, False, True])
         self.rows = {"docs": Counter(), "queries": Counter()}
-        self.vectors = {}
 
     @property
     def sources(self):
@@ -73,7 +85,8 @@ class VectorCase:
         condition = "WHERE d.tag = 'a'" if (self.filtered if filtered is None else filtered) else ""
         ties = ", ".join(f"d.{one}" for one in self.ties.split(", "))
         return (
-            "SELECT q.id AS q, n.id AS d, n.tag, n.dist FROM queries q JOIN LATERAL ("
+            "SELECT q.id AS q, n.id AS d, n.tag, n.dist FROM queries q "
+            f"{'LEFT JOIN' if self.outer else 'JOIN'} LATERAL ("
             f"SELECT d.id, d.tag, {distance.format(metric=metric or self.metric)} AS dist FROM docs d {condition} "
             f"ORDER BY dist NULLS {'FIRST' if self.nulls_first else 'LAST'}, {ties} "
             f"LIMIT {limit or self.limit}) n ON true"
@@ -107,7 +120,7 @@ class VectorCase:
         own = (self.dice.choice(["a", "a", "b", None]),) if name == "docs" else ()
         vector = self.vector()
         key = self.dice.randrange(self.documents if name == "docs" else 7)
-        return (key, *own, None if vector is None else tuple(vector))
+        return (key, *own, None if vector is None else Vector(vector))
 
     def changes(self):
         """A tick: for each source the rows that change, with weights; none for most sources of most ticks."""
@@ -144,16 +157,18 @@ class VectorCase:
         fields = [*schema, pa.field("_weight", pa.int64())]
         return DeltaBatch.from_weighted(pa.Table.from_pylist(listed, schema=pa.schema(fields)))
 
-    def expected(self, *, limit=None, metric=None, filtered=None, ranked=False):
+    def expected(self, *, limit=None, metric=None, filtered=None):
         """The rows of the view, as often as they are there."""
         metric, filtered = metric or self.metric, self.filtered if filtered is None else filtered
         documents = [row for row in self.rows["docs"].elements() if not filtered or row[1] == "a"]
         found = Counter()
+        if self.outer and not documents:
+            return Counter((query[0], None, None, None) for query in self.rows["queries"].elements())
         for query in self.rows["queries"].elements():
             listed = [(distance(query[1], row[2], metric), row) for row in documents]
             listed.sort(key=lambda pair: (self.place(pair[0]), self.tie(pair[1]), bits(pair[0]) or "", pair[1][0]))
-            for rank, (far, row) in enumerate(listed[: limit or self.limit]):
-                found[(query[0], row[0], row[1], bits(far), *([rank + 1] if ranked else []))] += 1
+            for far, row in listed[: limit or self.limit]:
+                found[(query[0], row[0], row[1], bits(far))] += 1
         return found
 
     def place(self, far):

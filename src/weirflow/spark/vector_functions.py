@@ -1,7 +1,7 @@
-"""``vector_distance`` and ``vector_norm`` in Spark sessions: Spark has no such functions of its own.
+"""``vector_distance``, ``vector_norm`` and ``vector_avg`` in Spark sessions: Spark has no such functions of its own.
 
-They are defined by Spark's own higher-order functions, one element after the other in DOUBLE, so that a batch query
-gives the same bits as a view.
+The first two are defined by Spark's own higher-order functions, one element after the other in DOUBLE, so that a batch
+query gives the same bits as a view.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakSet
 
-from weirflow.sql.functions.vectors import DISTANCE, NORM
+from weirflow.spark.vector_average import spark_aggregate
+from weirflow.sql.functions.vectors import AVERAGE, DISTANCE, NORM
 
 _SUM = "aggregate({terms}, 0D, (total, one) -> total + one)"
 _PRODUCTS = _SUM.format(terms="zip_with(a, b, (x, y) -> x * y)")
@@ -33,7 +34,7 @@ _defined: WeakSet[Any] = WeakSet()
 def calls_vector_functions(sql: str) -> bool:
     """Whether a text may call one of them."""
     folded = sql.casefold()
-    return DISTANCE in folded or NORM in folded
+    return any(name in folded for name in (AVERAGE, DISTANCE, NORM))
 
 
 def define_vector_functions(native: Any) -> None:
@@ -42,6 +43,7 @@ def define_vector_functions(native: Any) -> None:
         return
     for definition in (_DEFINE_DISTANCE, _DEFINE_NORM):
         native.sql(definition)
+    native.udf.register(AVERAGE, spark_aggregate())
     _defined.add(native)
 
 

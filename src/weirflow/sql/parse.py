@@ -317,6 +317,14 @@ def parse_any(sql: str) -> list[exp.Expr]:
     return [tree for tree in trees if tree is not None]
 
 
+def parse_expression(sql: str) -> exp.Expr:
+    """The syntax tree of the one expression in ``sql``; ``SqlSyntaxError`` if it is none, or has more behind it."""
+    trees = _whole_trees(sql, lambda tokens: _parsed_expression(tokens, sql))
+    if len(trees) != 1 or trees[0] is None:
+        raise SqlSyntaxError("The text cannot be read as SQL: an expression was expected.")
+    return trees[0]
+
+
 def tokenize(sql: str) -> list[Token]:
     """The tokens of any SQL text; ``SqlSyntaxError`` if it cannot be cut into tokens, ``SqlTooComplex`` if too long."""
     check_text(sql)
@@ -349,9 +357,13 @@ def _tokens(sql: str) -> list[Token]:
 
 def _trees(sql: str) -> list[exp.Expr | None]:
     """The statements in ``sql``, not higher than what is walked afterwards."""
+    return _whole_trees(sql, lambda tokens: _parsed(tokens, sql))
+
+
+def _whole_trees(sql: str, parsed: Callable[[list[Token]], list[exp.Expr | None]]) -> list[exp.Expr | None]:
     tokens = _readable(tokenize(sql))
     try:
-        trees = _parsed(tokens, sql)
+        trees = parsed(tokens)
     except ParseError as error:
         raise _syntax_error(error, sql) from None
     except SqlglotError as error:
@@ -367,6 +379,11 @@ def _trees(sql: str) -> list[exp.Expr | None]:
 @grows
 def _parsed(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
     return _DIALECT.parser().parse(tokens, sql)
+
+
+@grows
+def _parsed_expression(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+    return _DIALECT.parser().parse_into(exp.Condition, tokens, sql)
 
 
 @grows

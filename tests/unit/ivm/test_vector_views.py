@@ -1,12 +1,14 @@
 """Vector views as users declare them: what they refuse, how they evolve, and that they live through failures."""
 
 import math
+import random
 
 import pyarrow as pa
 import pytest
 
 from weirflow import DeltaBatch, HnswIndex, IncrementalFlow, IvfIndex, VectorViewSpec
 from weirflow.errors import ColumnNotFound, ConfigError, DataError, DependencyMissing, SqlTypeError
+from weirflow.ivm.kernel.spine import Spine
 from weirflow.ivm.operators.nearest import approximate, indexes
 from weirflow.ivm.operators.nearest import operator as nearest
 from weirflow.ivm.sharded.executor import InThisProcess
@@ -91,6 +93,69 @@ def test_a_tick_that_fails_elsewhere_changes_no_list():
     assert ids(flow) == [(1, 101), (2, 3), (3, 4)]
 
 
+@pytest.mark.parametrize("shards", [None, 3])
+def test_a_query_without_documents_stays_if_the_join_is_outer(shards):
+    flow = PartitionedFlow("memory://outer", shards, InThisProcess()) if shards else IncrementalFlow()
+    with flow:
+        flow.register_source("docs", "id BIGINT, tag STRING, v ARRAY<FLOAT>", key="id")
+        flow.register_source("asked", "id BIGINT, v ARRAY<FLOAT>", key="id")
+        flow.register_view(
+            "near",
+            "SELECT q.id AS query, n.id AS doc, n.dist FROM asked q LEFT JOIN LATERAL ("
+            "SELECT d.id, vector_distance(q.v, d.v, 'l2') AS dist FROM docs d WHERE d.tag = 'a' "
+            "ORDER BY dist NULLS LAST, d.id LIMIT 1) n ON true",
+        )
+
+        def rows():
+            return sorted(tuple(row.values()) for row in flow.snapshot("near").to_pylist())
+
+        assert "nearest 1 by l2" in flow.explain("near")
+        flow.tick("asked", [{"id": 1, "v": [3.0, 1.0]}, {"id": 2, "v": None}])
+        flow.tick("docs", DOCS[:1])  # which the filter leaves out
+        assert rows() == [(1, None, None), (2, None, None)]
+        flow.tick("docs", DOCS[3:4])
+        assert rows() == [(1, 3, 0.0), (2, 3, None)]
+        flow.tick("asked", [{"id": 3, "v": [3.0, 2.0]}])
+        flow.tick("docs", DeltaBatch.from_deletes(DOCS[3:4], schema=flow.schema("docs")))
+        assert rows() == [(1, None, None), (2, None, None), (3, None, None)]
+
+
+def test_a_listed_document_may_be_farther_than_floats_go():
+    flow = made()
+    flow.tick("docs", DeltaBatch.from_deletes(DOCS, schema=flow.schema("docs")))
+    flow.tick("docs", [{"id": one, "tag": "a", "v": [1e30, 0.0]} for one in range(20)])
+    flow.register_vector_view("near", spec(k=1))
+    flow.tick("docs", [{"id": 20, "tag": "a", "v": [5.0, 1.0]}])
+    assert ids(flow) == [(1, 20)]
+
+
+def test_what_was_listed_once_is_not_the_last_of_a_list(tmp_path, monkeypatch):
+    monkeypatch.setattr(nearest.NearestSpec, "_margin", property(lambda _: 1))
+    monkeypatch.setattr(Spine, "maintain", lambda *_: 0)  # so that what is taken back stays beside what was
+
+    def docs(*numbers):
+        return [{"id": one, "tag": "a", "v": [1.0, 1.0]} for one in numbers]
+
+    with IncrementalFlow(path=tmp_path) as flow:
+        flow.register_source("docs", "id BIGINT, tag STRING, v ARRAY<FLOAT>", key="id")
+        flow.register_source("asked", "id BIGINT, v ARRAY<FLOAT>", key="id")
+        flow.tick({"docs": docs(4, 12), "asked": [{"id": 1, "v": [1.0, 1.0]}]})
+        flow.register_vector_view("near", spec(k=1))
+        flow.checkpoint()
+    with IncrementalFlow(path=tmp_path) as flow:
+        schema = flow.schema("docs")
+        flow.tick(
+            "docs",
+            DeltaBatch.from_inserts(docs(2, 3, 8, 9), schema=schema) + DeltaBatch.from_deletes(docs(4), schema=schema),
+        )
+        assert ids(flow) == [(1, 2)]
+        flow.tick(
+            "docs",
+            DeltaBatch.from_inserts(docs(10, 11), schema=schema) + DeltaBatch.from_deletes(docs(2, 3), schema=schema),
+        )
+        assert ids(flow) == [(1, 8)]
+
+
 def test_one_vector_asks():
     flow = made()
     flow.register_vector_view("near", spec(queries=None, query=[7.4, 1.0], k=2))
@@ -122,6 +187,67 @@ def test_what_cannot_be_is_refused(changes, error):
 
 
 @pytest.mark.parametrize(
+    "condition",
+    [
+        "tag = 'b') OR (1 = 1",
+        "tag = 'b') OR 1 = 1 --",
+        "tag = 'b') ORDER BY id LIMIT 1 --",
+        "tag = 'b' -- and so on",
+        "tag = 'b' /* and */ OR true",
+        "/* all */ true",
+        "/*+ BROADCAST(d) */ true",
+        "-- nothing",
+        " ",
+        "tag = 'b';",
+        "true; DROP TABLE docs",
+        "true true",
+        "tag = 'b' AS x",
+        "tag = 'b', true",
+        "tag = 'b' ORDER BY id",
+        "tag = 'b' LIMIT 1",
+        "tag = 'b' UNION SELECT 1",
+        "id IN (SELECT id FROM asked)",
+        "EXISTS (SELECT 1 FROM asked)",
+        "(SELECT true)",
+        "SELECT true",
+        "VALUES (true)",
+        "tag = 'b",
+        "((tag = 'b')",
+        "q.id = 1",
+        "asked.id = 1",
+        "nothing = 1",
+        "id",
+        "count(*) > 1",
+        "row_number() OVER (ORDER BY id) = 1",
+        "no_such_function(id)",
+    ],
+)
+def test_a_filter_is_one_condition_over_documents(condition):
+    flow = made()
+    with pytest.raises(ConfigError, match="filter"):
+        flow.register_vector_view("near", spec(filter=condition))
+    assert flow.views == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("tag = 'b' OR id = 3", [3, 4, 2]),
+        ("tag = 'b' OR true", [3, 4, 2]),
+        ("d.`tag` = 'b' AND NOT id BETWEEN 4 AND 5", [2, 6, 0]),
+        ("tag <> ') -- ;' AND id <> 3", [4, 2, 5]),
+        ("\n tag IN ('b', \"c\")\t", [4, 2, 6]),
+        ("exists(v, x -> x = 7F) OR element_at(v, 1) > 8.5D", [7, 9]),
+        ("CASE WHEN tag = 'a' THEN id % 3 = 0 ELSE false END", [3, 9]),
+    ],
+)
+def test_a_filter_means_what_it_says(condition, found):
+    flow = made()
+    flow.register_vector_view("near", spec(filter=condition))
+    assert [one for _, one in ids(flow)] == found
+
+
+@pytest.mark.parametrize(
     "call", ["vector_distance(v, v)", "vector_distance(v, v, 'l1')", "vector_distance(v, v, tag)", "vector_norm(tag)"]
 )
 def test_calls_that_mean_nothing_are_refused(call):
@@ -150,9 +276,9 @@ def test_flows_in_shards_have_no_approximate_views():
 @pytest.mark.parametrize("metric", ["l2", "cosine", "inner"])
 def test_an_approximate_view_says_so_and_how_good_it_is(index, metric, monkeypatch):
     monkeypatch.setattr(approximate, "_LEAST", 100)
-    dice = __import__("random").Random(5)
-    rows = [{"id": i, "tag": "a", "v": [dice.gauss(0, 1) for _ in range(8)]} for i in range(600)]
-    asked = [{"id": i, "v": [dice.gauss(0, 1) for _ in range(8)]} for i in range(40)]
+    dice = random.Random(5)
+    rows = gaussian(dice, range(600))
+    asked = [{"id": row["id"], "v": row["v"]} for row in gaussian(dice, range(40))]
     flow = IncrementalFlow()
     flow.register_source("docs", "id BIGINT, tag STRING, v ARRAY<FLOAT>", key="id")
     flow.register_source("asked", "id BIGINT, v ARRAY<FLOAT>", key="id")
@@ -175,6 +301,34 @@ def test_an_approximate_view_says_so_and_how_good_it_is(index, metric, monkeypat
     assert "approximate" not in flow.explain("exact")
 
 
+def gaussian(dice, rows, width=8):
+    return [{"id": i, "tag": "a", "v": [dice.gauss(0, 1) for _ in range(width)]} for i in rows]
+
+
+@pytest.mark.parametrize("index", [IvfIndex(lists=32, sample=1), HnswIndex(expansion_add=32, sample=1)])
+def test_a_discarded_tick_leaves_no_measurement(index, monkeypatch):
+    monkeypatch.setattr(approximate, "_LEAST", 100)
+    dice = random.Random(5)
+    asked = [{"id": row["id"], "v": row["v"]} for row in gaussian(dice, range(60))]
+    flow = IncrementalFlow()
+    flow.register_source("docs", "id BIGINT, tag STRING, v ARRAY<FLOAT>", key="id")
+    flow.register_source("asked", "id BIGINT, v ARRAY<FLOAT>", key="id")
+    flow.tick({"docs": gaussian(dice, range(500)), "asked": asked[:20]})
+    flow.register_vector_view("near", spec(index=index, k=5))
+    flow.register_view("checked", "SELECT 1 / (id - 1000) AS one FROM docs")
+    flow.tick("docs", gaussian(dice, range(500, 505)))
+    (line,) = [one for one in flow.explain("near").splitlines() if "approximate" in one]
+    assert "measured" in line
+    with monkeypatch.context() as patch:
+        patch.setattr(approximate, "_ABOVE", 1.0)  # no recall is good enough: all is searched
+        with pytest.raises(DataError):
+            flow.tick({"docs": gaussian(dice, [1000]), "asked": asked[20:]})
+        flow.discard()
+        assert line in flow.explain("near").splitlines()
+        flow.tick({"docs": gaussian(dice, [1001]), "asked": asked[20:]})
+        assert line not in flow.explain("near").splitlines()
+
+
 def test_lists_are_refilled_from_their_margin_and_searched_when_it_is_used_up(monkeypatch):
     made_ones = []
     begin = nearest.Nearest.__init__
@@ -188,14 +342,13 @@ def test_lists_are_refilled_from_their_margin_and_searched_when_it_is_used_up(mo
     rows = [{"id": 100 + i, "tag": "a", "v": [100.0 + i, 1.0]} for i in range(100)]
     flow.tick("docs", rows)
     flow.register_vector_view("near", spec(k=2))
-    counters = made_ones[-1].counters
     schema = flow.schema("docs")
     for gone in DOCS[:6]:
         flow.tick("docs", DeltaBatch.from_deletes([gone], schema=schema))
-    assert (counters.refilled, counters.searched) == (6, 0)
+    assert (made_ones[-1].counters.refilled, made_ones[-1].counters.searched) == (6, 0)
     for gone in (*DOCS[6:], *rows[:5]):
         flow.tick("docs", DeltaBatch.from_deletes([gone], schema=schema))
-    assert counters.searched == 1
+    assert made_ones[-1].counters.searched == 1
     assert ids(flow) == [(1, 105), (2, 106)]
 
 

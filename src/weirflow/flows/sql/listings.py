@@ -56,6 +56,8 @@ def description(flow: Flow, name: str) -> pa.Table:
             about["Snapshots"] = f"{', '.join(tables)}; REFRESH reads them again"
         if name in flow.sources and flow.source(name).key:
             about["Key"] = ", ".join(flow.source(name).key)
+        if name in flow.sources and flow.source(name).dimensions:
+            about["Dimensions"] = ", ".join(f"{one} = {many}" for one, many in flow.source(name).dimensions)
     rows += [("", ""), ("# Incremental", ""), *about.items()]
     titles = ("col_name", "data_type")
     return pa.table({title: pa.array([row[at] for row in rows], pa.string()) for at, title in enumerate(titles)})

@@ -123,7 +123,8 @@ class FlowStatements:
             self._refuse_taken(flow, statement.name)
             lateness = Lateness(*statement.lateness) if statement.lateness else None
             given: dict[str, Any] = {"key": statement.key, "dedup": statement.dedup, "lateness": lateness}
-            flow.register_source(name, statement.schema, **given, spread=statement.spread)
+            dimensions = dict(statement.dimensions)
+            flow.register_source(name, statement.schema, **given, dimensions=dimensions, spread=statement.spread)
             _settle(flow, name)
         return _nothing()
 

@@ -88,9 +88,9 @@ class Circuit:
     _sliced: SlicedJoins | None = field(default=None, init=False, repr=False)
     """Found when it is needed; forgotten when nodes or views change."""
 
-    def add_source(self, name: str, types: Sequence[pa.DataType], *, everywhere: bool = False) -> int:
-        """A new input of the circuit."""
-        self.sources[name] = self.add(Input(types, everywhere=everywhere), (), _label(name), name)
+    def add_source(self, name: str, types: Sequence[pa.DataType], *, everywhere: bool = False, about: str = "") -> int:
+        """A new input of the circuit; what there is to say ``about`` it stands behind its name for people."""
+        self.sources[name] = self.add(Input(types, everywhere=everywhere), (), _label(name) + about, name)
         return self.sources[name]
 
     def add(self, operator: Operator, inputs: Sequence[int], label: str, spec: Any = ()) -> int:

@@ -24,6 +24,7 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.recompute import Recompute
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.rows.dimensions import dimensions_of
 from weirflow.sql.limits import check_plan, check_type
 from weirflow.sql.passes.optimize import logical_plan, optimized
 from weirflow.sql.plan import Field, Plan, Scan
@@ -111,7 +112,8 @@ class Program:
         With an ``order`` they are arranged by these columns, and views that join by them probe them where they are.
         """
         fields = tuple(Field(field.name, field.type) for field in schema)
-        node = self.circuit.add_source(name, [field.type for field in fields], everywhere=everywhere)
+        about = "".join(f", {one} of {many} numbers" for one, many in dimensions_of(schema).items())
+        node = self.circuit.add_source(name, [field.type for field in fields], everywhere=everywhere, about=about)
         columns, places = identity(fields), {field.name: place for place, field in enumerate(fields)}
         keys = tuple(places[one] for one in key)
         by = [columns[one] for one in keys or order]

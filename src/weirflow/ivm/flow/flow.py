@@ -127,6 +127,7 @@ class Flow:
         key: str | Sequence[str] | None = None,
         dedup: bool | Count | Literal["content"] = False,
         lateness: Lateness | None = None,
+        dimensions: Mapping[Name, Positive] | None = None,
         spread: SourceSpread | str | None = None,
     ) -> None:
         """Declare an input. Registering the same source again does nothing.
@@ -140,6 +141,8 @@ class Flow:
                 of the last 10,000,000, in shards of the last 10,000. What is forgotten beyond that is counted by the
                 metric ``weirflow_dedup_evicted_total``.
             lateness: send rows that come too late to the side output ``"<name>.late"``.
+            dimensions: for columns of vectors, how many numbers each of them has: ``{"v": 384}``. A tick that brings a
+                vector of another length fails, and changes nothing; NULL is none.
             spread: of a flow in shards, how its rows go to them: by their use, ``"evenly"`` for rows of which most have
                 the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale`` changes it.
         """
@@ -149,6 +152,7 @@ class Flow:
             key=key,
             dedup=self._history() if dedup == "content" else dedup,
             lateness=lateness,
+            dimensions=dimensions,
             is_case_sensitive=lambda: self._backend.settings.case_sensitive,
         )
         how = None if spread is None else _spread(spread)

@@ -94,6 +94,7 @@ class Snapshots:
             table.schema,
             key=None,
             dedup=False,
+            dimensions=None,
             lateness=None,
             is_case_sensitive=lambda: self._host.settings.case_sensitive,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.ivm.zset.ingest import read_weighted
 from weirflow.ivm.zset.rows import consolidate, group_rows
 from weirflow.rows.casts import is_always_valid, require_valid
+from weirflow.rows.dimensions import dimensions_of, require_dimension, with_dimensions
 from weirflow.sql.clock.relation import CLOCK
 from weirflow.sql.snapshots import is_snapshot
 from weirflow.sql.typing.durations import duration_micros
@@ -77,6 +78,7 @@ class Source:
         key: columns that identify a row; plain rows are upserts then. Empty for a bag of rows.
         dedup: a delta equal to one of this many before it is dropped; 0 drops none.
         lateness: which rows come too late, if any.
+        dimensions: of columns of vectors, and how many numbers these have, as the schema says.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Source:
     key: tuple[str, ...] = ()
     dedup: int = 0
     lateness: Lateness | None = None
+    dimensions: tuple[tuple[str, int], ...] = field(init=False)
 
     @property
     def keeps(self) -> bool:
@@ -101,6 +104,7 @@ class Source:
         return {index: pa.scalar(watermark, pa.int64()).cast(kind)}
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "dimensions", tuple(dimensions_of(self.schema).items()))
         for column in (*self.key, *([self.lateness.column] if self.lateness else ())):
             if column not in self.schema.names:
                 raise ConfigError(
@@ -131,13 +135,14 @@ def declared(
     key: str | Sequence[str] | None,
     dedup: bool | int,
     lateness: Lateness | None,
+    dimensions: Mapping[str, int] | None,
     is_case_sensitive: Callable[[], bool],
 ) -> Source:
     """A source as users declare it; see ``Flow.register_source``."""
     columns = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     found = read_schema(schema)
     require_source_names(found, name, is_case_sensitive)
-    return Source(name, found, columns, int(dedup), lateness)
+    return Source(name, with_dimensions(found, dimensions or {}, name), columns, int(dedup), lateness)
 
 
 def is_declared(name: str) -> bool:
@@ -193,6 +198,7 @@ class SourceInput:
         self.digests = SeenContent(source.dedup or _LAST)
         self._delay = duration_micros(source.lateness.delay, None) if source.lateness else 0
         self._nothing = Batch.empty(source.schema.types)
+        self._dimensions = [(source.schema.names.index(name), name, many) for name, many in source.dimensions]
         self._nullable = all(field.nullable for field in source.schema)
         self._validated = [
             (index, field.name) for index, field in enumerate(source.schema) if not is_always_valid(field.type)
@@ -242,7 +248,18 @@ class SourceInput:
             self.digests.add(change.digest)
 
     def weighted(self, data: Any) -> Batch:
-        """The rows of ``data`` with their weights, as they are given; ``ConfigError`` if they do not fit the schema."""
+        """The rows of ``data`` with their weights, as they are given.
+
+        Raises:
+            ConfigError: they do not fit the schema.
+            DataError: a vector that is added has not the declared dimension.
+        """
+        rows = self._weighted(data)
+        for index, name, dimension in self._dimensions:
+            require_dimension(rows.columns[index], rows.weights > 0, name, dimension, self.source.name)
+        return rows
+
+    def _weighted(self, data: Any) -> Batch:
         schema = self.source.schema
         try:
             if isinstance(data, DeltaBatch):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated
 
 from weirflow.arguments import AtLeast, AtMost, MoreThan, Name, NotEmpty, Sql, checked
-from weirflow.errors import ColumnNotFound, ConfigError, SqlTypeError, did_you_mean
+from weirflow.errors import ColumnNotFound, ConfigError, NotIncremental, QueryError, SqlTypeError, did_you_mean
 from weirflow.ivm.compiler.view import FRAME, Mode, View
 from weirflow.sql.functions.vectors import DISTANCE, is_vector
 from weirflow.sql.quoting import quoted
@@ -146,6 +146,7 @@ def vector_view(
     Raises:
         ColumnNotFound: a relation has no such column.
         SqlTypeError: a column is no vector.
+        ConfigError: the filter is no condition over the columns of the source.
         NotIncremental: the filter has no delta rule.
     """
     # The binder is slow to import, and needed by those who register views.
@@ -154,10 +155,28 @@ def vector_view(
     from weirflow.sql.stored import encode_plan  # noqa: PLC0415
 
     read = {name: schema(name) for name in dict.fromkeys([spec.source, *([spec.queries] if spec.queries else [])])}
-    sql = vector_sql(spec, read, keys)
     catalog = {name: tuple(Field(one.name, one.type) for one in columns) for name, columns in read.items()}
+    if spec.filter is not None:
+        _require_filter(spec.filter, spec.source, lambda sql: bind_query(sql, catalog, settings=settings))
+    sql = vector_sql(spec, read, keys)
     plan = _completed(bind_query(sql, catalog, settings=settings), spec)
     return View(FRAME + sql, Mode.INCREMENTAL, stored=stored, plan=encode_plan(plan), settings=settings)
+
+
+def _require_filter(condition: str, source: str, bind: Callable[[str], object]) -> None:
+    """Refuse a filter that is not one condition by itself, or reads anything but columns of the source."""
+    from weirflow.sql.condition import require_condition  # noqa: PLC0415 - as above
+
+    try:
+        require_condition(condition)
+        bind(f"SELECT 1 AS one FROM {quoted(source)} d WHERE ({condition})")  # noqa: S608 - it is one expression
+    except NotIncremental:
+        raise
+    except QueryError as error:
+        raise ConfigError(
+            f"VectorViewSpec(): filter is no condition over the columns of {source!r}: {error.message}",
+            hint=error.hint or "write one condition in SQL, such as lang = 'en' AND year > 2020",
+        ) from None
 
 
 def vector_sql(spec: VectorViewSpec, read: Mapping[str, pa.Schema], keys: Mapping[str, Sequence[str]]) -> str:
@@ -168,7 +187,7 @@ def vector_sql(spec: VectorViewSpec, read: Mapping[str, pa.Schema], keys: Mappin
     key = [_column(spec.source, documents, one) for one in spec.key or keys.get(spec.source) or payload]
     asked, shown = _queries(spec, read, documents.field(vector).type.value_type)
     listed = ", ".join([*(f"d.{quoted(one)}" for one in payload), _distance(spec, vector) + " AS distance"])
-    chosen = f" WHERE ({spec.filter}\n)" if spec.filter is not None else ""
+    chosen = f" WHERE ({spec.filter})" if spec.filter is not None else ""
     order = ", ".join(["distance NULLS LAST", *(f"d.{quoted(one)}" for one in key)])
     near = f"SELECT {listed} FROM {quoted(spec.source)} d{chosen} ORDER BY {order} LIMIT {spec.k}"  # noqa: S608 - names are quoted, the filter is SQL
     wanted = ", ".join([*shown, *(f"n.{quoted(one)}" for one in payload), "n.distance"])
@@ -231,10 +250,7 @@ def _completed(plan: Plan, spec: VectorViewSpec) -> Plan:
             return Project(node.input, (*node.expressions, rank), (*node.fields, Field("rank", INT)))
         return node
 
-    if not any(isinstance(node, Nearest) for node in nodes(plan)):
-        raise ConfigError(
-            "VectorViewSpec(): filter reads columns of the queries.", hint="let it read columns of the documents alone"
-        )
+    assert any(isinstance(node, Nearest) for node in nodes(plan)), "the filter reads columns of documents alone"
     return map_plan(plan, complete)
 
 

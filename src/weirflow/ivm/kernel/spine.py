@@ -126,6 +126,11 @@ class Spine:
         return self._sorted
 
     @property
+    def older(self) -> tuple[Run, ...]:
+        """The runs without the newest rows: what is inserted leaves them as they are, until they are merged."""
+        return self.content.runs
+
+    @property
     def _sorted(self) -> tuple[Run, ...]:
         """The runs without what waits for its place."""
         content = self.content
@@ -318,6 +323,11 @@ class SpineState:
         self._spine_order = order
         self._spill = spill
         self.released = 0
+
+    @property
+    def older_runs(self) -> tuple[Run, ...]:
+        """The ``runs`` without the newest rows, which stay as they are longer than these."""
+        return self._spine.older
 
     @property
     def runs(self) -> tuple[Run, ...]:

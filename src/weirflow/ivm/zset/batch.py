@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.zset.layout import Layout
+from weirflow.ivm.zset.lists import take_lists
 from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
@@ -30,18 +31,27 @@ _UNCHECKED = pc.TakeOptions(boundscheck=False)
 # Fresh memory costs most when it is first touched, and large blocks of the system less than those of Arrow's pool.
 _LARGE = 1 << 20
 _LARGE_POOL = pa.system_memory_pool()
+_LISTS = pa.ListArray
 
 
 def take_array(array: pa.Array, indices: Int64s) -> pa.Array:
     """The array's values at ``indices``, which must lie inside it (this is not checked)."""
-    return _TAKE.call([array, from_numpy(indices)], _UNCHECKED)
+    taken = take_lists(array, indices) if type(array) is _LISTS else None
+    return _TAKE.call([array, from_numpy(indices)], _UNCHECKED) if taken is None else taken
 
 
 def take_columns(columns: Iterable[pa.Array], indices: Int64s) -> tuple[pa.Array, ...]:
     """``take_array`` for each column; the indices are converted once."""
     positions = from_numpy(indices)
     pool = _LARGE_POOL if len(indices) >= _LARGE else None
-    return tuple([_TAKE.call([column, positions], _UNCHECKED, pool) for column in columns])
+    return tuple(
+        [
+            _TAKE.call([column, positions], _UNCHECKED, pool)
+            if type(column) is not _LISTS or (taken := take_lists(column, indices)) is None
+            else taken
+            for column in columns
+        ]
+    )
 
 
 def concat_columns(parts: Sequence[Sequence[pa.Array]]) -> tuple[pa.Array, ...]:

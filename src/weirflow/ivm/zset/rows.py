@@ -26,6 +26,7 @@ from weirflow.ivm.zset.buffers import (
 )
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_layout, hash_rows
 from weirflow.ivm.zset.layout import Layout
+from weirflow.ivm.zset.lists import same_bits
 from weirflow.ivm.zset.sorting import sorted_codes
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ def equal_rows_at(
                 continue
             if is_fixed_width(one.type):
                 equal &= equal_values(raw_values(one)[left_at], raw_values(other)[right_at], equality)
+                continue
+            if pt.is_list(one.type) and (same := same_bits(one, left_at, other, right_at)) is not None:
+                others = np.flatnonzero(~same)  # which may be equal all the same, as 0.0 and -0.0 are
+                if len(others):
+                    pair = (take_array(one, left_at[others]), take_array(other, right_at[others]))
+                    equal[others] &= equal_arrays(*pair, equality)
                 continue
         equal &= equal_arrays(take_array(one, left_at), take_array(other, right_at), equality)
     return equal

@@ -332,6 +332,7 @@ def _define_source(asked: Asked) -> None:
         key=source.key,
         dedup=source.dedup,
         lateness=source.lateness,
+        dimensions=dict(source.dimensions),
         spread=asked.arguments.spread,
     )
 

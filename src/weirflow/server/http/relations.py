@@ -33,7 +33,7 @@ def describe_source(call: Call) -> Answer:
 
 def make_source(call: Call) -> Answer:
     """Declare a source: ``schema`` as columns in SQL, ``key`` as a list of columns."""
-    body = call.object("schema", "key", "dedup", "lateness", "spread")
+    body = call.object("schema", "key", "dedup", "lateness", "dimensions", "spread")
     lateness = body.get("lateness")
     if lateness is not None and (not isinstance(lateness, dict) or set(lateness) != {"column", "delay"}):
         raise ConfigError("'lateness' in the body must have 'column' and 'delay'.")
@@ -46,6 +46,7 @@ def make_source(call: Call) -> Answer:
         key=_names(body.get("key"), "key"),
         dedup=dedup,
         lateness=None if lateness is None else Lateness(lateness["column"], lateness["delay"]),
+        dimensions=_dimensions(body.get("dimensions")),
         spread=text_of(body, "spread", needed=False),
     )
     return answer_json(_source(call, call.path["source"]), 201)
@@ -176,7 +177,14 @@ def _source(call: Call, name: str) -> dict[str, Any]:
         "lateness": None
         if source.lateness is None
         else {"column": source.lateness.column, "delay": str(source.lateness.delay)},
+        "dimensions": dict(source.dimensions),
     }
+
+
+def _dimensions(given: Any) -> dict[str, int] | None:
+    if given is not None and (not isinstance(given, dict) or any(type(one) is not int for one in given.values())):
+        raise ConfigError("'dimensions' in the body must be an object of columns and whole numbers.")
+    return given
 
 
 def _view(call: Call, name: str) -> dict[str, Any]:

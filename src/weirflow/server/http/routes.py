@@ -71,7 +71,7 @@ ROUTES: tuple[Route, ...] = (
         _OPERATE,
         "make a source",
         relations.make_source,
-        ("schema", "key", "dedup", "lateness", "spread"),
+        ("schema", "key", "dedup", "lateness", "dimensions", "spread"),
         returns=201,
     ),
     Route("DELETE", _SOURCE, _OPERATE, "drop a source", relations.drop_source, returns=204),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DISTANCE = "vector_distance"
 NORM = "vector_norm"
+AVERAGE = "vector_avg"
+"""An aggregate."""
 
 
 def _distance(given: Arguments, position: SqlPosition | None) -> Expr:

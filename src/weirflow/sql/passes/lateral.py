@@ -49,8 +49,10 @@ def lateral_join(left: Plan, right: Plan, kind: JoinKind, predicate: Expr | None
         return found
     if has_one_row(inner) and is_correlated(inner) and (kind is JoinKind.INNER or condition is None):
         return _chosen(_one_row_each(left, inner), condition)
-    if kind is JoinKind.INNER and (nearest := nearest_join(left, inner)) is not None:
-        return _chosen(nearest, condition)
+    if kind is JoinKind.INNER or (kind is JoinKind.LEFT and condition is None):
+        nearest = nearest_join(left, inner, outer=kind is JoinKind.LEFT)
+        if nearest is not None:
+            return _chosen(nearest, condition)
     pulled = pull_up(inner, left)
     width = len(left.fields)
     both = conjunction([*conjuncts(condition), *conjuncts(tied_over_both(pulled.predicates, width))])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from weirflow.sql.expr import Call, Column, Expr, Literal, OuterColumn, SortKey
+from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal, OuterColumn, SortKey
 from weirflow.sql.functions.vectors import DISTANCE, is_vector
-from weirflow.sql.passes.correlation import is_correlated, outer_references, over_both
-from weirflow.sql.plan import Nearest, Plan, Project, TopK
+from weirflow.sql.passes.correlation import columns_of, is_correlated, outer_references, over_both
+from weirflow.sql.plan import Aggregate, Field, Filter, Join, JoinKind, Nearest, Plan, Project, TopK, Union
 from weirflow.sql.traverse import columns, map_order, parts, rewrite
-from weirflow.sql.types import DOUBLE
+from weirflow.sql.types import BIGINT, BOOLEAN, DOUBLE
 from weirflow.types import VectorMetric
 
 _MOST = 10_000
@@ -16,11 +16,11 @@ _LARGEST = 10_000
 """An expression does not grow beyond this size by putting projections into each other."""
 
 
-def nearest_join(left: Plan, inner: Plan) -> Plan | None:
+def nearest_join(left: Plan, inner: Plan, *, outer: bool = False) -> Plan | None:
     """``left`` beside the rows of ``inner``, a query seen from the one it is merged into; None if it is another query.
 
     It is one if it orders rows by their distance to a vector of the row around, ascending, and takes the first of them,
-    and if nothing else chooses rows by the row around.
+    and if nothing else chooses rows by the row around. With ``outer``, a row for which there are none is there once.
     """
     shown: list[Expr] = [Column(at, field.name, field.type) for at, field in enumerate(inner.fields)]
     node = inner
@@ -63,7 +63,21 @@ def nearest_join(left: Plan, inner: Plan) -> Plan | None:
         return over_both(part, width) if isinstance(part, Column | OuterColumn) else None
 
     own = tuple(Column(at, field.name, field.type) for at, field in enumerate(left.fields))
-    return Project(made, (*own, *(rewrite(one, place) for one in shown)), left.fields + inner.fields)
+    beside = Project(made, (*own, *(rewrite(one, place) for one in shown)), left.fields + inner.fields)
+    return Union((beside, _alone(left, node, inner.fields)), beside.fields) if outer else beside
+
+
+def _alone(left: Plan, documents: Plan, missing: tuple[Field, ...]) -> Plan:
+    """The rows of ``left`` with NULLs beside them, if there are no documents: as long as there is one, all have some.
+
+    That there are none is a relation of one row, which does not change while there are more or fewer of them.
+    """
+    count = Column(0, "_count", BIGINT)
+    counted = Aggregate(documents, (), (AggregateCall("count", (), BIGINT),), (Field(count.name, BIGINT),))
+    none = Filter(counted, Call("equal", (count, Literal(0, BIGINT)), BOOLEAN))
+    beside = Join(left, none, JoinKind.INNER, (), ())
+    nulls = tuple(Literal(None, field.type) for field in missing)
+    return Project(beside, (*columns_of(left), *nulls), left.fields + missing)
 
 
 def _within(expr: Expr, below: Project) -> Expr:

@@ -15,7 +15,7 @@ from weirflow.errors import UnsupportedError, did_you_mean
 from weirflow.sql.statements.changes import CHANGES, Change, read_change, read_relation_name
 from weirflow.sql.statements.cursor import Cursor
 from weirflow.sql.statements.lexer import LexemeKind, Lexer
-from weirflow.sql.statements.source_columns import read_columns
+from weirflow.sql.statements.source_columns import read_columns, read_dimensions
 from weirflow.sql.statements.with_options import read_options
 from weirflow.types import SourceSpread
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from weirflow.sql.statements.relation_name import RelationName
 
 MODES = ("auto", "incremental", "diff")
-_SOURCE_OPTIONS = ("dedup", "event_time", "lateness", "spread")
+_SOURCE_OPTIONS = ("dedup", "dimensions", "event_time", "lateness", "spread")
 _VIEW_OPTIONS = ("mode", "materialized")
 
 
@@ -56,6 +56,7 @@ class CreateSource:
     dedup: int | str = 0
     lateness: tuple[str, str] | None = None
     spread: str | None = None
+    dimensions: tuple[tuple[str, int], ...] = ()
     if_not_exists: bool = False
 
 
@@ -191,7 +192,8 @@ def _create_source(cursor: Cursor) -> CreateSource:
     if spread is not None and spread not in tuple(SourceSpread):
         hint = did_you_mean(spread, SourceSpread) or f"there are {', '.join(SourceSpread)}"
         options.refuse("spread", f"Rows cannot be spread {spread!r}", hint=hint)
-    return CreateSource(name, schema, key, dedup, lateness, spread, if_not_exists)
+    dimensions = read_dimensions(options, schema)
+    return CreateSource(name, schema, key, dedup, lateness, spread, dimensions, if_not_exists)
 
 
 def _create_view(cursor: Cursor, *, replace: bool) -> CreateView:

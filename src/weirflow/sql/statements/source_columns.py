@@ -1,4 +1,4 @@
-"""The columns of ``CREATE SOURCE``: names, types, NOT NULL, and the key."""
+"""The columns of ``CREATE SOURCE``: names, types, NOT NULL, the key, and the dimensions of vectors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from weirflow.sql.typing.type_syntax import parse_type_name
 
 if TYPE_CHECKING:
     from weirflow.sql.statements.cursor import Cursor
+    from weirflow.sql.statements.with_options import Options
 
 _ENDS = ("NOT", ("PRIMARY", "KEY"), "DEFAULT", "COMMENT", "GENERATED", "CONSTRAINT", "UNIQUE", "CHECK")
+
+_DIMENSION = re.compile(
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*=\s*(?P<dimension>[1-9][0-9]{0,8})\s*(?:,(?=.*\S)|$)",
+    re.DOTALL,
+)
+_SAY_SO = "WITH (dimensions = 'v = 384, w = 3')"
 
 
 def read_columns(cursor: Cursor) -> tuple[pa.Schema, tuple[str, ...]]:
@@ -46,6 +53,30 @@ def read_columns(cursor: Cursor) -> tuple[pa.Schema, tuple[str, ...]]:
     if not fields:
         cursor.fail("A source has at least one column", position=key_place)
     return pa.schema(list(fields.values())), _in_spelling(cursor, key, fields, key_place)
+
+
+def read_dimensions(options: Options, schema: pa.Schema) -> tuple[tuple[str, int], ...]:
+    """What the option ``dimensions`` says: ``'v = 384, w = 3'``, columns and how many numbers their vectors have."""
+    text = options.text("dimensions", "columns and numbers in quotes, such as 'v = 384'")
+    if text is None:
+        return ()
+    spelled = {name.casefold(): name for name in schema.names}
+    found: dict[str, int] = {}
+    at = 0
+    while at < len(text) or not found:
+        one = _DIMENSION.match(text, at)
+        if one is None:
+            options.refuse("dimensions", f"{text!r} does not say which column has which dimension", hint=_SAY_SO)
+        name = one["quoted"].replace("``", "`") if one["quoted"] is not None else one["plain"]
+        column = spelled.get(name.casefold())
+        if column is None:
+            hint = did_you_mean(name, schema.names) or f"the columns are {', '.join(schema.names)}"
+            options.refuse("dimensions", f"The dimensions name {name!r}, which is no column", hint=hint)
+        if column in found:
+            options.refuse("dimensions", f"The column {column!r} has two dimensions", hint=_SAY_SO)
+        found[column] = int(one["dimension"])
+        at = one.end()
+    return tuple(found.items())
 
 
 def _column(cursor: Cursor, known: dict[str, pa.Field]) -> pa.Field:

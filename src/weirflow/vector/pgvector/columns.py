@@ -58,7 +58,7 @@ def _scalar_type(kind: pa.DataType) -> str | None:
 
 def copy_lines(columns: list[pa.Array]) -> memoryview:
     """Rows in the text format of ``COPY``, one line each; made by column, whatever the rows hold."""
-    texts = [pc.fill_null(_escaped(_text(column)), "\\N") for column in columns]
+    texts = [pc.fill_null(_escaped(text_values(column)), "\\N") for column in columns]
     rows = pc.binary_join_element_wise(*texts, _large("\t"))
     lines = pc.binary_join_element_wise(rows, _large(""), _large("\n"))
     _, offsets, data = lines.buffers()
@@ -66,7 +66,7 @@ def copy_lines(columns: list[pa.Array]) -> memoryview:
     return memoryview(data)[:end]
 
 
-def _text(column: pa.Array) -> pa.Array:
+def text_values(column: pa.Array) -> pa.Array:
     """A value as PostgreSQL reads it; NULL stays NULL."""
     kind = column.type
     if pa.types.is_fixed_size_list(kind):
@@ -84,7 +84,7 @@ def _text(column: pa.Array) -> pa.Array:
 def _joined(column: pa.Array, opening: str, closing: str) -> pa.Array:
     """Lists as texts: vectors of plain numbers, or arrays whose elements are in quotes unless they are NULL."""
     lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0))
-    elements = _text(column.flatten())
+    elements = text_values(column.flatten())
     if opening == "{":
         escaped = pc.replace_substring(pc.replace_substring(elements, "\\", "\\\\"), '"', '\\"')
         elements = pc.fill_null(pc.binary_join_element_wise(_large('"'), escaped, _large('"'), _large("")), "NULL")

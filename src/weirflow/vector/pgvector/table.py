@@ -12,7 +12,8 @@ from weirflow.errors import ConfigError, DataError, DependencyMissing, SinkConfl
 from weirflow.failpoints import failpoint
 from weirflow.types import VectorMetric
 from weirflow.vector.choices import VectorIndex
-from weirflow.vector.pgvector.columns import column_type, copy_lines, require_identifier
+from weirflow.vector.pgvector.binary_rows import END, HEAD, copy_bytes, has_binary
+from weirflow.vector.pgvector.columns import column_type, copy_lines, require_identifier, text_values
 
 if TYPE_CHECKING:
     from weirflow.vector.pgvector.connection import Connection
@@ -29,7 +30,7 @@ _OPERATORS = {
     VectorMetric.INNER: "vector_ip_ops",
 }
 _COPIED_VALUES = 2_000_000
-"""So many cells are made text at a time."""
+"""So many cells are made ready at a time."""
 _FEW = 1000
 """Above, PostgreSQL has to know how many they are to merge them well."""
 _ANOTHER = "write to another table, or drop this one"
@@ -61,6 +62,8 @@ class PgTable:
             field.name: self._vector_type if field.name == layout.vector else column_type(field)
             for field in layout.schema
         }
+
+        self._texts = {field.name for field in layout.schema if not has_binary(field.type)}
 
     # The table
 
@@ -230,11 +233,18 @@ class PgTable:
         self._record(connection, owner, epoch)
         connection.execute(SQL("DELETE FROM {}").format(self._table))
         failpoint("vector.before_copy")
-        self._copy(connection, SQL("{} ({})").format(self._table, SQL(", ").join(self._columns)), rows)
+        columns = SQL("{} ({})").format(self._table, SQL(", ").join(self._columns))
+        self._copy(connection, columns, rows, binary=not self._texts)
 
     def _stage(self, connection: Connection, changes: VectorChanges) -> None:
-        """Copy what changes into a table of this transaction; its columns have numbers for names."""
-        types = [SQL("{} {}").format(_at(index), self._type(name)) for index, name in enumerate(self._types)]
+        """Copy what changes into a table of this transaction; its columns have numbers for names.
+
+        What has no binary form is a text there, which PostgreSQL reads when rows are merged.
+        """
+        types = [
+            SQL("{} {}").format(_at(index), SQL("text") if field.name in self._texts else self._type(field.name))
+            for index, field in enumerate(self._layout.schema)
+        ]
         connection.execute(
             SQL("CREATE TEMPORARY TABLE weirflow_changes (change smallint, {}) ON COMMIT DROP").format(
                 SQL(", ").join(types)
@@ -249,19 +259,26 @@ class PgTable:
         whole = pa.Table.from_arrays(empty, schema=self._layout.schema)
         for change, rows in ((_NEW, changes.new), (_CHANGED, changes.changed), (_GONE, whole)):
             kinds = pa.repeat(pa.scalar(change, pa.int16()), rows.num_rows)
-            self._copy(connection, _STAGED, rows.add_column(0, "", kinds))
+            self._copy(connection, _STAGED, rows.add_column(0, "", kinds), binary=True)
         if changes.new.num_rows + changes.changed.num_rows + gone.num_rows > _FEW:
             connection.execute(SQL("ANALYZE {}").format(_STAGED))
 
-    def _copy(self, connection: Connection, into: Composable, rows: pa.Table) -> None:
+    def _copy(self, connection: Connection, into: Composable, rows: pa.Table, *, binary: bool) -> None:
+        """Copy rows; where that is binary, columns without such a form are copied as texts."""
         if rows.num_rows == 0:
             return
         width = max(1, rows.num_columns + int(self._vector_type[len("vector(") : -1]))
         size = max(1, _COPIED_VALUES // width)
-        with connection.cursor().copy(SQL("COPY {} FROM STDIN").format(into)) as copy:
+        form = SQL(" (FORMAT BINARY)") if binary else SQL("")
+        with connection.cursor().copy(SQL("COPY {} FROM STDIN{}").format(into, form)) as copy:
+            copy.write(HEAD if binary else b"")
             for begin in range(0, rows.num_rows, size):
                 columns = [_one_chunk(column) for column in rows.slice(begin, size).columns]
-                copy.write(copy_lines(columns))
+                if binary:
+                    copy.write(copy_bytes([one if has_binary(one.type) else text_values(one) for one in columns]))
+                else:
+                    copy.write(copy_lines(columns))
+            copy.write(END if binary else b"")
 
     def _require_new(self, connection: Connection) -> None:
         found = connection.execute(
@@ -292,7 +309,7 @@ class PgTable:
             SQL("INSERT INTO {} ({}) SELECT {} FROM {} WHERE change <> {} ON CONFLICT ({}) DO UPDATE SET {}").format(
                 self._table,
                 SQL(", ").join(self._columns),
-                SQL(", ").join(_at(index) for index in range(len(self._columns))),
+                SQL(", ").join(self._staged(name) for name in self._types),
                 _STAGED,
                 _GONE,
                 SQL(", ").join(self._key),
@@ -301,11 +318,15 @@ class PgTable:
         )
 
     def _same_key(self, table: str, staged: str) -> Composed:
-        names = self._layout.schema.names
         return SQL(" AND ").join(
-            SQL("{}.{} = {}.{}").format(Identifier(table), Identifier(name), Identifier(staged), _at(names.index(name)))
+            SQL("{}.{} = {}").format(Identifier(table), Identifier(name), self._staged(name, staged))
             for name in self._layout.key
         )
+
+    def _staged(self, name: str, table: str = "weirflow_changes") -> Composable:
+        """A column's value in the table of changes."""
+        value = SQL("{}.{}").format(Identifier(table), _at(self._layout.schema.names.index(name)))
+        return SQL("{}::{}").format(value, self._type(name)) if name in self._texts else value
 
 
 def find_extension(connection: Connection, shown: str) -> str:

@@ -19,6 +19,8 @@ import numpy as np
 from weirflow.types import VectorMetric
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from weirflow.ivm.kernel.vectors.vectors import Doubles, Floats, Vectors
@@ -86,6 +88,18 @@ def profile(vectors: Vectors, metric: VectorMetric, width: int) -> Profile:
     return Profile(squares, norms, kinds, corrections)
 
 
+def joined(parts: Sequence[Profile]) -> Profile:
+    """What is known of vectors, behind each other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Profile(
+        np.concatenate([part.squares for part in parts]),
+        np.concatenate([part.norms for part in parts]),
+        np.concatenate([part.kinds for part in parts]),
+        np.concatenate([part.corrections for part in parts]),
+    )
+
+
 def _add_squares(vectors: Vectors, first: int, last: int, squares: Doubles) -> None:
     lengths = vectors.lengths[first:last]
     with np.errstate(all="ignore"):
@@ -148,7 +162,8 @@ class Scores:
             wanted = (self.offsets - bars - self.slack) / self.scale
         unsure = ~np.isfinite(wanted)
         lower = wanted - np.abs(np.where(unsure, 0.0, wanted)) * 8 * _UNIT[self.values.itemsize]
-        return np.where(np.isnan(wanted), -np.inf, lower).astype(self.values.dtype)
+        with np.errstate(over="ignore"):  # beyond the greatest FLOAT is infinite: all scores pass, or none
+            return np.where(np.isnan(wanted), -np.inf, lower).astype(self.values.dtype)
 
     def measures(self, rows: Int64s, values: Floats) -> tuple[Doubles, Doubles]:
         """The least and the greatest measure of pairs of these rows and scores."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weirflow.ivm.zset.buffers import raw_values, validity, value_offsets
+from weirflow.ivm.zset.lists import stretches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,7 +53,7 @@ class Vectors:
             usable &= missing[offsets[1:]] == missing[offsets[:-1]]
         return cls(raw_values(values), offsets[:-1], np.where(usable, lengths, 0), usable)
 
-    def take(self, at: Int64s) -> Vectors:
+    def take(self, at: Int64s | slice) -> Vectors:
         """Those at these places."""
         return Vectors(self.values, self.starts[at], self.lengths[at], self.usable[at])
 
@@ -71,5 +72,4 @@ class Vectors:
 
     def gathered(self, at: Int64s, dimension: int) -> Floats:
         """The rows at ``at``, each of this dimension, as a matrix of their own."""
-        found: Floats = self.values[self.starts[at][:, np.newaxis] + np.arange(dimension)]
-        return found
+        return stretches(self.values, self.starts[at], dimension)

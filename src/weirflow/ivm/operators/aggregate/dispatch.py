@@ -18,6 +18,7 @@ from weirflow.ivm.operators.aggregate.recompute import FOLDS, FoldCall
 from weirflow.ivm.operators.aggregate.sketches.bitmaps import BITMAPS_OF_PARTS, BitmapCall
 from weirflow.ivm.operators.aggregate.sketches.count_min import CountMinSketch
 from weirflow.ivm.operators.aggregate.sketches.hyperloglog import DistinctEstimate
+from weirflow.ivm.operators.aggregate.vector_average import VectorAverage
 from weirflow.sql.expr import AggregateCall, Call, Expr, Literal
 from weirflow.sql.traverse import map_order
 
@@ -66,6 +67,7 @@ _OWN: dict[str, Callable[[AggregateCall, Sequence[pa.DataType], list[Expr]], Tou
     "percentile_disc": _percentile,
     "approx_count_distinct": DistinctEstimate,
     "count_min_sketch": CountMinSketch,
+    "vector_avg": VectorAverage,
     **dict.fromkeys(("bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg"), BitmapCall),
 }
 

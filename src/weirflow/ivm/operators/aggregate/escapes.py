@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,25 @@ from weirflow.ivm.zset.batch import Batch, take_columns
 
 if TYPE_CHECKING:
     from weirflow.ivm.operators.aggregate.doubles import Escapes
-    from weirflow.ivm.operators.aggregate.groups import Groups
 
     Slots = dict[int, int]
     """Slot to amount."""
+
+
+class Keyed(Protocol):
+    """Groups of rows of a delta, as far as it matters here."""
+
+    @property
+    def keys(self) -> Sequence[pa.Array]:
+        """One row for each group."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """For each row of the delta, the number of its group."""
 
 
 class EscapeTable:
@@ -27,7 +42,7 @@ class EscapeTable:
         self.state = Arrangement((*key_types, pa.int32(), pa.int32()), len(key_types))
         self._tick: list[tuple[np.ndarray, int, np.ndarray, np.ndarray]] = []
 
-    def stage(self, groups: Groups, call: int, escapes: Escapes, stage: Callable[[Callable[[], None]], None]) -> None:
+    def stage(self, groups: Keyed, call: int, escapes: Escapes, stage: Callable[[Callable[[], None]], None]) -> None:
         """Note what a call's rows add in this tick."""
         group = groups.numbers[escapes.rows]
         columns = (
@@ -44,7 +59,7 @@ class EscapeTable:
         self._tick = []
 
     def read(
-        self, groups: Groups, before: np.ndarray, after: np.ndarray
+        self, groups: Keyed, before: np.ndarray, after: np.ndarray
     ) -> dict[int, dict[int, list[tuple[int, int]]]] | None:
         """What has escaped, by call and by position in ``before`` (old state), then ``after`` (with this tick)."""
         tick, self._tick = self._tick, []
@@ -65,7 +80,7 @@ class EscapeTable:
                     found[call][position[number]] = present
         return found
 
-    def _stored(self, groups: Groups) -> dict[tuple[int, int], Slots]:
+    def _stored(self, groups: Keyed) -> dict[tuple[int, int], Slots]:
         matches = self.state.probe(groups.keys, consolidated=True, count=groups.count)
         call, slot = matches.batch.columns[-2:]
         stored: dict[tuple[int, int], Slots] = defaultdict(dict)

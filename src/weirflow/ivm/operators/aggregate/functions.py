@@ -77,7 +77,7 @@ class LinearCall:
                 counted = valid if counted is None else counted & valid
         if self._seen is not None:
             values = (*(evaluated[index] for index in range(self._key_count)), *arguments)
-            weights = self._first_and_last(self._seen, values, weights, counted, stage)
+            weights = self.first_and_last(self._seen, values, weights, counted, stage)
         elif counted is not None:
             weights = weights * counted
         if self._function.encode(arguments, weights, into):
@@ -94,7 +94,7 @@ class LinearCall:
         return self._function.decode(totals, values)
 
     @staticmethod
-    def _first_and_last(
+    def first_and_last(
         seen: AdditiveArrangement,
         values: Sequence[pa.Array],
         weights: np.ndarray,

@@ -7,8 +7,8 @@ some queries when many are searched for and of one query now and then, and the i
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +45,29 @@ _GROWN = 4
 """An index is made anew for so many times the documents."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What is known beside the state: nothing of it is stored.
+
+    Attributes:
+        index: None if there is none yet.
+        reach: how much of it is searched for a query.
+        dimension: of its vectors.
+        made_of: of how many documents it was made.
+        recalls: the last measurements.
+        steps: how many there were.
+        anew: whether all queries are to be searched for again.
+    """
+
+    index: SearchIndex | None = None
+    reach: int = 0
+    dimension: int = 0
+    made_of: int = 0
+    recalls: tuple[float, ...] = ()
+    steps: int = 0
+    anew: bool = False
+
+
 class ApproximateNearest(Nearest):
     """The nearest documents of each query, most of them."""
 
@@ -56,18 +79,14 @@ class ApproximateNearest(Nearest):
         self._chosen = index
         parameters = dict(index.parameters)
         self._sample, self._wanted = parameters["sample"], parameters["recall"] / 1000
-        self._index: SearchIndex | None = None
-        self._dimension = 0
-        self._made_of = 0
-        self._recalls: deque[float] = deque(maxlen=_REMEMBERED)
-        self._steps = 0
-        self._anew = False
-        self._built_now = False
+        self._kept = _Known()
+        self._now = self._kept
+        """As it becomes in a step; kept if that is committed."""
 
     @property
     def recall(self) -> float | None:
         """Which share of the nearest is listed, by the last measurements; None if there was none."""
-        return float(np.mean(self._recalls)) if self._recalls else None
+        return float(np.mean(self._kept.recalls)) if self._kept.recalls else None
 
     @property
     @override
@@ -77,43 +96,55 @@ class ApproximateNearest(Nearest):
     @property
     @override
     def note(self) -> str:
-        if self._index is None:
+        if self._kept.index is None:
             return ", searched exactly as long as there are few documents"
-        recall = "not measured yet" if self.recall is None else f"{self.recall:.3f} of {len(self._recalls)} measured"
-        return f", {self._index.effort} searched, recall {recall}"
+        measured = len(self._kept.recalls)
+        recall = "not measured yet" if self.recall is None else f"{self.recall:.3f} of {measured} measured"
+        return f", {self._kept.index.effort} searched, recall {recall}"
 
     @override
     def adopt(self, runs: Sequence[Sequence[Run]]) -> None:
         super().adopt(runs)
-        self._index = None
+        self._kept = self._now = _Known()
+
+    @override
+    def mark(self) -> Any:
+        return super().mark(), self._kept
 
     @override
     def rewind(self, mark: Any) -> None:
-        super().rewind(mark)
-        self._index = None
+        states, known = mark
+        super().rewind(states)
+        self._kept = self._now = replace(known, index=None)  # which may have taken in what is not there
 
     @override
     def discard(self) -> None:
         super().discard()
-        if self._built_now:  # of documents that are not there
-            self._index, self._built_now = None, False
+        self._now = self._kept
+        if self._kept.index is not None:
+            self._kept.index.reach = self._kept.reach
 
     @override
     def step(self, deltas: Sequence[Batch]) -> Batch:
         output = super().step(deltas)
-        change = self.documents.changed(deltas[1])
-        if self._index is not None and not self._built_now and len(change.weights):
-            self._stage(lambda: self._taken_in(change))
-        elif self._built_now:
-            self._stage(lambda: setattr(self, "_built_now", False))
+        now, change = self._now, self.documents.changed(deltas[1])
+        self._stage(lambda: self._commit_known(now, change))
         return output
+
+    def _commit_known(self, known: _Known, change: Part) -> None:
+        if known.index is not None and known.index is self._kept.index and len(change.weights):
+            # One made in this tick has them.
+            at = _indexed(change, known.dimension)
+            at = at[change.weights[at] > 0]
+            known.index.add(change.codes[at].view(np.int64), change.vectors.gathered(at, known.dimension))
+        self._kept = known
 
     @override
     def _lists_to_make(self, tick: Tick) -> Int64s:
         """All queries are searched for again once the index searches longer."""
-        if not self._anew:
+        if not self._now.anew:
             return super()._lists_to_make(tick)
-        self._anew = False
+        self._now = replace(self._now, anew=False)
         return tick.before.numbers[tick.stays]
 
     @override
@@ -128,64 +159,58 @@ class ApproximateNearest(Nearest):
         while True:
             recalls = self._measured(questions, np.sort(chosen), parts, found)
             if np.mean(recalls) >= min(self._wanted + _ABOVE, 1.0) or not index.more():
-                self._recalls.clear()
-                self._recalls.extend(recalls)
+                self._now = replace(self._now, recalls=tuple(recalls), reach=index.reach)
                 return found
             found = self._by_index(index, questions, parts)
 
     @override
     def _settled(self, tick: Tick, lists: Lists, right: Batch) -> None:
         """Measure the recall of one query, once in so many ticks."""
-        self._steps += 1
-        if self._index is None or self._steps % self._sample or not len(tick.after):
+        now = self._now = replace(self._now, steps=self._now.steps + 1)
+        if now.index is None or now.steps % self._sample or not len(tick.after):
             return
-        place = (self._steps // self._sample * 7919) % len(tick.after)
+        place = (now.steps // self._sample * 7919) % len(tick.after)
         number = tick.after.numbers[place : place + 1]
         listed = lists.rows.filter(np.isin(numbers(lists.rows), number))
         if not len(listed):
             listed = self._held(number).rows
         listed = Batch((pa.array(np.zeros(len(listed), np.int64)), *listed.columns[1:]), listed.weights)
         questions = self._questions_at(tick.after, np.array([place]))
-        self._recalls += self._measured(questions, np.array([0]), self.documents.parts(right), Lists.of(listed))
-        if len(self._recalls) >= _SURE and np.mean(self._recalls) < self._wanted and self._index.more():
-            self._recalls.clear()
-            self._anew = True
+        measured = self._measured(questions, np.array([0]), self.documents.parts(right), Lists.of(listed))
+        recalls = (*now.recalls, *measured)[-_REMEMBERED:]
+        self._now = replace(now, recalls=recalls)
+        if len(recalls) >= _SURE and np.mean(recalls) < self._wanted and now.index.more():
+            self._now = replace(now, recalls=(), reach=now.index.reach, anew=True)
 
     def _ready(self, parts: Sequence[Part], count: int) -> SearchIndex | None:
         """The index, made if it is not there or not good any more; None if all is searched exactly."""
         if count < _LEAST:
             return None
-        index = self._index
-        if index is None or index.size * (1 - _STALE) > count or count > _GROWN * self._made_of:
+        index = self._now.index
+        if index is None or index.size * (1 - _STALE) > count or count > _GROWN * self._now.made_of:
             lengths = np.concatenate([part.vectors.lengths[part.live] for part in parts])
-            self._dimension = int(np.bincount(lengths).argmax())
-            rows = [(part, _indexed(part, self._dimension)) for part in parts]
+            dimension = int(np.bincount(lengths).argmax())
+            rows = [(part, _indexed(part, dimension)) for part in parts]
             ids = np.concatenate([part.codes[at] for part, at in rows])
-            if not self._dimension or not len(ids):
+            if not dimension or not len(ids):
                 return None
-            matrix = np.concatenate([part.vectors.gathered(at, self._dimension) for part, at in rows], dtype=np.float32)
-            self._index = index = made_index(self._chosen, self.spec.metric, matrix, ids.view(np.int64))
-            self._made_of, self._built_now = len(ids), True
+            matrix = np.concatenate([part.vectors.gathered(at, dimension) for part, at in rows], dtype=np.float32)
+            index = made_index(self._chosen, self.spec.metric, matrix, ids.view(np.int64))
+            self._now = replace(self._now, index=index, reach=index.reach, dimension=dimension, made_of=len(ids))
         return index
-
-    def _taken_in(self, change: Part) -> None:
-        if self._index is None:
-            return
-        at = _indexed(change, self._dimension)
-        at = at[change.weights[at] > 0]
-        self._index.add(change.codes[at].view(np.int64), change.vectors.gathered(at, self._dimension))
 
     def _by_index(self, index: SearchIndex, questions: Questions, parts: Sequence[Part]) -> Lists:
         search = Search(questions, self.spec.order, self.spec.most, self._nothing_listed)
-        asked = [group for group in questions.groups if group.dimension == self._dimension]
-        others = [group for group in questions.groups if group.dimension != self._dimension]
+        dimension, built_now = self._now.dimension, index is not self._kept.index
+        asked = [group for group in questions.groups if group.dimension == dimension]
+        others = [group for group in questions.groups if group.dimension != dimension]
         # Some of what is found is gone, and some is found twice.
         count = self.spec.most + self.spec.most // 2 + 8
         found = [(group.at, index.search(group.matrix, count)) for group in asked]
         for part in parts:
             search.add_unbounded(part)
             search.add_plain(part, others)
-            if not part.is_kept and not self._built_now:
+            if not part.is_kept and not built_now:
                 search.add_plain(part, asked)  # which came in this tick: the index does not know them
                 continue
             for at, ids in found:

@@ -16,7 +16,7 @@ import numpy as np
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.expressions.compile import compile_expression, compile_expressions
-from weirflow.ivm.kernel.vectors.bounds import Kind, Profile, profile
+from weirflow.ivm.kernel.vectors.bounds import Kind, Profile, joined, profile
 from weirflow.ivm.kernel.vectors.vectors import Vectors
 from weirflow.ivm.operators.nearest.takebacks import Takebacks
 from weirflow.ivm.operators.truth import true_rows
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
     from weirflow.sql.expr import Expr
     from weirflow.types import VectorMetric
+
+
+_PREPARED, _LEAST_PREPARED = 8, 1024
+"""For each row that changes, and at least, so many rows of merged runs are looked at ahead of a search."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,14 @@ class _RunProfile:
     profile: Profile
 
 
+@dataclass(frozen=True, eq=False)
+class _BegunProfile:
+    """The vectors of a run, and the profile of the first of them."""
+
+    vectors: Vectors
+    parts: list[Profile] = field(default_factory=list)
+
+
 class Documents:
     """The documents of a store.
 
@@ -151,6 +163,7 @@ class Documents:
         self._chosen = None if columns.chosen is None else compile_expression(columns.chosen)
         self._shown = compile_expressions(columns.shown)
         self._profiles: WeakKeyDictionary[Run, _RunProfile] = WeakKeyDictionary()
+        self._begun: WeakKeyDictionary[Run, _BegunProfile] = WeakKeyDictionary()
         self._takebacks = Takebacks(store.types)
         self._settled: tuple[tuple[Run, ...], list[Part]] | None = None
 
@@ -200,6 +213,17 @@ class Documents:
             self._settled = (runs, found)
         return found
 
+    def prepare(self, changed: int) -> None:
+        """Find out ahead what a search wants to know of runs that were merged, in a tick that changes so many rows.
+
+        The newest rows are left to the search: they are few, and merged anew in every tick.
+        """
+        runs, rows = self.store.arrangement.older_runs, max(_LEAST_PREPARED, _PREPARED * changed)
+        for run in runs:
+            if rows > 0 and run not in self._profiles:
+                rows -= self._profile_more(run, rows)
+        self._takebacks.prepare(runs, rows)
+
     def _net(self, doubtful: Batch, delta: Batch | None) -> Batch:
         """The rows that are in doubt, as often as they are there after a change."""
         if not len(doubtful):
@@ -221,13 +245,23 @@ class Documents:
         return Part(run.columns, weights, live, known.vectors, self._metric, self._shown, known.profile, run)
 
     def _profile_of(self, run: Run) -> _RunProfile:
-        found = self._profiles.get(run)
-        if found is None:
-            vectors = Vectors.of(run.columns[self._columns.vector])
+        if run not in self._profiles:
+            self._profile_more(run, len(run))
+        return self._profiles[run]
+
+    def _profile_more(self, run: Run, rows: int) -> int:
+        """Make so many more rows of the profile of a run; returns how many."""
+        begun = self._begun.pop(run, None) or _BegunProfile(Vectors.of(run.columns[self._columns.vector]))
+        first = sum(len(part.norms) for part in begun.parts)
+        last = min(first + rows, len(run))
+        here = begun.vectors.take(slice(first, last))
+        begun.parts.append(profile(here, self._metric, begun.vectors.values.itemsize))
+        if last < len(run):
+            self._begun[run] = begun
+        else:
             chosen = self._mask(run.columns, len(run))
-            found = _RunProfile(vectors, chosen, profile(vectors, self._metric, vectors.values.itemsize))
-            self._profiles[run] = found
-        return found
+            self._profiles[run] = _RunProfile(begun.vectors, chosen, joined(begun.parts))
+        return last - first
 
     def _live(self, rows: Batch) -> Part:
         return self._part(rows, self._mask(rows.columns, len(rows)))

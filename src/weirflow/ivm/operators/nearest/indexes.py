@@ -78,6 +78,15 @@ class SearchIndex(ABC):
 
     @property
     @abstractmethod
+    def reach(self) -> int:
+        """How much is searched for a query, which can be set to what it was."""
+
+    @reach.setter
+    @abstractmethod
+    def reach(self, reach: int) -> None: ...
+
+    @property
+    @abstractmethod
     def effort(self) -> str:
         """What is searched for a query, for people."""
 
@@ -110,15 +119,25 @@ class IvfSearch(SearchIndex):
 
     @override
     def more(self) -> bool:
-        if self._fixed or self._index.nprobe >= self._lists:
+        if self._fixed or self.reach >= self._lists:
             return False
-        self._index.nprobe = min(self._lists, 2 * self._index.nprobe)
+        self.reach = min(self._lists, 2 * self.reach)
         return True
 
     @property
     @override
+    def reach(self) -> int:
+        return int(self._index.nprobe)
+
+    @reach.setter
+    @override
+    def reach(self, reach: int) -> None:
+        self._index.nprobe = reach
+
+    @property
+    @override
     def effort(self) -> str:
-        return f"{self._index.nprobe:,} of {self._lists:,} lists"
+        return f"{self.reach:,} of {self._lists:,} lists"
 
     @override
     def _add(self, ids: Int64s, matrix: Floats) -> None:
@@ -151,15 +170,25 @@ class HnswSearch(SearchIndex):
 
     @override
     def more(self) -> bool:
-        if self._fixed or self._index.expansion_search >= _MOST_EXPANSION:
+        if self._fixed or self.reach >= _MOST_EXPANSION:
             return False
-        self._index.expansion_search = 2 * self._index.expansion_search
+        self.reach = 2 * self.reach
         return True
 
     @property
     @override
+    def reach(self) -> int:
+        return int(self._index.expansion_search)
+
+    @reach.setter
+    @override
+    def reach(self, reach: int) -> None:
+        self._index.expansion_search = reach
+
+    @property
+    @override
     def effort(self) -> str:
-        return f"{self._index.expansion_search:,} candidates"
+        return f"{self.reach:,} candidates"
 
     @override
     def _add(self, ids: Int64s, matrix: Floats) -> None:

@@ -81,9 +81,9 @@ class NearestSpec:
         return max(_LEAST_MARGIN, self.limit) if self.margin is None else self.margin
 
 
-@dataclass
+@dataclass(frozen=True)
 class NearestCounters:
-    """How often what was done, since the operator was made.
+    """How often what was done in ticks that were committed, since the operator was made.
 
     Attributes:
         added: queries that were new, and so searched for.
@@ -96,6 +96,12 @@ class NearestCounters:
     refilled: int = 0
     searched: int = 0
     compared: int = 0
+
+    def and_also(self, added: int, refilled: int, searched: int, compared: int) -> NearestCounters:
+        """With so many more of each."""
+        return NearestCounters(
+            self.added + added, self.refilled + refilled, self.searched + searched, self.compared + compared
+        )
 
 
 class Nearest(Operator):
@@ -151,6 +157,8 @@ class Nearest(Operator):
         count = before.documents + int(documents.weights.sum())
         tick = Tick(before, after, change, documents, count)
         old, new = self._change(tick, right)
+        if len(right):
+            self.documents.prepare(len(right))
         shown = [self._shown(old, before).negate(), self._shown(new, after)]
         return consolidate(Batch.concat(shown))
 
@@ -254,7 +262,9 @@ class Nearest(Operator):
         if not len(wanted):
             return Lists.of(self._nothing_listed)
         found = self._lists.probe([pa.array(wanted)])
-        return Lists.of(self.spec.order.sorted(found.batch).rows)
+        rows = self.spec.order.sorted(found.batch).rows
+        # What one run of the state takes back of another is no row of a list, and above all not the last of one.
+        return Lists.of(rows.filter(rows.weights > 0))
 
     def _merged(self, old: Lists, hits: Batch, touched: Int64s, whole: Int64s) -> Lists:
         """The lists that hits concern, after them: documents behind the last one listed are not known well enough."""
@@ -309,10 +319,9 @@ class Nearest(Operator):
 
     def _count(self, tick: Tick, hits: Batch, touched: Int64s, wanted: Int64s) -> None:
         lost = np.unique(numbers(hits)[hits.weights < 0])
-        self.counters.added += len(tick.change.new)
-        self.counters.compared += len(hits)
-        self.counters.searched += len(wanted)
-        self.counters.refilled += len(np.setdiff1d(np.intersect1d(lost, touched), wanted))
+        refilled = len(np.setdiff1d(np.intersect1d(lost, touched), wanted))
+        counted = self.counters.and_also(len(tick.change.new), refilled, len(wanted), len(hits))
+        self._stage(lambda: setattr(self, "counters", counted))
 
     # Output
 

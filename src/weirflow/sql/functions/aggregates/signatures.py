@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from weirflow.errors import NotIncremental, Reason, SqlPosition, SqlTypeError
 from weirflow.sql.expr import Call, Expr, Literal
 from weirflow.sql.functions.rules import Arguments, FunctionSignature, ResultType, result_type, same_as
+from weirflow.sql.functions.vectors import AVERAGE
 from weirflow.sql.types import (
     BIGINT,
     BINARY,
@@ -131,6 +132,7 @@ _ALL = (
     _aggregate("listagg", (STRING, BINARY), (STRING, BINARY), result=same_as(0)),
     _aggregate("approx_count_distinct", BIGINT, INT, result=BIGINT),
     _aggregate("count_min_sketch", INTEGRAL, DOUBLE, DOUBLE, INT, result=BINARY),
+    _aggregate(AVERAGE, array_of(DOUBLE), result=array_of(DOUBLE)),
     _aggregate("bitmap_construct_agg", BIGINT, result=BINARY),
     *(_aggregate(name, BINARY, result=BINARY) for name in ("bitmap_or_agg", "bitmap_and_agg")),
     *(_aggregate(name, ANY, result=same_as(0)) for name in ("first", "last", "any_value")),
