@@ -17,7 +17,7 @@ from weirflow.sql.functions.vectors import is_vector
 from weirflow.sql.types import type_name
 
 if TYPE_CHECKING:
-    from weirflow.ivm.zset.batch import Bools
+    import numpy.typing as npt
 
 _KEY = b"weirflow.dimension"
 MOST = 10**6
@@ -51,7 +51,7 @@ def dimensions_of(schema: pa.Schema) -> dict[str, int]:
     return {name: int(dimension) for name, dimension in said if dimension is not None}
 
 
-def require_dimension(column: pa.Array, checked: Bools, name: str, dimension: int, source: str) -> None:
+def require_dimension(column: pa.Array, checked: npt.NDArray[np.bool_], name: str, dimension: int, source: str) -> None:
     """``DataError`` if one of the vectors that are ``checked`` has another dimension; NULL has none."""
     found = np.asarray(column.value_lengths().fill_null(dimension))
     wrong = np.flatnonzero((found != dimension) & checked)

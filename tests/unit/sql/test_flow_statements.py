@@ -204,7 +204,11 @@ def test_what_a_statement_is_about_is_known_before_it_is_read(sql, name):
         ("CREATE SOURCE t (a INT, A INT)", "Two columns are called 'A'", SqlPosition(1, 25, "A")),
         ("CREATE SOURCE t (a INT COMMENT 'x')", "Expected )", SqlPosition(1, 24, "COMMENT")),
         ("CREATE SOURCE t (a INT, PRIMARY KEY (b))", "names 'b'", SqlPosition(1, 25, "PRIMARY KEY")),
-        ("CREATE SOURCE t (a INT) WITH (dedupe = 1)", "there are dedup, dimensions, event_time", SqlPosition(1, 31, "dedupe")),
+        (
+            "CREATE SOURCE t (a INT) WITH (dedupe = 1)",
+            "there are dedup, dimensions, event_time",
+            SqlPosition(1, 31, "dedupe"),
+        ),
         ("CREATE SOURCE t (a INT) WITH (dedup = 'x')", "true, false, a number or 'content'", SqlPosition(1, 39, "'x'")),
         ("CREATE SOURCE t (a INT) WITH (lateness = '1 day')", "go together", SqlPosition(1, 42, "'1 day'")),
         ("CREATE INCREMENTAL VIEW t\nWITH (mode = 'fast') AS SELECT 1", "No mode", SqlPosition(2, 14, "'fast'")),
