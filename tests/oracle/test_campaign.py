@@ -53,8 +53,8 @@ def test_many_random_views(oracle, capsys):
 
 
 def test_random_views_of_sessions_with_other_settings(session_oracle):
-    """All settings; texts and frames."""
-    assert failures(session_oracle, seeds(len(SETTINGS)), make=make_session_case) == []
+    """All settings, each twice; texts and frames."""
+    assert failures(session_oracle, seeds(2 * len(SETTINGS)), make=make_session_case) == []
     require_mostly_kept(session_oracle)
     assert session_oracle.tally.filled > session_oracle.tally.cases / 2
 
