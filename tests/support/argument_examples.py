@@ -562,6 +562,7 @@ MEANT: dict[str, dict[str, str]] = {
     **{f"{flow}.sink.every": LARGE for flow in ("IncrementalFlow", "PartitionedFlow")},
     "spawn_vector_view.every": LARGE,
     "PgVectorStore.index_options": {"an empty dict": "none"},
+    "Tokens.create.limits": {"an empty dict": "none"},
     "IncrementalFlow.salvage.options": {"0": "none", **LARGE},
     "interval_join.lower": {"a negative time": "before the left row"},
     "KeyedStateCheckpoints.fence": LARGE,
@@ -582,7 +583,10 @@ MEANT: dict[str, dict[str, str]] = {
     **{one: {"an empty list": "no rows"} for one in ("data", "delta", "new", "old")},
     **dict.fromkeys(("batches", "broadcast", "left", "right", "rows"), every("none", "an empty list", "a generator")),
     **{one: {"an empty list": "none"} for one in ("names", "key")},
-    **{one: {"an empty dict": "none"} for one in ("descriptors", "functions", "info", "options", "spread", "tables")},
+    **{
+        one: {"an empty dict": "none"}
+        for one in ("descriptors", "dimensions", "functions", "info", "options", "spread", "tables")
+    },
     **{f"{one}.key": every("a column", "a word", "a digit") for one in ("ProcessHarness", "ProcessRunner")},
     **dict.fromkeys(("backend", "uri"), every("a folder in this one", "a word", "a digit")),
     **dict.fromkeys(

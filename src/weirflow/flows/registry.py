@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError, WeirflowError, did_you_mean
@@ -228,7 +228,7 @@ def _options(kind: type[Flow]) -> set[str]:
     return {
         parameter.name
         for init in inits
-        for parameter in inspect.signature(init).parameters.values()
+        for parameter in signature(init).parameters.values()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
 

@@ -15,6 +15,7 @@ CALLS = {
     },
     **{name: f"{name}(b)" for name in ("bool_and", "bool_or")},
     **{name: f"{name}(s)" for name in ("bitmap_or_agg", "bitmap_and_agg")},
+    "vector_avg": "vector_avg(v)",
     "percentile": "percentile(x, 0.5)",
     "percentile_disc": "percentile_disc(0.5) WITHIN GROUP (ORDER BY x)",
     "mode": "mode(x, true)",
@@ -28,7 +29,7 @@ UNDETERMINED = {"first", "last", "any_value"}
 def flow():
     with IncrementalFlow() as flow:
         flow.register_source("t", "k BIGINT")
-        flow.register_source("u", "k BIGINT, x BIGINT, d DOUBLE, b BOOLEAN, s BINARY, e STRING")
+        flow.register_source("u", "k BIGINT, x BIGINT, d DOUBLE, b BOOLEAN, s BINARY, e STRING, v ARRAY<DOUBLE>")
         yield flow
 
 
