@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
-from inspect import signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, FlowError, MetadataError, StorageError, WeirflowError, did_you_mean
@@ -229,7 +229,7 @@ def _options(kind: type[Flow]) -> set[str]:
         parameter.name
         for init in inits
         for parameter in signature(init).parameters.values()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        if parameter.kind is Parameter.KEYWORD_ONLY
     }
 
 
