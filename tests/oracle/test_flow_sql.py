@@ -485,24 +485,24 @@ def test_the_command_line_runs_statements_one_after_the_other(tmp_path, weirflow
 
 
 def test_a_query_has_one_epoch_whatever_others_read_meanwhile(session):
-    flow = session.flow("one_epoch")
-    flow.register_source("given", "id BIGINT")
-    for view in ("left_of_it", "right_of_it"):
-        flow.register_view(view, "SELECT id FROM given")
-    flow.tick("given", [{"id": 1}])
-    runs = []
+    with session.flow("one_epoch") as flow:
+        flow.register_source("given", "id BIGINT")
+        for view in ("left_of_it", "right_of_it"):
+            flow.register_view(view, "SELECT id FROM given")
+        flow.tick("given", [{"id": 1}])
+        runs = []
 
-    def run(text):
-        if not runs:  # others' queries come between this one's and its analysis
-            flow.tick("given", [{"id": 2}])
-            session.sql("SELECT * FROM left_of_it").to_arrow()
-            session.sql("SELECT * FROM one_epoch.left_of_it").to_arrow()
-        runs.append(text)
-        return session.spark.sql(text)
+        def run(text):
+            if not runs:  # others' queries come between this one's and its analysis
+                flow.tick("given", [{"id": 2}])
+                session.sql("SELECT * FROM left_of_it").to_arrow()
+                session.sql("SELECT * FROM one_epoch.left_of_it").to_arrow()
+            runs.append(text)
+            return session.spark.sql(text)
 
-    for l_name, r_name in (("left_of_it", "right_of_it"), ("one_epoch.left_of_it", "one_epoch.right_of_it")):
-        runs.clear()
-        query = f"SELECT (SELECT count(*) FROM {l_name}) AS l, (SELECT count(*) FROM {r_name}) AS r"
-        [row] = session._flows_sql().reading(query, run, repeats=True).collect()
-        assert row.l == row.r
-        assert len(runs) == 2
+        for l_name, r_name in (("left_of_it", "right_of_it"), ("one_epoch.left_of_it", "one_epoch.right_of_it")):
+            runs.clear()
+            query = f"SELECT (SELECT count(*) FROM {l_name}) AS l, (SELECT count(*) FROM {r_name}) AS r"
+            [row] = session._flows_sql().reading(query, run, repeats=True).collect()
+            assert row.l == row.r
+            assert len(runs) == 2

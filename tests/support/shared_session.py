@@ -36,10 +36,13 @@ class SharedSession:
 
     @contextmanager
     def borrowed(self, **settings: Any) -> Iterator[Session]:
-        """``open`` for one test: names registered and tables written are gone afterwards."""
+        """``open`` for one test: names registered, tables written and flows opened are gone afterwards."""
         opened = self.open(**settings)
-        before = opened.spark.conf.get(PARTITIONS)
+        before, flows = opened.spark.conf.get(PARTITIONS), _flows(opened)
         yield opened
+        for flow in _flows(opened):
+            if flow not in flows:
+                flow.close()
         assert list(opened.operations) == []
         assert opened.spark.conf.get(PARTITIONS) == before, "later tests would be slow: Spark's default is 200"
         if _has_tables(opened):
@@ -50,6 +53,11 @@ class SharedSession:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+
+def _flows(session: Session) -> list[Any]:
+    """The flows that are open; to ask for them would make the Session look for tables among them ever after."""
+    return [] if session._flow_sql is None else list(session._flow_sql.flows.opened)
 
 
 def _has_tables(session: Session) -> bool:

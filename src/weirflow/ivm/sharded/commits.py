@@ -192,9 +192,10 @@ class CommitFiles:
         That is another one if one of ``others`` was there first: commits that the same coordinator tried to publish.
 
         Raises:
-            LeaseLost: another coordinator has published one of this number.
+            LeaseLost: another coordinator has published one of this number or a later one.
         """
         name, data = commit_name(commit.number), seal(commit)
+        found: Commit | None = commit
         failpoint("partitioned.before_commit")
         try:
             self.storage.put_if_absent(name, data)
@@ -202,15 +203,23 @@ class CommitFiles:
             there = self.storage.get(name)  # a put that was repeated finds its own first attempt
             found = next((one for one in (commit, *others) if seal(one) == there), None)
             if found is None:
-                raise LeaseLost(
-                    f"Another coordinator of this flow has published commit {commit.number} at {self.storage.uri}.",
-                    uri=self.storage.uri,
-                    name=commit.identity,
-                    hint="it has taken the flow over; use it there, or open the flow again here",
-                ) from None
-            return found
-        failpoint("partitioned.after_commit")
-        return commit
+                raise self._fenced_off(commit, name) from None
+        else:
+            failpoint("partitioned.after_commit")
+        # Old commits are deleted: who slept while another one went far ahead finds the name free again.
+        newest = max((info.name for info in self.storage.list(COMMITS)), default=name)
+        if newest > name:
+            raise self._fenced_off(commit, newest)
+        return found
+
+    def _fenced_off(self, commit: Commit, name: str) -> LeaseLost:
+        """For a commit that another coordinator is ahead of, with the one of this name."""
+        return LeaseLost(
+            f"Another coordinator of this flow has published {self.storage.uri}/{name}.",
+            uri=self.storage.uri,
+            name=commit.identity,
+            hint="it has taken the flow over; use it there, or open the flow again here",
+        )
 
     def put_definition(self, digest: str, data: bytes) -> None:
         """Keep what a flow is made of, under its digest."""

@@ -23,7 +23,7 @@ def recent_ticks(kept: Sequence[Commit]) -> RecentTicks:
     """The ticks behind the last commit that is not there any more, or that dropped or reshaped something."""
     known: list[Commit] = []
     for commit in reversed(kept):
-        if known and commit.number + 1 != known[-1].number:
+        if known and not _follows(known[-1], commit):
             break
         known.append(commit)
         if commit.kind in ("drop", "replace", "restore"):
@@ -32,3 +32,8 @@ def recent_ticks(kept: Sequence[Commit]) -> RecentTicks:
         return RecentTicks(0, ())
     ticks = [(tick.epoch, tick.outputs) for commit in reversed(known) for tick in commit.ticks]
     return RecentTicks(known[-1].epoch - len(known[-1].ticks), ticks)
+
+
+def _follows(commit: Commit, before: Commit) -> bool:
+    """Whether one was made of the other; a coordinator that was late may have left one that nobody went on from."""
+    return before.number + 1 == commit.number and (before.fence == commit.fence or commit.kind == "open")
