@@ -25,7 +25,13 @@ EXHAUSTED = (RecursionError, StackExhausted)
 INTERRUPTIONS = (KeyboardInterrupt, SystemExit, MemoryError, *EXHAUSTED, SqlTooComplex, SystemError)
 """What may come of an attack: SQL that no memory is left for is too complex, and compiled code raises a SystemError."""
 
-COMMIT = ("ivm/flow/", "ivm/durability/", "ivm/circuit/circuit.py", "ivm/operators/operator.py", "ivm/kernel/spine.py")
+COMMIT = (
+    "ivm/flow/",
+    "ivm/durability/",
+    "ivm/circuit/circuit.py",
+    "ivm/operators/operator.py",
+    "ivm/kernel/runs/spine.py",
+)
 """Where a tick that was computed becomes a fact."""
 
 

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.rows import VALUES, batch, coarse_hash, colliding_hash, count_rows
 
-from weirflow.ivm.kernel import spine, weights
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.ordered import OrderedArrangement
-from weirflow.ivm.kernel.run import Run
+from weirflow.ivm.kernel.runs import spine, weights
+from weirflow.ivm.kernel.runs.run import Run
 from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.rows import canonical_rows

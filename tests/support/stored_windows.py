@@ -16,7 +16,7 @@ from typing import Any
 
 from weirflow.ivm.flow import IncrementalFlow, state
 from weirflow.ivm.flow.source import Lateness
-from weirflow.ivm.kernel import spine
+from weirflow.ivm.kernel.runs import spine
 
 NAME = "laps"
 SOURCE = "at TIMESTAMP, car STRING, seconds DOUBLE"

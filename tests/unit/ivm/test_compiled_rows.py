@@ -15,9 +15,9 @@ from weirflow.ivm import compiled
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.codes import RowCodes
-from weirflow.ivm.kernel.gathered import GatheredRun, merged
-from weirflow.ivm.kernel.merge import CodeOrder
-from weirflow.ivm.kernel.run import BLOCK, Run
+from weirflow.ivm.kernel.runs.gathered import GatheredRun, merged
+from weirflow.ivm.kernel.runs.merge import CodeOrder
+from weirflow.ivm.kernel.runs.run import BLOCK, Run
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.layout import Layout

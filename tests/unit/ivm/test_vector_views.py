@@ -8,7 +8,7 @@ import pytest
 
 from weirflow import DeltaBatch, HnswIndex, IncrementalFlow, IvfIndex, VectorViewSpec
 from weirflow.errors import ColumnNotFound, ConfigError, DataError, DependencyMissing, SqlTypeError
-from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.kernel.runs.spine import Spine
 from weirflow.ivm.operators.nearest import approximate, indexes
 from weirflow.ivm.operators.nearest import operator as nearest
 from weirflow.ivm.sharded.executor import InThisProcess

@@ -13,9 +13,9 @@ from weirflow.errors import NotIncremental, QueryError
 from weirflow.sql.bind import strict
 from weirflow.sql.bind.query import bind_query
 from weirflow.sql.bind.strict import check_syntax
-from weirflow.sql.parse import parse_query
 from weirflow.sql.plan import Field
-from weirflow.sql.positions import TextPositions
+from weirflow.sql.syntax.parse import parse_query
+from weirflow.sql.syntax.positions import TextPositions
 
 CATALOG = {name: tuple(Field(field.name, field.type) for field in schema) for name, schema in catalogue.SOURCES.items()}
 EVERYTHING = """

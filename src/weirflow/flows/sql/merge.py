@@ -9,10 +9,10 @@ from weirflow.errors import SqlTypeError
 from weirflow.flows.sql.change_plan import CLAUSE, ROW, ChangePlan, Clause
 from weirflow.flows.sql.changes import TARGET, MergeSource, RowChange, assigned_columns, expression, listed, old_row
 from weirflow.flows.sql.stored_values import column_named, columns_named
-from weirflow.sql.parse import parse_query
 from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.changes import Merge, MergeClause, MergeDelete, MergeInsert, MergeUpdate, Target, When
 from weirflow.sql.statements.composed import ComposedSql, Fragment
+from weirflow.sql.syntax.parse import parse_query
 
 if TYPE_CHECKING:
     from weirflow.flows.sql.queries import Rows

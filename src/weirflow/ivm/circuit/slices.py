@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import DataError, ResultTooLarge
 from weirflow.ivm.circuit.step import stepped
-from weirflow.ivm.kernel.search import TooManyPairs
+from weirflow.ivm.kernel.runs.search import TooManyPairs
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.aggregate.partial import PartialAggregate, has_parts
 from weirflow.ivm.operators.aggregate.sections import sections

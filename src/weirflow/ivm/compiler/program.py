@@ -34,7 +34,7 @@ from weirflow.sql.traverse import map_plan
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.builder import ArrangedNode
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import ConfigError, QueryError
-from weirflow.sql.parse import parse_query
 from weirflow.sql.stored import outline
+from weirflow.sql.syntax.parse import parse_query
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.view import View

@@ -17,7 +17,7 @@ from weirflow.ivm.durability.packs import PackFiles, epoch_of
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.observability.metrics import FlowMetrics
 
 _log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from weirflow.errors import StorageError
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.manifest import Pack, RunRef
 from weirflow.ivm.durability.parts import Parts
-from weirflow.ivm.kernel.run import Run
+from weirflow.ivm.kernel.runs.run import Run
 
 if TYPE_CHECKING:
     from weirflow.checkpoint import CheckpointStorage

@@ -165,7 +165,7 @@ def vector_view(
 
 def _require_filter(condition: str, source: str, bind: Callable[[str], object]) -> None:
     """Refuse a filter that is not one condition by itself, or reads anything but columns of the source."""
-    from weirflow.sql.condition import require_condition  # noqa: PLC0415 - as above
+    from weirflow.sql.syntax.condition import require_condition  # noqa: PLC0415 - as above
 
     try:
         require_condition(condition)

@@ -10,10 +10,10 @@ import numpy as np
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel.codes import KeyCodes
-from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
-from weirflow.ivm.kernel.run import BLOCK
-from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import SpineState
+from weirflow.ivm.kernel.runs.merge import CodeOrder, RunMerge
+from weirflow.ivm.kernel.runs.run import BLOCK
+from weirflow.ivm.kernel.runs.search import Needles
+from weirflow.ivm.kernel.runs.spine import SpineState
 from weirflow.ivm.zset.batch import add_rows, magnitude
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.layout import Layout
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _ROWS_PER_BATCH = 1 << 16

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel.codes import EVERYTHING, NOTHING, RowCodes
-from weirflow.ivm.kernel.gathered import gather, layouts_of
-from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
-from weirflow.ivm.kernel.run import BLOCK
-from weirflow.ivm.kernel.search import Needles
-from weirflow.ivm.kernel.spine import SpineState
+from weirflow.ivm.kernel.runs.gathered import gather, layouts_of
+from weirflow.ivm.kernel.runs.merge import CodeOrder, RunMerge
+from weirflow.ivm.kernel.runs.run import BLOCK
+from weirflow.ivm.kernel.runs.search import Needles
+from weirflow.ivm.kernel.runs.spine import SpineState
 from weirflow.ivm.kernel.state import ProbeResult
 from weirflow.ivm.zset.batch import Batch, add_segments, take_columns
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
@@ -24,7 +24,7 @@ from weirflow.ivm.zset.rows import group_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _ROWS_PER_BATCH = 1 << 16

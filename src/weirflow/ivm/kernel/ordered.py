@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm.kernel.codes import KeyCodes
-from weirflow.ivm.kernel.merge import RunMerge
 from weirflow.ivm.kernel.places import KnownRuns, Span, key_spans
-from weirflow.ivm.kernel.run import Run
-from weirflow.ivm.kernel.search import Needles
+from weirflow.ivm.kernel.runs.merge import RunMerge
+from weirflow.ivm.kernel.runs.run import Run
+from weirflow.ivm.kernel.runs.search import Needles
+from weirflow.ivm.kernel.runs.spine import SpineState
 from weirflow.ivm.kernel.sort_keys import SortColumn, prefixes, row_order
-from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.kernel.state import ProbeResult
 from weirflow.ivm.zset.batch import Batch, add_segments, concat_columns, take_columns
 from weirflow.ivm.zset.buffers import raw_values

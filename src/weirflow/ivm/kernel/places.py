@@ -18,8 +18,8 @@ from weirflow.ivm.zset.rows import equal_rows_at
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.kernel.search import Needles
+    from weirflow.ivm.kernel.runs.run import Run
+    from weirflow.ivm.kernel.runs.search import Needles
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
 
     Words = Callable[[Sequence[pa.Array], Sequence[SortColumn]], list[UInt64s]]

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.ordered import OrderedRuns
-from weirflow.ivm.kernel.run import Run
-from weirflow.ivm.kernel.search import Needles
+from weirflow.ivm.kernel.runs.run import Run
+from weirflow.ivm.kernel.runs.search import Needles
+from weirflow.ivm.kernel.runs.spine import SpineState
 from weirflow.ivm.kernel.selection import RankedValues, RunRanges
-from weirflow.ivm.kernel.spine import SpineState
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.hashing import Equality, RowHash, hash_rows
 from weirflow.ivm.zset.rows import equal_rows_at, expand_ranges

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from weirflow.ivm.kernel.merge import CodeOrder
-from weirflow.ivm.kernel.spine import SpineState
+from weirflow.ivm.kernel.runs.merge import CodeOrder
+from weirflow.ivm.kernel.runs.spine import SpineState
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.rows import consolidate
 
 if TYPE_CHECKING:
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 BEFORE_ALL = np.iinfo(np.int64).min

@@ -16,7 +16,7 @@ import numpy as np
 
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel.deadline import check
-from weirflow.ivm.kernel.run import SUMMED, Run
+from weirflow.ivm.kernel.runs.run import SUMMED, Run
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.rows import expand_ranges
 

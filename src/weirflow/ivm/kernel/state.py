@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
-    from weirflow.ivm.kernel.spine import StateMark
+    from weirflow.ivm.kernel.runs.run import Run
+    from weirflow.ivm.kernel.runs.spine import StateMark
     from weirflow.ivm.zset.batch import Batch, Int64s
 
 

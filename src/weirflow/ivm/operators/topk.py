@@ -18,7 +18,7 @@ from weirflow.ivm.zset.rows import consolidate
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.kernel.state import State
 
 

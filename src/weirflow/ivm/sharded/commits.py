@@ -195,22 +195,23 @@ class CommitFiles:
             LeaseLost: another coordinator has published one of this number or a later one.
         """
         name, data = commit_name(commit.number), seal(commit)
-        found: Commit | None = commit
+        published = commit
         failpoint("partitioned.before_commit")
         try:
             self.storage.put_if_absent(name, data)
         except ObjectExists:
             there = self.storage.get(name)  # a put that was repeated finds its own first attempt
-            found = next((one for one in (commit, *others) if seal(one) == there), None)
-            if found is None:
+            mine = next((one for one in (commit, *others) if seal(one) == there), None)
+            if mine is None:
                 raise self._fenced_off(commit, name) from None
+            published = mine
         else:
             failpoint("partitioned.after_commit")
         # Old commits are deleted: who slept while another one went far ahead finds the name free again.
         newest = max((info.name for info in self.storage.list(COMMITS)), default=name)
         if newest > name:
             raise self._fenced_off(commit, newest)
-        return found
+        return published
 
     def _fenced_off(self, commit: Commit, name: str) -> LeaseLost:
         """For a commit that another coordinator is ahead of, with the one of this name."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from weirflow.errors import SqlPosition
     from weirflow.sql.bind.scope import Scope
     from weirflow.sql.plan import Field, Plan
-    from weirflow.sql.positions import TextPositions
     from weirflow.sql.settings import SqlSettings
+    from weirflow.sql.syntax.positions import TextPositions
 
 Catalog = Mapping[str, "tuple[Field, ...]"]
 """The columns of each source and view by name."""

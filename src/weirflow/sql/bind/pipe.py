@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from weirflow.errors import ColumnNotFound, NotIncremental, Reason, SqlTypeError
-from weirflow.sql import clauses
 from weirflow.sql.bind.expressions.binder import ExpressionBinder
 from weirflow.sql.bind.from_clause import bind_from, join_relation
 from weirflow.sql.bind.limit import bind_limit
@@ -22,6 +21,7 @@ from weirflow.sql.bind.set_operation import combine
 from weirflow.sql.bind.star import is_all
 from weirflow.sql.expr import Column, SortKey
 from weirflow.sql.plan import Field, Filter, Plan, Project, TopK
+from weirflow.sql.syntax import clauses
 from weirflow.sql.types import is_orderable, type_name
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from weirflow.sql.bind.recursive import bind_recursive, is_recursive
 from weirflow.sql.bind.select import bind_select
 from weirflow.sql.bind.set_operation import bind_set
 from weirflow.sql.bind.strict import check_syntax, refusal
-from weirflow.sql.clauses import PipeQuery
 from weirflow.sql.limits import check_plan, out_of_room
-from weirflow.sql.parse import parse_query
 from weirflow.sql.passes.rename import rename
-from weirflow.sql.positions import TextPositions
 from weirflow.sql.settings import USUAL, SqlSettings
+from weirflow.sql.syntax.clauses import PipeQuery
+from weirflow.sql.syntax.parse import parse_query
+from weirflow.sql.syntax.positions import TextPositions
 from weirflow.sql.without_ansi import plan_without_ansi
 from weirflow.sql.zoned import plan_there
 from weirflow.stack import grows

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from weirflow.errors import NotIncremental, Reason, SqlSyntaxError
-from weirflow.sql.clauses import PipeQuery, PipeStep
+from weirflow.sql.syntax.clauses import PipeQuery, PipeStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from weirflow.errors import SqlPosition
-    from weirflow.sql.positions import TextPositions
+    from weirflow.sql.syntax.positions import TextPositions
 
 _QUERY = "with_ order limit offset"
 _PAIR = "this expression"

@@ -9,9 +9,9 @@ from typing_extensions import override
 
 from weirflow.errors import SqlPosition, SqlSyntaxError
 from weirflow.sql.limits import check_text
-from weirflow.sql.parse import tokenize
 from weirflow.sql.statements.composed import Fragment, position_at
 from weirflow.sql.statements.lexer import Lexeme, LexemeKind, Lexer
+from weirflow.sql.syntax.parse import tokenize
 
 _OPENING = frozenset({"(", "[", "{", "CASE"})
 _CLOSING = frozenset({")", "]", "}", "END"})

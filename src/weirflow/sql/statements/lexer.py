@@ -1,7 +1,8 @@
 """``Lexer``: the words and signs of a statement, one after the other, none before it is asked for.
 
-sqlglot's tokenizer (``weirflow.sql.parse``) reads a statement whole, up to a length, and takes for one string what
-follows some first words. Whose a statement is must be known from its beginning, of any text that Spark may understand.
+sqlglot's tokenizer (``weirflow.sql.syntax.parse``) reads a statement whole, up to a length, and takes for one string
+what follows some first words. Whose a statement is must be known from its beginning, of any text that Spark may
+understand.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from weirflow.errors import SqlSyntaxError, UnsupportedError
 from weirflow.sql.limits import check_depth
-from weirflow.sql.parse import tokenize
 from weirflow.sql.quoting import text_literal
 from weirflow.sql.statements.composed import ComposedSql, Fragment
+from weirflow.sql.syntax.parse import tokenize
 
 
 def with_literals(sql: str, params: Mapping[str, Any] | Sequence[Any]) -> ComposedSql:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from weirflow.sql.parse import parse_any
 from weirflow.sql.statements.relation_name import RelationName
+from weirflow.sql.syntax.parse import parse_any
 
 
 @dataclass(frozen=True)

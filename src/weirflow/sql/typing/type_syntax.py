@@ -10,7 +10,7 @@ from sqlglot import exp
 from weirflow.arguments.in_errors import shown
 from weirflow.errors import SqlSyntaxError, SqlTooComplex
 from weirflow.sql.limits import check_type
-from weirflow.sql.parse import parse_type
+from weirflow.sql.syntax.parse import parse_type
 from weirflow.sql.type_names import FORMS, INSTEAD, NAMES, unknown_type
 from weirflow.sql.types import (
     BIGINT,

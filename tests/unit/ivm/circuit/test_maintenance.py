@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from weirflow.ivm.flow import IncrementalFlow
-from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.kernel.runs.spine import Spine
 
 
 def numbers(start, count):

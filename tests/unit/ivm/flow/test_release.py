@@ -32,7 +32,7 @@ def state_rows(flow: IncrementalFlow, word: str) -> int:
 @pytest.fixture(autouse=True)
 def released_early(monkeypatch):
     """Small states are worth it, too."""
-    monkeypatch.setattr("weirflow.ivm.kernel.spine.LEAST_TO_RELEASE", 1)
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.LEAST_TO_RELEASE", 1)
     monkeypatch.setattr("weirflow.ivm.flow.state._ROWS_BEFORE_RELEASE", 1)
 
 

@@ -10,7 +10,7 @@ from support.rows import MINUS_ZERO, NAN, OTHER_NAN, VALUES, ZERO, coarse_hash, 
 from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel.additive import AdditiveArrangement
-from weirflow.ivm.kernel.spine import Spine
+from weirflow.ivm.kernel.runs.spine import Spine
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 from weirflow.ivm.zset.rows import group_rows

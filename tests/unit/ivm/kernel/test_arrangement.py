@@ -20,7 +20,7 @@ from support.rows import (
 
 from weirflow.errors import DataError
 from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.kernel.run import Run
+from weirflow.ivm.kernel.runs.run import Run
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import hash_rows
 

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 from support.rows import VALUES, batch, count_rows
 
-from weirflow.ivm.kernel import memory
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.kernel.memory import InFiles, in_memory
 from weirflow.ivm.kernel.ordered import OrderedArrangement
+from weirflow.ivm.kernel.runs import memory
+from weirflow.ivm.kernel.runs.memory import InFiles, in_memory
 from weirflow.ivm.zset.batch import Batch
 
 
@@ -49,7 +49,7 @@ def test_bulk_loads_and_merges_take_no_memory_of_arrow(tmp_path):
 
 def test_every_type_and_every_arrangement(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_SMALL", 1)
-    monkeypatch.setattr("weirflow.ivm.kernel.spine.HEAD_ROWS", 2)
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.HEAD_ROWS", 2)
     for type_, values in VALUES.items():
         rows = batch([type_], [(value,) for value in values])
         arrangement = Arrangement([type_], 1, spill=tmp_path)

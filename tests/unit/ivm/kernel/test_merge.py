@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from support.rows import VALUES, colliding_hash, count_rows, sliced
 
-from weirflow.ivm.kernel import merge
-from weirflow.ivm.kernel.merge import CodeOrder, RunMerge, can_merge
-from weirflow.ivm.kernel.run import Run, sorted_run
+from weirflow.ivm.kernel.runs import merge
+from weirflow.ivm.kernel.runs.merge import CodeOrder, RunMerge, can_merge
+from weirflow.ivm.kernel.runs.run import Run, sorted_run
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 
 pytestmark = pytest.mark.usefixtures("either_kernel")

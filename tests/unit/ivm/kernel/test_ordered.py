@@ -59,7 +59,7 @@ def test_retracted_rows_are_passed_over_however_many(row_hash):
 
 def test_rows_behind_what_another_run_has_not_shown_yet_are_not_first(monkeypatch):
     """Of the second run only four rows are read at first; its fifth comes before the last row of the first run."""
-    monkeypatch.setattr("weirflow.ivm.kernel.spine.HEAD_ROWS", 1)
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.HEAD_ROWS", 1)
     arrangement = OrderedArrangement(TYPES, 1, DESCENDING)
     arrangement.insert(batch(TYPES, [("a", 100), ("a", 50)]))
     arrangement.insert(batch(TYPES, [("a", n) for n in (100, 99, 98, 97, 60)], [-1, -1, -1, -1, 1]))

@@ -15,7 +15,7 @@ from support.rows import coarse_hash, colliding_hash
 
 from weirflow.ivm.kernel import selection
 from weirflow.ivm.kernel.ranked import RankedArrangement
-from weirflow.ivm.kernel.run import Run
+from weirflow.ivm.kernel.runs.run import Run
 from weirflow.ivm.kernel.selection import RankedValues, RunRanges, find_words, sums_before
 from weirflow.ivm.kernel.sort_keys import double_words, doubles_of
 from weirflow.ivm.zset.hashing import hash_rows
@@ -61,7 +61,7 @@ def expected(held, keys):
 @pytest.mark.parametrize("few", [0, 5])
 @pytest.mark.parametrize("seed", range(2))
 def test_every_rank_of_every_key_after_every_change(row_hash, few, seed, monkeypatch):
-    monkeypatch.setattr("weirflow.ivm.kernel.spine.HEAD_ROWS", 4)
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.HEAD_ROWS", 4)
     monkeypatch.setattr(selection, "_FEW_ROWS", few)
     monkeypatch.setattr(selection, "_VERY_FEW_ROWS", few)
     monkeypatch.setattr(selection, "_AT_ONCE", 30)

@@ -10,7 +10,7 @@ import pytest
 from support.rows import VALUES, coarse_hash, colliding_hash, count_rows, sliced
 
 from weirflow.errors import StorageError
-from weirflow.ivm.kernel.run import Run, sorted_run
+from weirflow.ivm.kernel.runs.run import Run, sorted_run
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 
 pytestmark = pytest.mark.usefixtures("either_kernel")

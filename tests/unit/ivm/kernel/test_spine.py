@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.kernel.merge import CodeOrder
-from weirflow.ivm.kernel.spine import HEAD_ROWS, Spine
+from weirflow.ivm.kernel.runs.merge import CodeOrder
+from weirflow.ivm.kernel.runs.spine import HEAD_ROWS, Spine
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import Equality, hash_rows
 

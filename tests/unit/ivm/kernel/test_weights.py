@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from weirflow.ivm.kernel import weights
 from weirflow.ivm.kernel.arrangement import Arrangement
-from weirflow.ivm.kernel.merge import CodeOrder, RunMerge
-from weirflow.ivm.kernel.run import Run, kept_rows
+from weirflow.ivm.kernel.runs import weights
+from weirflow.ivm.kernel.runs.merge import CodeOrder, RunMerge
+from weirflow.ivm.kernel.runs.run import Run, kept_rows
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.hashing import Equality
 

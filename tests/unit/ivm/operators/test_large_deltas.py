@@ -57,7 +57,7 @@ def contents(flow):
 
 @pytest.mark.parametrize(("gone", "come"), [(0, 1500), (400, 100), (700, 700), (1000, 0), (1000, 3000)])
 def test_a_tick_ends_where_a_new_flow_begins(monkeypatch, gone, come):
-    monkeypatch.setattr("weirflow.ivm.kernel.spine.HEAD_ROWS", 32)
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.HEAD_ROWS", 32)
     chance = np.random.default_rng(gone + come)
     before = {"t": rows(chance, 1000), "u": rows(chance, 1000)}
     flow = flow_of(before)

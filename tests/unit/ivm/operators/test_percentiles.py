@@ -90,7 +90,7 @@ def applied(operator, delta):
 @pytest.mark.parametrize("keys", [[KEY], []], ids=["groups", "one group"])
 @pytest.mark.parametrize("seed", range(2))
 def test_percentiles_after_every_delta(keys, seed, by_reading, monkeypatch):
-    monkeypatch.setattr("weirflow.ivm.kernel.spine.HEAD_ROWS", 16)
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.HEAD_ROWS", 16)
     chosen = random.Random(seed)
     fast, slow = Aggregate(keys, CALLS), by_reading(keys, CALLS)
     assert count_rows([fast.start()]) == count_rows([slow.start()])

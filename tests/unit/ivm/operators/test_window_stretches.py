@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from support.rows import coarse_hash, colliding_hash, count_rows
 
 from weirflow.errors import DataError
-from weirflow.ivm.kernel import places, spine
+from weirflow.ivm.kernel import places
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.ordered import OrderedArrangement
+from weirflow.ivm.kernel.runs import spine
 from weirflow.ivm.kernel.sort_keys import SortColumn
 from weirflow.ivm.operators.floats import normalized
 from weirflow.ivm.operators.window import before, operator

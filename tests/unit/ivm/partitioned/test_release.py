@@ -10,7 +10,7 @@ from support.late_ticks import ticks as late_ticks
 
 from weirflow import IncrementalFlow, Lateness
 from weirflow.errors import ConfigError
-from weirflow.ivm.kernel import spine
+from weirflow.ivm.kernel.runs import spine
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.ivm.sharded.worker import stage
@@ -47,7 +47,7 @@ def kept_rows(flow: PartitionedFlow) -> int:
 @pytest.fixture(autouse=True)
 def released_early(monkeypatch):
     """Small states are worth it, too."""
-    monkeypatch.setattr("weirflow.ivm.kernel.spine.LEAST_TO_RELEASE", 1)
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.LEAST_TO_RELEASE", 1)
 
 
 ONE_PROCESS = [(1, True, True), (3, True, False), (3, False, True)]

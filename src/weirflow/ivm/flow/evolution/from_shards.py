@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.compiler.view import RecomputeEngine, View
     from weirflow.ivm.durability.checkpoints import Checkpoints
     from weirflow.ivm.durability.manifest import Manifest
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
 
 
 def restore_from_shards(

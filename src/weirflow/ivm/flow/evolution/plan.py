@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.compiler.view import RecomputeEngine, View
     from weirflow.ivm.durability.manifest import Manifest
     from weirflow.ivm.flow.source import Source
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
 
 
 @dataclass(frozen=True)

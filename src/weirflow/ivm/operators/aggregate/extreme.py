@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from weirflow.ivm.operators.aggregate.first_rows import FirstRows
 from weirflow.ivm.operators.aggregate.functions import ColumnChange, TouchedCall, added
-from weirflow.ivm.operators.aggregate.linear import present_rows
 from weirflow.ivm.operators.aggregate.running import RunningExtreme
+from weirflow.ivm.operators.aggregate.totals.linear import present_rows
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import Batch, take_columns
 

@@ -11,12 +11,18 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.ivm.kernel.additive import AdditiveArrangement
-from weirflow.ivm.operators.aggregate import linear
-from weirflow.ivm.operators.aggregate.bits import BitFold
-from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleFunction, DoubleSum, DoubleVariance, Escapes
-from weirflow.ivm.operators.aggregate.pairs import PairFunction
-from weirflow.ivm.operators.aggregate.powers import DoublePowers
-from weirflow.ivm.operators.aggregate.tolerant import (
+from weirflow.ivm.operators.aggregate.totals import linear
+from weirflow.ivm.operators.aggregate.totals.bits import BitFold
+from weirflow.ivm.operators.aggregate.totals.doubles import (
+    DoubleAverage,
+    DoubleFunction,
+    DoubleSum,
+    DoubleVariance,
+    Escapes,
+)
+from weirflow.ivm.operators.aggregate.totals.pairs import PairFunction
+from weirflow.ivm.operators.aggregate.totals.powers import DoublePowers
+from weirflow.ivm.operators.aggregate.totals.tolerant import (
     TolerantDecimalAverage,
     TolerantDecimalSum,
     TolerantIntegerSum,

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.kernel.run import BLOCK
-from weirflow.ivm.operators.aggregate import linear
-from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, DoubleSum
+from weirflow.ivm.kernel.runs.run import BLOCK
 from weirflow.ivm.operators.aggregate.functions import LinearCall, TouchedCall
+from weirflow.ivm.operators.aggregate.totals import linear
+from weirflow.ivm.operators.aggregate.totals.doubles import DoubleAverage, DoubleSum
 from weirflow.ivm.zset.batch import Batch, take_columns
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from weirflow.ivm import compiled
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.aggregate.dispatch import make_call
-from weirflow.ivm.operators.aggregate.doubles import Escapes
-from weirflow.ivm.operators.aggregate.escapes import EscapeTable
 from weirflow.ivm.operators.aggregate.functions import CallTotals, LinearCall, TotalsSlot, TouchedCall
 from weirflow.ivm.operators.aggregate.fused import FusedCalls
 from weirflow.ivm.operators.aggregate.groups import GroupedInput, Groups
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
+from weirflow.ivm.operators.aggregate.totals.doubles import Escapes
+from weirflow.ivm.operators.aggregate.totals.escapes import EscapeTable
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.zset.batch import Batch, concat_columns, magnitude, take_array, take_columns
 from weirflow.ivm.zset.hashing import Equality

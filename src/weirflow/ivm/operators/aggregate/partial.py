@@ -19,8 +19,8 @@ from weirflow.sql.expr import AggregateCall, Column, Expr
 
 if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
-    from weirflow.ivm.operators.aggregate.doubles import Escapes
     from weirflow.ivm.operators.aggregate.groups import Groups
+    from weirflow.ivm.operators.aggregate.totals.doubles import Escapes
 
 _MARKS = 2
 _MANY = 1 << 20

@@ -22,7 +22,7 @@ from weirflow.ivm.zset.rows import consolidate, group_rows
 from weirflow.sql.expr import Literal
 
 if TYPE_CHECKING:
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.kernel.selection import RankedValues
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.functions import CallTotals, Stage

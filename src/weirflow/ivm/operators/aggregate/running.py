@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from weirflow.ivm import compiled
-from weirflow.ivm.kernel.run import BLOCK
+from weirflow.ivm.kernel.runs.run import BLOCK
 from weirflow.ivm.kernel.sort_keys import value_words
 from weirflow.ivm.kernel.sums import join_halves, split_integers
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values

@@ -17,9 +17,9 @@ from typing_extensions import override
 from weirflow.errors import DataError, SqlPosition
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.deadline import check
-from weirflow.ivm.operators.aggregate.doubles import DoubleAverage, Escapes
-from weirflow.ivm.operators.aggregate.escapes import EscapeTable
 from weirflow.ivm.operators.aggregate.functions import ColumnChange, LinearCall, TouchedCall, added
+from weirflow.ivm.operators.aggregate.totals.doubles import DoubleAverage, Escapes
+from weirflow.ivm.operators.aggregate.totals.escapes import EscapeTable
 from weirflow.ivm.operators.truth import true_rows
 from weirflow.ivm.zset.batch import take_columns
 from weirflow.ivm.zset.buffers import validity, value_offsets
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.operators.aggregate.functions import CallTotals, Stage
     from weirflow.ivm.operators.aggregate.groups import Groups
-    from weirflow.ivm.operators.aggregate.linear import Escaped
+    from weirflow.ivm.operators.aggregate.totals.linear import Escaped
     from weirflow.sql.expr import AggregateCall, Expr
 
 _AT_ONCE = 1 << 16

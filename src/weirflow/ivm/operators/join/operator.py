@@ -14,7 +14,7 @@ from weirflow.ivm.kernel.bounds import require_memory, require_takeable, row_byt
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.expressions.compile import Evaluator, compile_expression
 from weirflow.ivm.kernel.frontier import Frontier, least
-from weirflow.ivm.kernel.search import TooManyPairs
+from weirflow.ivm.kernel.runs.search import TooManyPairs
 from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.join import pairs
 from weirflow.ivm.operators.operator import Operator

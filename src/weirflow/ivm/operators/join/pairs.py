@@ -9,7 +9,7 @@ import numpy as np
 
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.deadline import check
-from weirflow.ivm.kernel.search import TooManyPairs
+from weirflow.ivm.kernel.runs.search import TooManyPairs
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 

@@ -23,7 +23,7 @@ from weirflow.ivm.operators.nearest.search import Questions, Search
 from weirflow.ivm.zset.batch import Batch, take_columns
 
 if TYPE_CHECKING:
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.operators.nearest.documents import Documents, Part
     from weirflow.ivm.operators.nearest.standing import Standing
     from weirflow.ivm.zset.batch import Int64s

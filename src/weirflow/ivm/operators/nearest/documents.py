@@ -26,7 +26,7 @@ from weirflow.ivm.zset.rows import consolidate
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.operators.arrange import Arrange
     from weirflow.ivm.zset.batch import Bools, Int64s, UInt64s
     from weirflow.sql.expr import Expr

@@ -29,7 +29,7 @@ from weirflow.ivm.zset.rows import consolidate
 from weirflow.sql.types import BIGINT, DOUBLE, INT
 
 if TYPE_CHECKING:
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.kernel.vectors.vectors import Doubles
     from weirflow.ivm.operators.nearest.documents import Part

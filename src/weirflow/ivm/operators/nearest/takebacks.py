@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from weirflow.ivm.kernel.codes import NOTHING
-from weirflow.ivm.kernel.search import Needles
+from weirflow.ivm.kernel.runs.search import Needles
 from weirflow.ivm.zset.batch import Batch, take_columns
 from weirflow.ivm.zset.hashing import Equality
 from weirflow.ivm.zset.rows import consolidate, equal_rows_at
@@ -17,7 +17,7 @@ from weirflow.ivm.zset.rows import consolidate, equal_rows_at
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.zset.batch import Bools, Int64s
 
 

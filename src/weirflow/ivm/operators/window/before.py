@@ -11,7 +11,7 @@ import numpy as np
 from weirflow.ivm.kernel.expressions.compile import compile_expressions
 from weirflow.ivm.kernel.stretches import BEFORE, Stretches
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
-from weirflow.ivm.operators.aggregate.linear import present_rows
+from weirflow.ivm.operators.aggregate.totals.linear import present_rows
 from weirflow.ivm.operators.window.functions import FUNCTIONS, as_aggregate
 from weirflow.ivm.operators.window.ordered import RowsBefore, WholeNeeded
 from weirflow.ivm.zset.batch import take_columns
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from weirflow.ivm.kernel.ordered import OrderedArrangement
     from weirflow.ivm.kernel.places import Span
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.zset.batch import Int64s
     from weirflow.sql.expr import WindowCall
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from weirflow.ivm.kernel.deadline import check
 from weirflow.ivm.kernel.sort_keys import SortColumn, sort_words
-from weirflow.ivm.operators.aggregate.doubles import DoubleFunction
 from weirflow.ivm.operators.aggregate.functions import is_linear, linear_function
-from weirflow.ivm.operators.aggregate.linear import present_rows
+from weirflow.ivm.operators.aggregate.totals.doubles import DoubleFunction
+from weirflow.ivm.operators.aggregate.totals.linear import present_rows
 from weirflow.ivm.operators.window.folds import collect_list, folded, listed, mode, percentile
 from weirflow.ivm.operators.window.values import first_value, last_value, nth_value, shifted
 from weirflow.sql.expr import AggregateCall, WindowCall

@@ -30,7 +30,7 @@ from weirflow.sql.expr import Column, Expr, WindowCall
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.kernel.state import State
     from weirflow.ivm.zset.batch import Bools, Int64s
 

@@ -20,7 +20,7 @@ from weirflow.ivm.zset.batch import Batch
 
 if TYPE_CHECKING:
     from weirflow.ivm.durability.manifest import Pack, RunRef
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
 
 ROWS = "rows/"
 _REMEDY = "restore the flow's storage from a copy, or go back to its newest whole commit with 'weirflow flow repair'"

@@ -23,7 +23,7 @@ from weirflow.sql.clock.relation import CLOCK
 
 if TYPE_CHECKING:
     from weirflow.ivm.durability.manifest import Pack
-    from weirflow.ivm.kernel.run import Run
+    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.sharded.worker.files import FlowFiles
     from weirflow.ivm.sharded.worker.reports import StageTask, StateRefs, TickTask
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
 from weirflow.errors import WeirflowError
-from weirflow.sql.parse import tokenize
 from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.changes import Insert
 from weirflow.sql.statements.flows import read_statement
 from weirflow.sql.statements.kinds import kind_of
 from weirflow.sql.statements.parameters import markers_of
+from weirflow.sql.syntax.parse import tokenize
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token

@@ -112,7 +112,7 @@ class _Unnamed(Exception):
 def output_name(node: exp.Expr, position: SqlPosition | None = None) -> str:
     """The column name Spark gives ``node``, once it is bound, in a SELECT list; an error if that is not known.
 
-    >>> from weirflow.sql.parse import parse_query
+    >>> from weirflow.sql.syntax.parse import parse_query
     >>> [output_name(item) for item in parse_query("SELECT a + 1, count(*), t.b FROM t").selects]
     ['(a + 1)', 'count(1)', 'b']
     """

@@ -13,8 +13,8 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.kernel.bounds import require_result
-from weirflow.ivm.operators.aggregate.linear import integer_values
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
+from weirflow.ivm.operators.aggregate.totals.linear import integer_values
 from weirflow.sql.expr import Literal
 
 if TYPE_CHECKING:

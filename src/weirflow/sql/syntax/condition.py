@@ -8,8 +8,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from weirflow.errors import SqlSyntaxError
-from weirflow.sql.parse import parse_expression, tokenize
 from weirflow.sql.statements.composed import position_at
+from weirflow.sql.syntax.parse import parse_expression, tokenize
 
 _HINT = "write one condition over the columns, such as lang = 'en' AND year > 2020"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from weirflow.errors import StorageError
-from weirflow.ivm.kernel import weights
+from weirflow.ivm.kernel.runs import weights
 from weirflow.ivm.zset.batch import Batch, sum_groups, take_columns
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.ivm.zset.hashing import Equality

@@ -16,7 +16,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.operators.aggregate.doubles import (
+from weirflow.ivm.operators.aggregate.totals.doubles import (
     LOWEST_BIT,
     SLOTS,
     DoubleFunction,
@@ -31,10 +31,10 @@ from weirflow.ivm.operators.aggregate.doubles import (
     joined,
     special,
 )
-from weirflow.ivm.operators.aggregate.linear import divided
+from weirflow.ivm.operators.aggregate.totals.linear import divided
 
 if TYPE_CHECKING:
-    from weirflow.ivm.operators.aggregate.linear import Escaped
+    from weirflow.ivm.operators.aggregate.totals.linear import Escaped
     from weirflow.sql.expr import AggregateCall
 
 _SUMS = ((sums.VALUES, 1), (sums.VALUES, 1), (sums.SQUARES, 2), (sums.SQUARES, 2), (sums.SQUARES, 2))

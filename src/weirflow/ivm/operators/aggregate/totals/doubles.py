@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from typing_extensions import override
 
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.operators.aggregate.linear import LinearFunction, exact_double
+from weirflow.ivm.operators.aggregate.totals.linear import LinearFunction, exact_double
 from weirflow.ivm.zset.buffers import raw_values
 from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
-    from weirflow.ivm.operators.aggregate.linear import Escaped
+    from weirflow.ivm.operators.aggregate.totals.linear import Escaped
     from weirflow.sql.expr import AggregateCall
 
     Slots = Sequence[tuple[int, int]]

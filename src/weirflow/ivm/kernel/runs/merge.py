@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from weirflow.ivm.kernel import weights
-from weirflow.ivm.kernel.gathered import merged
-from weirflow.ivm.kernel.memory import Allocate, in_memory
-from weirflow.ivm.kernel.run import Run, kept_rows, sorted_run, sorted_runs
+from weirflow.ivm.kernel.runs import weights
+from weirflow.ivm.kernel.runs.gathered import merged
+from weirflow.ivm.kernel.runs.memory import Allocate, in_memory
+from weirflow.ivm.kernel.runs.run import Run, kept_rows, sorted_run, sorted_runs
 from weirflow.ivm.zset.batch import concat_columns
 from weirflow.ivm.zset.buffers import raw_dtype, raw_values, validity, value_offsets
 from weirflow.ivm.zset.hashing import Equality

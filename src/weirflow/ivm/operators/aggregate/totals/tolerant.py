@@ -13,7 +13,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.operators.aggregate.linear import DecimalAverage, DecimalSum, IntegerSum, decimal_array
+from weirflow.ivm.operators.aggregate.totals.linear import DecimalAverage, DecimalSum, IntegerSum, decimal_array
 
 if TYPE_CHECKING:
     import numpy as np

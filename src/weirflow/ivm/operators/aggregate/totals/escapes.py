@@ -13,7 +13,7 @@ from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.zset.batch import Batch, take_columns
 
 if TYPE_CHECKING:
-    from weirflow.ivm.operators.aggregate.doubles import Escapes
+    from weirflow.ivm.operators.aggregate.totals.doubles import Escapes
 
     Slots = dict[int, int]
     """Slot to amount."""

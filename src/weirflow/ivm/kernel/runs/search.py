@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weirflow.ivm import compiled
-from weirflow.ivm.kernel.run import BLOCK, FEW_NEEDLES, Run
+from weirflow.ivm.kernel.runs.run import BLOCK, FEW_NEEDLES, Run
 from weirflow.ivm.zset.batch import take_array
 from weirflow.ivm.zset.buffers import is_fixed_width, raw_values
 from weirflow.ivm.zset.rows import equal_arrays, equal_rows_at, equal_values, expand_ranges

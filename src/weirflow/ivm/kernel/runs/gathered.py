@@ -11,7 +11,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm import compiled
-from weirflow.ivm.kernel.run import Run
+from weirflow.ivm.kernel.runs.run import Run
 from weirflow.ivm.zset.batch import take_array
 from weirflow.ivm.zset.layout import Layout, Place, places_of
 

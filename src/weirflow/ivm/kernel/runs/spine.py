@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from weirflow.ivm.kernel.frontier import may_change
-from weirflow.ivm.kernel.memory import allocator
-from weirflow.ivm.kernel.merge import RunMerge, RunOrder, behind_each_other, can_merge, copied
-from weirflow.ivm.kernel.placed import PlacedRuns
-from weirflow.ivm.kernel.run import Run, kept_rows
+from weirflow.ivm.kernel.runs.memory import allocator
+from weirflow.ivm.kernel.runs.merge import RunMerge, RunOrder, behind_each_other, can_merge, copied
+from weirflow.ivm.kernel.runs.placed import PlacedRuns
+from weirflow.ivm.kernel.runs.run import Run, kept_rows
 from weirflow.ivm.zset.batch import concat_columns, magnitude
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from weirflow.errors import SqlSyntaxError
-from weirflow.sql.clauses import SparkClauses
 from weirflow.sql.limits import check_text, check_tree, out_of_room
-from weirflow.sql.positions import TextPositions
 from weirflow.sql.statements.composed import position_at
-from weirflow.sql.token_limits import check_tokens
+from weirflow.sql.syntax.clauses import SparkClauses
+from weirflow.sql.syntax.positions import TextPositions
+from weirflow.sql.syntax.token_limits import check_tokens
 from weirflow.sql.type_names import unknown_type
 from weirflow.stack import grows
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from weirflow.ivm.operators.aggregate.linear import LinearFunction, integer_values
+from weirflow.ivm.operators.aggregate.totals.linear import LinearFunction, integer_values
 
 if TYPE_CHECKING:
     from weirflow.sql.expr import AggregateCall

@@ -12,7 +12,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from weirflow.ivm.kernel import sums
-from weirflow.ivm.operators.aggregate.doubles import (
+from weirflow.ivm.operators.aggregate.totals.doubles import (
     SLOTS,
     DoubleFunction,
     Escapes,
@@ -26,10 +26,10 @@ from weirflow.ivm.operators.aggregate.doubles import (
     joined,
     special,
 )
-from weirflow.ivm.operators.aggregate.linear import divided
+from weirflow.ivm.operators.aggregate.totals.linear import divided
 
 if TYPE_CHECKING:
-    from weirflow.ivm.operators.aggregate.linear import Escaped
+    from weirflow.ivm.operators.aggregate.totals.linear import Escaped
     from weirflow.sql.expr import AggregateCall
 
 _LOWEST_BIT = -1088 * 4  # below the fourth power of the smallest double

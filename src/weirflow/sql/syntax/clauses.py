@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from weirflow.sql.operators import SparkOperators
+from weirflow.sql.syntax.operators import SparkOperators
 
 WHERE, SELECT, EXTEND, SET, DROP, AS = "WHERE", "SELECT", "EXTEND", "SET", "DROP", "AS"
 AGGREGATE, ORDER_BY, LIMIT, OFFSET = "AGGREGATE", "ORDER BY", "LIMIT", "OFFSET"
