@@ -3,6 +3,7 @@
 import decimal
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +24,7 @@ from weirflow.sql.settings import SqlSettings
 from weirflow.sql.types import nullable
 
 PAIRS = {"t": pa.schema([("x", pa.float64()), ("z", pa.float64())])}
-_ANSI = "spark.sql.ansi.enabled"
+_ANSI, _ZONE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone"
 
 
 @pytest.fixture(params=[True, False], ids=["ANSI", "not ANSI"])
@@ -34,6 +35,7 @@ def settings(session, request):
             session.spark.conf.set(name, value)
     yield SqlSettings(ansi=request.param)
     session.spark.conf.set(_ANSI, "true")
+    session.spark.conf.set(_ZONE, "UTC")
 
 
 def check(session, settings, queries, changes, *, each=False):
@@ -164,4 +166,7 @@ def test_totals_that_do_not_fit_fail_in_both(session, settings, call):
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(20))
 def test_many_aggregates_hold_what_spark_says(session, settings, seed):
-    check(session, settings, QUERIES, ticks(seed, count=5, size=150), each=True)
+    """In two zones: one of them for every other seed."""
+    zone = ("UTC", "America/New_York")[seed % 2]
+    session.spark.conf.set(_ZONE, zone)
+    check(session, replace(settings, time_zone=zone), QUERIES, ticks(seed, count=5, size=150), each=True)

@@ -18,10 +18,10 @@ BATCH = 40
 SAMPLE = 24
 PLAIN = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 FIELDS = {name: tuple(Field(one.name, one.type) for one in schema) for name, schema in SOURCES.items()}
-OTHER = SqlSettings(time_zone="America/New_York", ansi=False)
+OTHERS = [SqlSettings(ansi=False), *(SqlSettings(time_zone="America/New_York", ansi=ansi) for ansi in (True, False))]
 
 
-@pytest.fixture(params=[USUAL, pytest.param(OTHER, marks=pytest.mark.campaign)], ids=str)
+@pytest.fixture(params=[USUAL, *(pytest.param(other, marks=pytest.mark.campaign) for other in OTHERS)], ids=str)
 def settings(request):
     return request.param
 

@@ -105,5 +105,15 @@ def test_all_functions_are_maintained_as_the_table_says(session):
 
 
 @pytest.mark.campaign
-def test_all_functions_hold_what_spark_says(session):
-    check_rows(session, MAINTAINED)
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_all_functions_hold_what_spark_says(session, zone, ansi):
+    settings = {"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}
+    before = {name: session.spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.spark.conf.set(name, value)
+    try:
+        check_rows(session, MAINTAINED)
+    finally:
+        for name, value in before.items():
+            session.spark.conf.set(name, value)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from weirflow.sql.plan import Plan
 
 _MODE = "spark.sql.ansi.enabled"
+_ZONE = "spark.sql.session.timeZone"
 _RULES = "spark.sql.optimizer.excludedRules"
 IN_SHORT = 12
 """How many calls of each family the short version tries without ANSI."""
@@ -43,6 +44,7 @@ def spark(session: Session) -> Iterator[SparkSession]:
     yield session.spark
     session.spark.conf.unset(_RULES)
     session.spark.conf.set(_MODE, "true")
+    session.spark.conf.set(_ZONE, "UTC")
 
 
 def read_by_spark(session: Session, calls: list[str], schema: pa.Schema) -> list[Case]:
@@ -115,9 +117,11 @@ def test_a_part_of_the_calls_without_ansi(session: Session, spark: SparkSession,
 
 
 @pytest.mark.campaign
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
 @pytest.mark.parametrize("ansi", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_calls_over_many_rows(session: Session, spark: SparkSession, family: str, ansi: bool) -> None:
+def test_calls_over_many_rows(session: Session, spark: SparkSession, family: str, ansi: bool, zone: str) -> None:
     spark.conf.set(_MODE, str(ansi).lower())
+    spark.conf.set(_ZONE, zone)
     calls, table = FAMILIES[family](), rows(400, seed=3)
     assert mismatches(spark, read_by_spark(session, calls, table.schema), table, errors=True) == []
