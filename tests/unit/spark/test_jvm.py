@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from weirflow.errors import SessionError
 from weirflow.spark.launch.java import Java, find_java
-from weirflow.spark.launch.jvm import _NOISE, Jvm, JvmOptions, _command, _escape
+from weirflow.spark.launch.jvm import Jvm, JvmOptions, _command, _escape
 
 HOSTILE = [
     "plain",
@@ -124,22 +124,6 @@ def test_the_command_line(tmp_path):
     assert jars[0] == "/extra/*"
     assert [Path(jar).name for jar in jars[-2:]] == ["a.jar", "b.jar"]
     assert command[-1] == "pyspark-shell"
-
-
-@pytest.mark.parametrize(
-    ("line", "noise"),
-    [
-        ("WARNING: Using incubator modules: jdk.incubator.vector", True),
-        ("Picked up JAVA_TOOL_OPTIONS: -Dfile.encoding=UTF-8", True),
-        ("Picked up _JAVA_OPTIONS: -Xmx1g", True),
-        ("OpenJDK 64-Bit Server VM warning: Sharing is only supported for boot loader classes", True),
-        ("12:00:00 WARN TaskSetManager: Lost task 0.0", False),
-        ("Exception in thread main java.lang.OutOfMemoryError", False),
-        ("java.lang.Error: WARNING: not noise here", False),
-    ],
-)
-def test_noise_is_told_from_news(line, noise):
-    assert bool(_NOISE.match(line)) is noise
 
 
 def fake_java(folder, script):

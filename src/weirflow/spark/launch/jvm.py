@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING
 from weirflow.errors import SessionError
 from weirflow.spark.compat import JAVA_MODULE_OPTIONS
 from weirflow.spark.launch.archive import ClassArchive
+from weirflow.spark.launch.noise import StderrNoise
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,10 +35,6 @@ _START_SECONDS = 120.0
 _EXIT_SECONDS = 15.0
 _ARCHIVE_SECONDS = 120.0
 _TAIL_LINES = 200
-# What JVMs say at every start and users can do nothing about.
-_NOISE = re.compile(r"^(WARNING: |Picked up (_JAVA|JAVA_TOOL)_OPTIONS|OpenJDK 64-Bit Server VM warning: )")
-# What PySpark prints at every start of a stateful query, each with an empty line behind it.
-_WORKER_NOISE = re.compile(r"^(Starting )?Streaming TransformWithStateInPandas Python worker\b")
 
 _LOG4J = """\
 status = error
@@ -162,16 +159,10 @@ class Jvm:
         stream: IO[bytes] | None = self._process.stderr
         assert stream is not None
         with stream:
-            empty_lines = 0
+            noise = StderrNoise()
             for raw in stream:
                 line = raw.decode(errors="replace").rstrip("\n")
-                if _WORKER_NOISE.match(line):
-                    empty_lines += 1  # those of several workers may come behind one another
-                    continue
-                if not line and empty_lines:
-                    empty_lines -= 1
-                    continue
-                if _NOISE.match(line):
+                if noise.has(line):
                     continue
                 self._tail.append(line)
                 if self.forward_stderr:
