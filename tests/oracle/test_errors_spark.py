@@ -169,8 +169,10 @@ def test_a_broken_file(session, tmp_path, name):
 
 
 def test_an_empty_folder(session, tmp_path):
-    with pytest.raises(QueryError, match="Unable to infer schema"):
+    with pytest.raises(QueryError, match="Unable to infer schema") as caught:
         session.read_parquet(tmp_path)
+    assert "no file with columns" in (caught.value.hint or "")
+    assert session.read_parquet(tmp_path, schema="a INT").to_arrow().num_rows == 0
 
 
 @pytest.mark.parametrize("path", ["foo://x/y", "s3://bucket/key", "relative:path", "", "\0"])

@@ -82,6 +82,7 @@ _STREAM_ENDED = "terminated with exception: "
 _STREAM_DETAILS = "\n=== Streaming Query ==="
 _TRACEBACK = "Traceback (most recent call last)"
 _NO_SOURCE = re.compile(r"Failed to find (?:the )?data source: ([\w.$-]+?)\. ")
+_NO_COLUMNS = re.compile(r"Unable to infer schema for \w+")
 _ZERO_BASED = re.compile(r"\bline (\d+),? pos (\d+)")
 _ONE_BASED = re.compile(r"== SQL[^(\n]*\(line (\d+), position (\d+)\) ==")
 _JAVA_MESSAGE = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: (\w{5}))?(?:\n|$)", re.DOTALL)
@@ -277,7 +278,11 @@ def _hint(kind: type[QueryError], parameters: dict[str, str], table_names: Table
 
 
 def _source_hint(text: str) -> str | None:
-    """What to do about a format that Spark does not find; None for what is about something else."""
+    """What to do about a format or files that Spark does not find; None for what is about something else."""
+    if _NO_COLUMNS.search(text):
+        return (
+            'there is no file with columns at that path; check it, or give schema="a INT, ..." if files may be missing'
+        )
     found = _NO_SOURCE.search(text)
     if found is None:
         return None
