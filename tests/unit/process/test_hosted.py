@@ -73,7 +73,7 @@ def hosted(function, batches, event_time):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_two_inputs_give_the_rows_of_an_embedded_run(seed):
-    function, batches = orders_and_visits(), random_pairs(seed)
+    function, batches = orders_and_visits(), random_pairs(seed, rows=30)
     expected = embedded(function, batches, key=KEY, event_time=EVENT_TIME)
     assert multisets(hosted(function, batches, EVENT_TIME)) == multisets(expected)
     assert all(expected.values()), "every output is tried"
