@@ -16,9 +16,9 @@ _OF_VALUES = {
     "test_scalar_functions", "test_settings", "test_sql_types", "test_strict_math", "test_time_windows",
 }  # fmt: skip
 _IN_PARTITIONS = {
-    "test_cli", "test_errors_spark", "test_flow_sql_shards", "test_frame", "test_operations_spark",
-    "test_partitioned_spark", "test_process_spark", "test_session", "test_settings", "test_streaming",
-    "test_tick_timeout", "test_workers_spark",
+    "test_cli", "test_co_process_spark", "test_errors_spark", "test_flow_sql_shards", "test_frame",
+    "test_operations_spark", "test_partitioned_spark", "test_process_spark", "test_session", "test_settings",
+    "test_streaming", "test_tick_timeout", "test_workers_spark",
 }  # fmt: skip
 
 

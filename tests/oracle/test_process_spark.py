@@ -268,11 +268,11 @@ def test_what_spark_has_not_is_refused_before_anything_starts(session):
         stream = source.stream(session)
         with pytest.raises(UnsupportedError, match="broadcast state"):
             stream.key_by("user").process(Broadcast())
-        with pytest.raises(UnsupportedError, match="two inputs"):
+        with pytest.raises(ConfigError, match="Both has two inputs, and one stream was given"):
             stream.key_by("user").process(Both())
         with pytest.raises(ConfigError, match="is not a ProcessFunction"):
             stream.key_by("user").process(len)
-        with pytest.raises(ConfigError, match="the stream has none"):
+        with pytest.raises(ConfigError, match="the rows that it gets have none"):
             stream.key_by("user").process(Plain(), time="event")
         with pytest.raises(UnsupportedError, match="keys of type TIMESTAMP"):
             stream.key_by("at").process(Plain())

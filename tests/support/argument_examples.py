@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 ON_SPARK = frozenset(
     {
-        *("DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "MaterializedView", "Operation"),
-        *("Operations", "PartitionedIncrementalFlow", "ProcessedStream", "QuerySavepoints"),
+        *("ConnectedStreams", "DataFrame", "DataStreamWriter", "DetachedQuery", "KeyedStream", "MaterializedView"),
+        *("Operation", "Operations", "PartitionedIncrementalFlow", "ProcessedStream", "QuerySavepoints"),
         *("Session", "SessionFlow", "StreamingDataFrame", "StreamingQuery", "StreamingQueryManager"),
         *("Submitted", "TableFeed", "WindowedStream"),
     }

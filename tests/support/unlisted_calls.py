@@ -4,7 +4,8 @@ from __future__ import annotations
 
 MADE_BY_WEIRFLOW = frozenset(
     {
-        *("AggregatingState", "Batch", "BroadcastState", "CatalogInfo", "DataFrame", "DataStreamWriter", "Layout"),
+        *("AggregatingState", "Batch", "BroadcastState", "CatalogInfo", "ConnectedStreams", "DataFrame"),
+        *("DataStreamWriter", "Layout"),
         *("DetachedQuery", "Document", "Documents", "EvolutionPlan", "FlowGauges", "FlowGraph", "FlowInfo"),
         *(
             "HarnessSnapshot",
@@ -86,7 +87,7 @@ INNER = {
     **dict.fromkeys(("QueryProgress.from_json", "QuerySavepoint.is_at", "QuerySavepoints.create"), "of queries"),
     **dict.fromkeys(("Sink.put", "Sink.record", "Sink.require_idle"), "the flow calls them"),
     **dict.fromkeys(
-        [f"StreamingQueryManager.{name}" for name in ("frame", "hosted", "known", "outcome")],
+        [f"StreamingQueryManager.{name}" for name in ("co_hosted", "frame", "hosted", "known", "outcome")],
         "frames and events call them",
     ),
     "StreamingQueryManager.start": "writer.start calls it",

@@ -10,7 +10,8 @@ from weirflow.types import Placement, Profile
 if TYPE_CHECKING:
     from weirflow.config import Settings
     from weirflow.flows.feeds.stream import StreamFeed
-    from weirflow.process.hosted.function import HostedFunction
+    from weirflow.process.hosted.one_input import HostedProcessFunction
+    from weirflow.process.hosted.two_inputs import HostedCoProcessFunction
     from weirflow.session.core import SessionCore
     from weirflow.session.operations import Operations
     from weirflow.session.profiles import Stores
@@ -45,11 +46,17 @@ class SessionStreams:
 
         return self.connect or has_driver()
 
-    def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> HostedFunction:
+    def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> HostedProcessFunction:
         """See ``StreamHost``."""
-        from weirflow.process.hosted.function import HostedFunction  # noqa: PLC0415 - only those who process need it
+        from weirflow.process.hosted.one_input import HostedProcessFunction  # noqa: PLC0415 - for those who process
 
-        return HostedFunction(function, columns, event_time=event_time)
+        return HostedProcessFunction(function, columns, event_time)
+
+    def co_hosted(self, function: Any, event_time: tuple[str | None, str | None]) -> HostedCoProcessFunction:
+        """See ``StreamHost``."""
+        from weirflow.process.hosted.two_inputs import HostedCoProcessFunction  # noqa: PLC0415 - for those who process
+
+        return HostedCoProcessFunction(function, event_time)
 
     def feed(self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], RestoreNote | None]) -> StreamFeed:
         """See ``StreamHost``."""

@@ -57,6 +57,9 @@ class StreamHost(Protocol):
     def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
         """A process function as a ``weirflow.process.hosted.function.HostedFunction``."""
 
+    def co_hosted(self, function: Any, event_time: tuple[str | None, str | None]) -> Any:
+        """A function of two inputs as the same, given the columns of their event times."""
+
     def feed(
         self, sink: FlowSink, query_id: Callable[[], str], before: Callable[[], RestoreNote | None]
     ) -> Callable[[Any, int], object]:

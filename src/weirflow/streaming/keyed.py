@@ -11,6 +11,7 @@ from weirflow.types import OutputMode
 
 if TYPE_CHECKING:
     from weirflow.state.descriptors import TimeKind
+    from weirflow.streaming.connected import ConnectedStreams
     from weirflow.streaming.durations import Duration
     from weirflow.streaming.frame import StreamingDataFrame
     from weirflow.streaming.processed import ProcessedStream
@@ -64,6 +65,18 @@ class KeyedStream:
         from weirflow.streaming.processed import processed  # noqa: PLC0415 - it makes streams, which make this
 
         return processed(self.frame, self.keys, function, time=time, output_mode=output_mode)
+
+    def connect(self, other: KeyedStream) -> ConnectedStreams:
+        """This stream as the left one and another as the right one, for a function of both.
+
+        >>> orders.key_by("customer").connect(customers.key_by("id")).process(function)  # doctest: +SKIP
+
+        Raises:
+            ConfigError: the keys are of other types, or the streams of two Sessions.
+        """
+        from weirflow.streaming.connected import ConnectedStreams  # noqa: PLC0415 - it makes streams, which make this
+
+        return ConnectedStreams(self, other)
 
     def agg(self, *expressions: Any) -> StreamingDataFrame:
         """Aggregate all rows of each key, without windows; see ``WindowedStream.agg`` for what is taken."""

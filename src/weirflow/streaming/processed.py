@@ -74,31 +74,46 @@ def processed(
     base: StreamingDataFrame, keys: tuple[str, ...], function: Any, *, time: str | None, output_mode: OutputMode
 ) -> ProcessedStream:
     """Run a process function on a stream by key; see ``KeyedStream.process``."""
+    event_time = base.event_time_or_none()
+    hosted = base._runner.streams.hosted(function, base.columns, event_time)  # noqa: SLF001 - the same package
+    hosted.time = time_of_timers(hosted, time, has_events=event_time is not None)
+    told = event_time if hosted.judges_late else None
+    return run_on(base, keys, hosted, told_late=told, output_mode=output_mode)
+
+
+def run_on(
+    base: StreamingDataFrame, keys: tuple[str, ...], hosted: Any, *, told_late: str | None, output_mode: OutputMode
+) -> ProcessedStream:
+    """A stream of what a function puts out.
+
+    Args:
+        base: the rows that Spark hands to the function.
+        keys: the columns of their key.
+        hosted: the function.
+        told_late: the column of the event time, if the function itself tells by it which rows are late.
+        output_mode: that in which the result is written.
+    """
     from weirflow.spark.process.stream import process_stream  # noqa: PLC0415 - imports pyspark
 
-    runner = base._runner  # noqa: SLF001 - the same package
-    event_time = base.event_time_or_none()
-    hosted = runner.streams.hosted(function, base.columns, event_time)
-    hosted.time = _time(hosted, event_time, time)
-    everything = runner.run(
+    everything = base._runner.run(  # noqa: SLF001 - the same package
         "process",
-        lambda: process_stream(base.spark, keys, hosted, event_time=event_time, output_mode=output_mode.value),
+        lambda: process_stream(base.spark, keys, hosted, told_late=told_late, output_mode=output_mode.value),
     )
     return ProcessedStream(everything, hosted, base)
 
 
-def _time(hosted: Any, event_time: str | None, chosen: str | None) -> str | None:
+def time_of_timers(hosted: Any, chosen: str | None, *, has_events: bool) -> str | None:
     """By which time the query's timers fire: by events if they have one, else by the clock if there is a need."""
     lifetimes = hosted.lifetimes()
     if chosen not in (None, "event", "processing"):
         raise ConfigError(f"{chosen!r} is not a kind of time for timers.", hint="use 'event' or 'processing'")
-    if chosen == "event" and event_time is None:
+    if chosen == "event" and not has_events:
         raise ConfigError(
-            f"{hosted.name} is to go by event time, but the stream has none.",
+            f"{hosted.name} is to go by event time, but the rows that it gets have none.",
             hint="call with_event_time(...) first",
         )
     if chosen is not None:
         return chosen
-    if event_time is not None:
+    if has_events:
         return "event"
     return "processing" if hosted.has_timers or "processing" in lifetimes else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.argument_examples import MEANT, ON_SPARK, ORDERS, TOTALS, Counting, every
+from support.argument_examples import MEANT, ON_SPARK, ORDERS, TOTALS, Counting, Pairing, every
 from support.bad_arguments import ANYTHING, Catalogue, Situation, refused_by_form
 from support.hostile_values import hostile_values
 from support.public_api import public_calls
@@ -112,6 +112,7 @@ def situations(session: Session) -> dict[str, Situation]:
         "DataFrame": Situation(lambda: frame, one_row),
         "StreamingDataFrame": Situation(lambda: stream, has_columns),
         "KeyedStream": Situation(lambda: stream.key_by("value"), counts),
+        "ConnectedStreams": Situation(lambda: stream.key_by("value").connect(stream.key_by("value"))),
         "WindowedStream": Situation(lambda: stream.tumbling_window(1000), counts),
         "DataStreamWriter": Situation(stream.write_stream),
         "StreamingQueryManager": Situation(lambda: session.streams, still_answers),
@@ -142,6 +143,7 @@ def valid_arguments(session: Session, folder: Path) -> dict[str, Callable[[], An
         "mode": lambda: "append",
         "name": lambda: "catalogue_rows",
         "names": lambda: ["totals"],
+        "other": lambda: session.read_stream("rate").key_by("value"),
         "operation_id": lambda: "none",
         "operator": lambda: "op",
         "path": lambda: folder / f"path {next(numbers)}",
@@ -158,6 +160,7 @@ def valid_arguments(session: Session, folder: Path) -> dict[str, Callable[[], An
         "value": lambda: "1",
         "view": lambda: "totals",
         "DataStreamWriter.foreach_batch.function": lambda: lambda _frame, _number: None,
+        "ConnectedStreams.process.function": Pairing,
         "KeyedStream.process.function": Counting,
     }
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weirflow.arguments import shown
-from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.process.function import LATE, KeyedFunction, ProcessFunction, Row
+from weirflow.errors import UnsupportedError
+from weirflow.process.function import LATE, KeyedFunction, Row
 from weirflow.process.hosted.slots import HostedOpenContext
 from weirflow.process.hosted.timers import HostedTimers, fire
 from weirflow.process.instance import KeyContext, Moment, copied
-from weirflow.process.intake import Intake
 from weirflow.process.outputs import FunctionOutputs
 from weirflow.process.schemas import output_schema, side_schemas
 from weirflow.process.timers import NoTimers
@@ -22,6 +22,7 @@ from weirflow.state.backends.ttl import wall_clock
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from weirflow.process.intake import Intake
     from weirflow.state.backends.contract import StateBackend
     from weirflow.state.descriptors import TimeKind, Ttl
 
@@ -52,36 +53,28 @@ class Host(Protocol):
         """Take one back."""
 
 
-class HostedFunction:
+class HostedFunction(ABC):
     """A copy of a function for one task of the engine; pickled before it is opened.
 
     Args:
         function: what runs.
-        columns: the names of the input's columns.
-        event_time: the one with the time of the event.
-        time: by which time the engine fires timers; None for neither.
 
     Attributes:
+        time: by which time the engine fires timers; None for neither.
         has_timers: whether timers may fire.
-        judges_late: whether the function wants late rows, so that the engine must not drop them.
+        wants_late: whether the function has an output for late rows.
 
     Raises:
-        ConfigError: it is no ``ProcessFunction``, or its schemas or slots cannot be used.
+        ConfigError: its schemas or slots cannot be used.
         UnsupportedError: it needs what only embedded runners have.
     """
 
-    def __init__(
-        self, function: Any, columns: Sequence[str], *, event_time: str | None, time: TimeKind | None = None
-    ) -> None:
+    def __init__(self, function: KeyedFunction) -> None:
         self.name = type(function).__name__
-        if not isinstance(function, ProcessFunction):
-            raise _refused(function)
         self.function = function
-        self.time = time
-        self._columns = tuple(columns)
-        self._event_time = event_time
+        self.time: TimeKind | None = None
         self.has_timers = type(function).on_timer is not KeyedFunction.on_timer
-        self.judges_late = LATE in function.side_outputs and event_time is not None
+        self.wants_late = LATE in function.side_outputs
         self._done: set[Any] = set()
 
     # Before it runs
@@ -97,7 +90,8 @@ class HostedFunction:
 
     def lifetimes(self) -> set[TimeKind]:
         """By which times slots expire. It opens a copy, so that what cannot be is known before anything runs."""
-        trial = HostedFunction(copied(self.function), self._columns, event_time=self._event_time, time=self.time)
+        trial = copy.copy(self)
+        trial.function = copied(self.function)
         host = _Trial()
         trial.open(host)
         trial.close()
@@ -113,7 +107,6 @@ class HostedFunction:
         self._user_code = UserCode(self.name)
         self._backend = TtlStateBackend(host.backend, lambda: self._moment.now)
         self._store = KeyedStateStore(self._backend, OPERATOR)
-        self._intake = Intake(self._columns, self._event_time, None)
         declaring = HostedOpenContext(self._store, host.declare)
         with self._user_code("open"):
             self.function.open(declaring)
@@ -126,7 +119,6 @@ class HostedFunction:
         self._codec = declaring.codec
         self._timers = None if self._codec is None else HostedTimers(host, self.time, self.name)
         self._context = KeyContext(self._moment, self._outputs, self._timers or NoTimers())  # type: ignore[arg-type]
-        self._whole_batches = type(self.function).on_batch is not ProcessFunction.on_batch
         self._now = wall_clock()
 
     def rows(self, key: Any, rows: Iterable[Sequence[Any]], now: int, watermark: int) -> list[list[dict[str, Any]]]:
@@ -137,17 +129,7 @@ class HostedFunction:
         self._begin(key, now, watermark)
         if self.has_timers and self.time == "event" and self._moment.watermark is not None:
             self._fire(key, self._moment.watermark)
-        timed = self._on_time(key, rows)
-        if self._whole_batches:
-            with self._user_code("on_batch") as user_code:
-                user_code.key = key
-                self.function.on_batch(self._context, key, timed)
-        else:
-            on_element, context = self.function.on_element, self._context
-            with self._user_code("on_element") as user_code:
-                user_code.key = key
-                for row in timed:
-                    on_element(context, key, row)
+        self._feed(key, rows)
         return self._end()
 
     def due(self, key: Any, now: int, watermark: int) -> list[list[dict[str, Any]]]:
@@ -171,10 +153,9 @@ class HostedFunction:
         self._moment.watermark = watermark if watermark > 0 else None
         if watermark > 0:
             self._backend.set_watermark(watermark)
+        self._at(key, None)
         if self._codec is not None:
-            self._store.set_key(key)
             self._host.begin(self._codec.encode(key))
-        self._context.timestamp = None
 
     def _end(self) -> list[list[dict[str, Any]]]:
         rows = self._outputs.rows()
@@ -184,24 +165,38 @@ class HostedFunction:
             self._timers.flush()
         return rows
 
-    def _on_time(self, key: Any, rows: Iterable[Sequence[Any]]) -> Iterator[Row]:
-        columns, context = self._columns, self._context
-        if self._event_time is None:
-            for values in rows:
-                yield dict(zip(columns, values, strict=True))
+    def _at(self, key: Any, time: int | None) -> None:
+        """It is the turn of something that happened to a key at a time."""
+        if self._codec is not None:
+            self._store.set_key(key, time)
+        self._context.timestamp = time
+
+    @abstractmethod
+    def _feed(self, key: Any, rows: Iterable[Sequence[Any]]) -> None:
+        """Run the callbacks for rows of a key."""
+
+    def _each(self, callback: str, key: Any, rows: Iterable[Row]) -> None:
+        """Run a callback for each of some rows."""
+        call, context = getattr(self.function, callback), self._context
+        with self._user_code(callback) as user_code:
+            user_code.key = key
+            for row in rows:
+                call(context, key, row)
+
+    def _timed(self, key: Any, rows: Iterable[Row], intake: Intake, *, judges_late: bool) -> Iterator[Row]:
+        """The rows, each with its time as that of the context; without those that are late, if they are told here."""
+        if intake.event_time is None:
+            self._at(key, None)
+            yield from rows
             return
-        watermark = self._moment.watermark if self.judges_late else None
-        keyed = self._codec is not None
-        for values in rows:
-            row = dict(zip(columns, values, strict=True))
-            time = self._intake.time(row)
+        watermark = self._moment.watermark if judges_late else None
+        for row in rows:
+            time = intake.time(row)
             if watermark is not None and time is not None and time <= watermark:
                 self._outputs.too_late(row)
-                continue
-            if keyed:
-                self._store.set_key(key, time)
-            context.timestamp = time
-            yield row
+            else:
+                self._at(key, time)
+                yield row
 
     def _fire(self, key: Any, until: int) -> None:
         if self._timers is None:
@@ -210,9 +205,7 @@ class HostedFunction:
         assert kind is not None, "the engine fires timers"
 
         def call(at: int) -> None:
-            timestamp = at if kind == "event" else None
-            self._store.set_key(key, timestamp)
-            self._context.timestamp = timestamp
+            self._at(key, at if kind == "event" else None)
             self.function.on_timer(self._context, key, at, kind)
 
         with self._user_code("on_timer") as user_code:
@@ -238,12 +231,3 @@ class _Trial:
     def register(self, at: int) -> None: ...
 
     def delete(self, at: int) -> None: ...
-
-
-def _refused(function: Any) -> ConfigError | UnsupportedError:
-    if isinstance(function, KeyedFunction):
-        return UnsupportedError(
-            f"{type(function).__name__} has two inputs; a Spark query runs functions of one input.",
-            hint="run it embedded (run_co_process), or join the streams with join(...)",
-        )
-    return ConfigError(f"{shown(function)} is not a ProcessFunction.", hint="give an object of a class of your own")

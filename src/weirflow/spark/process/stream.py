@@ -19,7 +19,7 @@ _KEYS = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint", 
 _MODES = {None: "None", "event": "EventTime", "processing": "ProcessingTime"}
 
 
-def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, event_time: str | None, output_mode: str) -> Any:
+def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, told_late: str | None, output_mode: str) -> Any:
     """The native streaming frame of all that a function puts out.
 
     Its columns are those of the output if that is the only one, else a STRUCT for each output, one of them not NULL.
@@ -28,7 +28,7 @@ def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, event_time:
         native: the stream.
         keys: the columns of its key.
         hosted: a ``weirflow.process.hosted.function.HostedFunction``.
-        event_time: the column of the event's time.
+        told_late: the column of the event's time, if the function itself tells by it which rows are late.
         output_mode: of the query.
     """
     types = dict(native.dtypes)
@@ -38,9 +38,9 @@ def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, event_time:
                 f"Spark has no timers for keys of type {types[key].upper()}, the type of {key!r}.",
                 hint="cast the column to STRING or BIGINT first",
             )
-    if event_time is not None and hosted.judges_late:
-        # Spark drops late rows by what it knows about this column; the function's output wants them.
-        native = native.withColumn(event_time, sf.col(event_time).alias(event_time, metadata={"weirflow": "time"}))
+    if told_late is not None:
+        # Spark drops late rows by what it knows about this column.
+        native = native.withColumn(told_late, sf.col(told_late).alias(told_late, metadata={"weirflow": "time"}))
     columns, *others = hosted.schemas()
     if others:
         columns = pa.schema([(f"o{at}", pa.struct(list(one))) for at, one in enumerate((columns, *others))])

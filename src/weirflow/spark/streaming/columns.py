@@ -20,25 +20,26 @@ def is_column(one: object) -> bool:
 
 def time_window(column: str, size: str, slide: str | None) -> Any:
     """Windows of a fixed size."""
-    return sf.window(_named(column), size, slide)
+    return sf.window(named(column), size, slide)
 
 
 def session_window(column: str, gap: str) -> Any:
     """Windows that end with a gap."""
-    return sf.session_window(_named(column), gap)
+    return sf.session_window(named(column), gap)
 
 
 def one_key(column: str) -> Any:
     """A key that all rows share. Not a literal, which Spark would leave out: it makes sessions only by key."""
-    return sf.pmod(sf.unix_micros(_named(column)), sf.lit(1))
+    return sf.pmod(sf.unix_micros(named(column)), sf.lit(1))
 
 
 def last_end_micros(column: str, size_ms: int, slide_ms: int | None) -> Any:
     """When the last window ends that a row belongs to; ``slide_ms`` is None for sessions, which begin with a row."""
-    at = sf.unix_micros(_named(column))
+    at = sf.unix_micros(named(column))
     begin = at if slide_ms is None else at - sf.pmod(at, sf.lit(slide_ms * 1000))
     return begin + sf.lit(size_ms * 1000)
 
 
-def _named(column: str) -> Any:
+def named(column: str) -> Any:
+    """The column of a name, whatever it is made of."""
     return sf.col(f"`{column.replace('`', '``')}`")

@@ -55,6 +55,10 @@ class StreamingQueryManager:
         """A process function as Spark's tasks run it; see ``StreamHost``."""
         return self._host.hosted(function, columns, event_time)
 
+    def co_hosted(self, function: Any, event_time: tuple[str | None, str | None]) -> Any:
+        """A function of two inputs as Spark's tasks run it; see ``StreamHost``."""
+        return self._host.co_hosted(function, event_time)
+
     @property
     def active(self) -> list[StreamingQuery]:
         """The queries that run, or are about to be started again; oldest first."""
