@@ -58,7 +58,7 @@ def check_kinds(session, names):
             assert kind_without(entry["sql"]) == entry["without"], f"{name}: run make docs-functions"
 
 
-def check_rows(session, names):
+def check_rows(session, names, recomputed=frozenset()):
     """The views of these functions after a tick with a row for each; Spark itself fails for some of its examples."""
     empty = dict.fromkeys(name for name, _ in COLUMNS)
     given = {name: {**empty, "f": name, **MAINTAINED[name]["row"]} for name in names}
@@ -74,7 +74,9 @@ def check_rows(session, names):
         flow.register_source("args", SOURCES["args"])
         views = {name: f"v{at}" for at, name in enumerate(expected)}
         for name, view in views.items():
-            flow.register_view(view, example(name), mode="incremental")
+            flow.register_view(view, example(name), mode="auto" if name in recomputed else "incremental")
+        kinds = {one.name: one.kind for one in flow.describe().relations}
+        assert {name for name, view in views.items() if kinds[view] == "diff"} == recomputed & views.keys()
         flow.tick("args", [given[name] for name in expected])
         differing = [  # the order of what is collected is not defined
             name for name, wanted in expected.items() if counted(flow.snapshot(views[name])) != counted(wanted)
@@ -104,6 +106,10 @@ def test_all_functions_are_maintained_as_the_table_says(session):
     check_kinds(session, ENTRIES)
 
 
+READ_BY_SPARK_WITHOUT_ANSI = {"session_window", "window"}
+"""Of texts, which Spark casts to times by itself: without ANSI such casts are not read here."""
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -113,7 +119,7 @@ def test_all_functions_hold_what_spark_says(session, zone, ansi):
     for name, value in settings.items():
         session.spark.conf.set(name, value)
     try:
-        check_rows(session, MAINTAINED)
+        check_rows(session, MAINTAINED, READ_BY_SPARK_WITHOUT_ANSI if ansi == "false" else set())
     finally:
         for name, value in before.items():
             session.spark.conf.set(name, value)
