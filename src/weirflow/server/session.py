@@ -40,8 +40,16 @@ class ServedSession(Session):
 
 
 def served_session(settings: Settings) -> ServedSession:
-    """The Session of these settings, for a server."""
+    """The Session of these settings, for a server.
+
+    It imports pyspark at once: its modules need each other, and threads of which each begins with another one, as first
+    requests do, find them half imported.
+    """
+    import pyspark.sql  # noqa: PLC0415 - heavy
+
     from weirflow.spark.analyzed.reach import HARDENED  # noqa: PLC0415 - beside what reads plans
+
+    assert pyspark.sql
 
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
     given["spark_conf"] = {**settings.spark_conf, **HARDENED}
