@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -45,11 +46,8 @@ def served_session(settings: Settings) -> ServedSession:
     It imports pyspark at once: its modules need each other, and threads of which each begins with another one, as first
     requests do, find them half imported.
     """
-    import pyspark.sql  # noqa: PLC0415 - heavy
-
+    importlib.import_module("pyspark.sql")
     from weirflow.spark.analyzed.reach import HARDENED  # noqa: PLC0415 - beside what reads plans
-
-    assert pyspark.sql
 
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
     given["spark_conf"] = {**settings.spark_conf, **HARDENED}

@@ -137,6 +137,8 @@ _CHANGES = frozenset(
 )
 """The nodes of changes of sources, which are no statements of Spark's."""
 
+_PARTS_OF_CHANGES = frozenset(name for name in _CHANGES if name.rpartition(".")[2] not in COMMANDS)
+
 _EXPRESSIONS = "catalyst.expressions."
 _PARTS = (_EXPRESSIONS, "catalyst.analysis.", "types.")
 _XML, _XML_WITH_OPTIONS = "from_xml", 3
@@ -163,6 +165,8 @@ class Classifier:
         if kind.about is About.CATALOGS:
             is_list = isinstance(read_catalog_statement(sql, params), ShowCatalogs)
             caller.require(Right.READ if is_list else Right.ADMIN, "add or drop catalogs")
+            if "*" not in caller.catalogs:
+                raise NotAllowed(f"The token of {caller.name!r} is not for all catalogs.")
         elif kind.about is About.MATERIALIZED:
             self._check_materialized(caller, sql if params is None else with_literals(sql, params).text)
         elif kind.about in (About.FLOWS, About.TARGET):
@@ -175,13 +179,16 @@ class Classifier:
         """Refuse what Spark is about to get, unless it is for the caller. A query is looked at again as a frame."""
         reach = self._parsed(text)
         self._check_classes(caller, reach, analyzed=False)
+        for parts in sorted(reach.namespaces):
+            self._require_namespace(caller, parts)
         if kind.about is About.QUERY:
             if unknown := sorted(_commands(reach.classes)):  # what the lexer took for a query is none for Spark
                 caller.require(Right.ADMIN, f"run {unknown[0]}")
             for parts in sorted(reach.names):
                 self._check_flow(caller, parts)
             return
-        caller.require(COMMANDS.get(reach.top, Right.ADMIN), f"run what Spark calls {reach.top}")
+        for name in (reach.top, *sorted(_commands(reach.classes - _PARTS_OF_CHANGES))):  # EXPLAIN has another in it
+            caller.require(COMMANDS.get(name, Right.ADMIN), f"run what Spark calls {name}")
         if reach.top in LISTINGS and "*" not in caller.flows:
             raise NotAllowed(
                 f"The token of {caller.name!r} is not for all flows, and {reach.top} would name what is theirs."
@@ -208,15 +215,18 @@ class Classifier:
             if flow is not None and not caller.sees_flow(flow):
                 raise _not_there(view)
 
-    def check_query(self, caller: Caller, sql: str, flow: str | None = None) -> None:
-        """A query inside a statement about flows: which others it reads is known from its text."""
+    def check_query(self, caller: Caller, sql: str, flow: str | None = None, own: Iterable[str] = ()) -> None:
+        """A query inside a statement about flows: which others it reads is known from its text.
+
+        The names that are its ``own`` are of what comes with it.
+        """
         if caller.role.has(Right.ADMIN):
             return
         reach = self._parsed(sql)
         self._check_classes(caller, reach, analyzed=False)
         if unknown := sorted(_commands(reach.classes - _CHANGES)):
             caller.require(Right.ADMIN, f"run {unknown[0]}")
-        self._check_names(caller, sql, reach, flow)
+        self._check_names(caller, sql, reach, flow, own)
 
     def require_table(self, caller: Caller, table: str) -> None:
         """Refuse a table whose catalog is not one of the caller's; a name without a catalog is of the current one."""
@@ -278,12 +288,14 @@ class Classifier:
                 f"The token of {caller.name!r} is not for all flows.", hint="list those of one: SHOW SOURCES IN flow"
             )
 
-    def _check_names(self, caller: Caller, sql: str, reach: Reach, flow: str | None = None) -> None:
+    def _check_names(
+        self, caller: Caller, sql: str, reach: Reach, flow: str | None = None, given: Iterable[str] = ()
+    ) -> None:
         """The tables and views that a text names: those of flows, and those of catalogs.
 
-        A name that ``flow`` has, which the text is about, is that flow's.
+        A name that ``flow`` has, which the text is about, is that flow's, and one that is ``given`` nobody's.
         """
-        own = set() if flow is None else {name.casefold() for name in self._relations(flow)}
+        own = {name.casefold() for name in (*given, *(() if flow is None else self._relations(flow)))}
         if any(name.endswith(_COMPUTED_NAME) for name in reach.classes):
             raise NotAllowed(f"{caller.name!r} may not have the name of a table computed.", hint="write it")
         direct = {reference.parts for reference in table_references(_query_in(sql))}
@@ -342,6 +354,11 @@ class Classifier:
                 f"{caller.name!r} may not give from_xml() options, of which one has files read.",
                 hint="leave out the map of options",
             )
+        if reach.has_options:
+            raise NotAllowed(
+                f"{caller.name!r} may not give options to tables, which say how and where they are read.",
+                hint="leave out what is in WITH (...) behind the table's name",
+            )
         if _NAMED_CALL in names:
             raise NotAllowed(f"{caller.name!r} may not have the name of a function computed.", hint="write it")
         if analyzed:
@@ -381,6 +398,11 @@ class Classifier:
     def _owner_or_named(self, caller: Caller, name: RelationName) -> str | None:
         """The flow that has a source or view; if the caller's have none, that which the name says."""
         return self._flow_of(caller, name) or name.flow
+
+    def _require_namespace(self, caller: Caller, parts: tuple[str, ...]) -> None:
+        """Refuse to list what is in a schema, or a catalog, that is not the caller's."""
+        is_first = parts[0] in self._catalogs()
+        caller.require(Right.READ, "list", catalog=parts[0] if is_first else self._catalog())
 
     def _catalogs(self) -> set[str]:
         return {one.name for one in self._session.catalogs()}

@@ -114,7 +114,9 @@ class Streams:
         self, caller: Caller, sql: str, params: Params | None, begin: int | None, opened: ExitStack
     ) -> tuple[Flow, Subscription]:
         wanted = read_subscribe(sql if params is None else with_literals(sql, params).text)
-        found = self._coordinator.relation(wanted.name)
+        if wanted.name.flow is not None:
+            caller.require(Right.READ, "subscribe", flow=wanted.name.flow)
+        found = self._coordinator.relation(caller, wanted.name)
         if found is None:
             raise TableNotFound(f"No flow has a view {str(wanted.name)!r}.")
         flow, name = found

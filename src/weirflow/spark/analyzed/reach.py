@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 _PACKAGE = "org.apache.spark.sql."
@@ -13,8 +15,13 @@ _RELATIONS = frozenset(
 )
 _REFLECTION = ("reflect", "java_method", "try_reflect")
 
-HARDENED = {"spark.sql.runSQLOnFiles": "false"}
-"""Spark's configuration where statements come from others: a path in the place of a table is not read."""
+_NAMESPACE = "UnresolvedNamespace"
+_MAY_HAVE_OPTIONS = re.compile(r"\bwith(?=[^\w`'\"]*?(?:\(|/\*|--))", re.IGNORECASE)
+"""What a table's options begin with, and perhaps other texts: ``WITH (``, with comments between them."""
+
+HARDENED = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
+"""Spark's configuration where statements come from others: a path in the place of a table is not read, and no variable
+of the environment, of Java's or of the configuration takes the place of ``${...}``; some of them are secrets."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,9 @@ class Reach:
         catalogs: the catalogs whose tables and views are read.
         has_nameless: whether something is read that is neither a table of a catalog nor behind a temporary view.
         names: of a text that is not analyzed, the names of tables and views in it, those of its CTEs included.
+        namespaces: of such a text, the schemas and catalogs whose content is listed.
+        has_options: whether such a text has options for a table (``WITH (...)`` behind its name), which say how and
+            where it is read.
         calls: of such a text, the functions that it calls, without what is before their names and in lower case, each
             with the number of its arguments.
     """
@@ -39,6 +49,8 @@ class Reach:
     has_nameless: bool = False
     names: frozenset[tuple[str, ...]] = frozenset()
     calls: frozenset[tuple[str, int]] = frozenset()
+    namespaces: frozenset[tuple[str, ...]] = frozenset()
+    has_options: bool = False
 
 
 def parsed_reach(native: Any, sql: str) -> Reach:
@@ -48,9 +60,12 @@ def parsed_reach(native: Any, sql: str) -> Reach:
     """
     plan = native._jsparkSession.sessionState().sqlParser().parsePlan(sql)  # noqa: SLF001 - no public way
     nodes = json.loads(plan.toJSON())
-    names = frozenset(_split(one) for one in _fields(nodes, "multipartIdentifier"))
+    identified = [(_split(node["multipartIdentifier"] or ""), _is_namespace(node)) for node in _identified(nodes)]
+    namespaces = frozenset(parts for parts, is_namespace in identified if is_namespace)
+    names = frozenset(parts for parts, is_namespace in identified if not is_namespace)
     top = _short(nodes[0]["class"]).rpartition(".")[2]
-    return Reach(top, _classes(nodes), names=names, calls=frozenset(_calls(nodes)))
+    calls, options = frozenset(_calls(nodes)), _has_options(native, sql)
+    return Reach(top, _classes(nodes), names=names, calls=calls, namespaces=namespaces, has_options=options)
 
 
 def frame_reach(native_df: Any) -> Reach:
@@ -76,6 +91,19 @@ def without_reflection(native: Any) -> None:
 def is_classic(native: Any) -> bool:
     """Whether plans can be looked at: the driver is this machine's, not behind Spark Connect."""
     return hasattr(native, "_jsparkSession")
+
+
+def _has_options(native: Any, sql: str) -> bool:
+    """Whether a text has options for a table, as Spark's own lexer sees it: what is parsed does not show them."""
+    if _MAY_HAVE_OPTIONS.search(sql) is None:
+        return False
+    jvm = native._jvm  # noqa: SLF001 - no public way
+    parser = jvm.org.apache.spark.sql.catalyst.parser
+    content = jvm.org.antlr.v4.runtime.CharStreams.fromString(sql)
+    tokens = parser.SqlBaseLexer(parser.UpperCaseCharStream(content)).getAllTokens()
+    kinds = [token.getType() for token in tokens if not token.getChannel()]
+    options = (parser.SqlBaseLexer.WITH, parser.SqlBaseLexer.LEFT_PAREN)
+    return options in pairwise(kinds)
 
 
 class _Relations:
@@ -135,13 +163,17 @@ def _split(names: str | list[str]) -> tuple[str, ...]:
     return tuple(names) if isinstance(names, list) else tuple(names.removeprefix("[").removesuffix("]").split(", "))
 
 
-def _fields(written: Any, name: str) -> Iterator[Any]:
-    """What nodes at any depth have in a field."""
-    if isinstance(written, dict) and name in written:
-        yield written[name] or ""
+def _identified(written: Any) -> Iterator[dict[str, Any]]:
+    """The nodes at any depth that have the name of something that is looked up."""
+    if isinstance(written, dict) and "multipartIdentifier" in written:
+        yield written
     for value in written.values() if isinstance(written, dict) else written:
         if isinstance(value, dict | list):
-            yield from _fields(value, name)
+            yield from _identified(value)
+
+
+def _is_namespace(node: dict[str, Any]) -> bool:
+    return str(node.get("class", "")).rpartition(".")[2] == _NAMESPACE
 
 
 def _calls(written: Any) -> Iterator[tuple[str, int]]:
