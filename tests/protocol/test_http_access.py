@@ -341,6 +341,14 @@ def test_what_is_of_another_flow_is_not_there(server, role, sql, name):
         ("reader", "SELECT from_xml('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),
         ("reader", "SELECT `builtin`.`From_XML`('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),
         ("reader", "SELECT * FROM no_such_flow.totals"),
+        ("reader", "SELECT * FROM spark_catalog.default.`../kept`"),
+        ("reader", "DESCRIBE TABLE `../kept`"),
+        ("reader", "SELECT * FROM `/etc/passwd`"),
+        ("writer", 'INSERT INTO `kept" --` VALUES (1)'),
+        ("writer", "INSERT INTO kept SELECT id FROM spark_catalog.default.`../kept`"),
+        ("operator", "CREATE INCREMENTAL VIEW shop.x AS SELECT id FROM `../kept`"),
+        ("operator", "CREATE MATERIALIZED VIEW default.`../kept` AS SELECT 1 AS id"),
+        ("operator", "REFRESH MATERIALIZED VIEW `../kept`"),
     ],
 )
 def test_a_way_around_is_closed(server, role, sql):
@@ -469,6 +477,20 @@ def test_a_plan_of_views_reads_what_a_query_may(server, sql):
         backend.plan(given, {"mine": View("SELECT id FROM orders"), "its": View("SELECT id FROM mine")})
         with pytest.raises((TableNotFound, NotAllowed, FunctionNotFound)):
             backend.plan(given, {"mine": View(sql)})
+
+
+def test_a_query_may_read_what_comes_with_it(server):
+    with _remote(server, "reader") as session:
+        rows = session.flow("shop").sql("SELECT x + 1 AS y FROM mine", tables={"mine": pa.table({"x": [1]})})
+        assert rows.to_pylist() == [{"y": 2}]
+
+
+@pytest.mark.usefixtures("other_catalog")
+@pytest.mark.parametrize("table", ["other.APP.`of/a/path`", "IDENTIFIER('other.APP.`of/a/' || 'path`')"])
+def test_a_table_that_is_named_as_a_path_is_for_admins(server, table):
+    _run(server["all"], "CREATE TABLE other.APP.`of/a/path` (id INT)")
+    assert _run(server["all"], f"SELECT * FROM {table}") == "OK"
+    assert _run(server["reader"], f"SELECT * FROM {table}") == "NOT_ALLOWED"
 
 
 def _remote(server, role):

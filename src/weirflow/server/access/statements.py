@@ -139,6 +139,8 @@ _CHANGES = frozenset(
 
 _PARTS_OF_CHANGES = frozenset(name for name in _CHANGES if name.rpartition(".")[2] not in COMMANDS)
 
+_ODD_IN_NAMES = frozenset("/\\\"'`")
+
 _EXPRESSIONS = "catalyst.expressions."
 _PARTS = (_EXPRESSIONS, "catalyst.analysis.", "types.")
 _XML, _XML_WITH_OPTIONS = "from_xml", 3
@@ -203,6 +205,7 @@ class Classifier:
 
         reach = frame_reach(frame.spark)
         self._check_classes(caller, reach)
+        _require_plain(caller, reach.tables)
         if reach.has_nameless:
             raise NotAllowed(f"{caller.name!r} may not read files by their paths.", hint="read tables and views")
         for catalog in sorted(reach.catalogs):
@@ -230,9 +233,11 @@ class Classifier:
 
     def require_table(self, caller: Caller, table: str) -> None:
         """Refuse a table whose catalog is not one of the caller's; a name without a catalog is of the current one."""
+        parts = Lexer(table).names()
+        if not caller.role.has(Right.ADMIN):
+            _require_plain(caller, parts)
         if "*" in caller.catalogs:
             return
-        parts = Lexer(table).names()
         is_first = len(parts) > 2 or (len(parts) > 1 and parts[0] in self._catalogs())  # noqa: PLR2004 - see _check_reference
         caller.require(Right.READ, f"use {table}", catalog=parts[0] if is_first else self._catalog())
 
@@ -359,6 +364,8 @@ class Classifier:
                 f"{caller.name!r} may not give options to tables, which say how and where they are read.",
                 hint="leave out what is in WITH (...) behind the table's name",
             )
+        for parts in sorted(reach.names):
+            _require_plain(caller, parts)
         if _NAMED_CALL in names:
             raise NotAllowed(f"{caller.name!r} may not have the name of a function computed.", hint="write it")
         if analyzed:
@@ -433,6 +440,16 @@ class _Inspection:
     def query(self, frame: DataFrame) -> None:
         """See ``Inspection``."""
         self.classifier.check_frame(self.caller, frame)
+
+
+def _require_plain(caller: Caller, parts: Iterable[str]) -> None:
+    """Refuse the name of a table from which a catalog would make a path that leaves its folder, or SQL of its own."""
+    odd = next((part for part in parts if not _ODD_IN_NAMES.isdisjoint(part)), None)
+    if odd is not None:
+        raise NotAllowed(
+            f"{caller.name!r} may not name a table {odd!r}: slashes and quotes in names are for admins.",
+            hint="read tables and views by their names, not files by their paths",
+        )
 
 
 def _parts(name: RelationName) -> tuple[str, ...]:

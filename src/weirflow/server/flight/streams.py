@@ -71,7 +71,7 @@ class Streams:
 
     def _query(self, caller: Caller, ticket: FlowQuery) -> fl.FlightDataStream:
         with self._coordinator.work(caller, Right.READ, "query a flow", flow=ticket.flow):
-            self._coordinator.check_query(caller, ticket.sql, ticket.flow)
+            self._coordinator.check_query(caller, ticket.sql, ticket.flow, ticket.tables)
             flow = self._coordinator.flow(ticket.flow)
             rows = flow.sql(ticket.sql, tables={name: unpack_rows(one) for name, one in ticket.tables.items()})
             return _stream(rows.schema, rows.to_batches())

@@ -34,6 +34,7 @@ class Reach:
         views: the temporary views that are read, also those that others read.
         catalogs: the catalogs whose tables and views are read.
         has_nameless: whether something is read that is neither a table of a catalog nor behind a temporary view.
+        tables: all parts of the names of tables and views that are read.
         names: of a text that is not analyzed, the names of tables and views in it, those of its CTEs included.
         namespaces: of such a text, the schemas and catalogs whose content is listed.
         has_options: whether such a text has options for a table (``WITH (...)`` behind its name), which say how and
@@ -47,6 +48,7 @@ class Reach:
     views: frozenset[str] = frozenset()
     catalogs: frozenset[str] = frozenset()
     has_nameless: bool = False
+    tables: frozenset[str] = frozenset()
     names: frozenset[tuple[str, ...]] = frozenset()
     calls: frozenset[tuple[str, int]] = frozenset()
     namespaces: frozenset[tuple[str, ...]] = frozenset()
@@ -74,7 +76,8 @@ def frame_reach(native_df: Any) -> Reach:
     found = _Relations()
     found.read(nodes, behind_view=False)
     top = _short(nodes[0]["class"]).rpartition(".")[2]
-    return Reach(top, _classes(nodes), frozenset(found.views), frozenset(found.catalogs), found.has_nameless)
+    views, catalogs, tables = (frozenset(one) for one in (found.views, found.catalogs, found.tables))
+    return Reach(top, _classes(nodes), views, catalogs, found.has_nameless, tables)
 
 
 def without_reflection(native: Any) -> None:
@@ -112,6 +115,7 @@ class _Relations:
     def __init__(self) -> None:
         self.views: set[str] = set()
         self.catalogs: set[str] = set()
+        self.tables: set[str] = set()
         self.has_nameless = False
 
     def read(self, nodes: list[dict[str, Any]], *, behind_view: bool) -> None:
@@ -136,6 +140,7 @@ class _Relations:
         kind = str(below.get("class", "")).rpartition(".")[2]
         if catalog and (kind in _RELATIONS or kind == "View"):
             self.catalogs.add(catalog)
+            self.tables.update((node["identifier"]["name"], *_split(node["identifier"]["qualifier"])))
 
     def _inside(self, value: Any, *, behind_view: bool) -> None:
         if isinstance(value, list) and value and isinstance(value[0], dict) and "class" in value[0]:
