@@ -6,12 +6,13 @@ of plan node that nobody has thought of is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import NotAllowed, QueryError, TableNotFound, UnsupportedError
 from weirflow.server.access.caller import Caller, Right
+from weirflow.server.access.plan_nodes import CHANGES, COMMANDS, LISTINGS, PARTS_OF_CHANGES, commands_in, unknown_in
 from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.catalogs import ShowCatalogs, read_catalog_statement
 from weirflow.sql.statements.changes import Delete, Insert, Merge, Update
@@ -50,104 +51,11 @@ if TYPE_CHECKING:
 
 _INNER = "_weirflow_"
 
-COMMANDS: dict[str, Right] = {
-    "DescribeQueryCommand": Right.READ,
-    "DescribeRelation": Right.READ,
-    "ExplainCommand": Right.READ,
-    "ShowCatalogsCommand": Right.READ,
-    "ShowColumns": Right.READ,
-    "ShowCurrentNamespaceCommand": Right.READ,
-    "ShowFunctions": Right.READ,
-    "ShowNamespaces": Right.READ,
-    "ShowNamespacesCommand": Right.READ,
-    "ShowTables": Right.READ,
-    "ShowViews": Right.READ,
-    "DeleteFromTable": Right.WRITE,
-    "InsertIntoStatement": Right.WRITE,
-    "MergeIntoTable": Right.WRITE,
-    "UpdateTable": Right.WRITE,
-}
-"""The statements of Spark's that others than admins may run, as its parser calls them."""
-
-LISTINGS = frozenset({"ShowTables", "ShowViews"})
-"""Those that name tables of whomever, and what queries have seen of flows is among them."""
-
-QUERY_NODES = frozenset(
-    {
-        "Aggregate",
-        "AsOfJoin",
-        "CTERelationDef",
-        "CTERelationRef",
-        "DataSourceV2Relation",
-        "Deduplicate",
-        "Distinct",
-        "Except",
-        "Expand",
-        "Filter",
-        "Generate",
-        "GlobalLimit",
-        "HiveTableRelation",
-        "InMemoryRelation",
-        "Intersect",
-        "Join",
-        "LateralJoin",
-        "LocalLimit",
-        "LocalRelation",
-        "LogicalRDD",
-        "LogicalRelation",
-        "Offset",
-        "OneRowRelation",
-        "Project",
-        "Range",
-        "RebalancePartitions",
-        "Repartition",
-        "RepartitionByExpression",
-        "ResolvedHint",
-        "Sample",
-        "Sort",
-        "SubqueryAlias",
-        "Transpose",
-        "Union",
-        "UnionLoop",
-        "UnionLoopRef",
-        "UnresolvedHint",
-        "View",
-        "Window",
-        "WithCTE",
-    }
-)
-"""The nodes of analyzed plans that only read what has a name."""
-
-PARSED_NODES = frozenset(
-    {
-        "Pivot",
-        "UnresolvedWith",
-        "Unpivot",
-        "WithWindowDefinition",
-    }
-)
-"""The other nodes of queries that are parsed and not analyzed, beside those whose names begin with Unresolved."""
-
-_CHANGES = frozenset(
-    f"catalyst.plans.logical.{name}"
-    for name in (
-        *("Assignment", "DeleteAction", "DeleteFromTable", "InsertAction", "InsertIntoStatement", "InsertStarAction"),
-        *("MergeIntoTable", "UpdateAction", "UpdateStarAction", "UpdateTable"),
-    )
-)
-"""The nodes of changes of sources, which are no statements of Spark's."""
-
-_PARTS_OF_CHANGES = frozenset(name for name in _CHANGES if name.rpartition(".")[2] not in COMMANDS)
-
 _ODD_IN_NAMES = frozenset("/\\\"'`")
-
-_EXPRESSIONS = "catalyst.expressions."
-_PARTS = (_EXPRESSIONS, "catalyst.analysis.", "types.")
 _XML, _XML_WITH_OPTIONS = "from_xml", 3
 _NAMED_CALL = "ExpressionWithUnresolvedIdentifier"
 _EXPLAIN_MODES = ("CODEGEN", "COST", "EXTENDED", "FORMATTED", "LOGICAL")
 _COMPUTED_NAME = ".PlanWithUnresolvedIdentifier"
-_COMPUTED_STATEMENT = "UnresolvedExecuteImmediate"
 _REFUSED_EXPRESSIONS = frozenset({"CallMethodViaReflection", "TryReflect"})
 _SCRIPT = "ScriptTransformation"
 
@@ -184,12 +92,12 @@ class Classifier:
         for parts in sorted(reach.namespaces):
             self._require_namespace(caller, parts)
         if kind.about is About.QUERY:
-            if unknown := sorted(_commands(reach.classes)):  # what the lexer took for a query is none for Spark
+            if unknown := sorted(commands_in(reach.classes)):  # what the lexer took for a query is none for Spark
                 caller.require(Right.ADMIN, f"run {unknown[0]}")
             for parts in sorted(reach.names):
                 self._check_flow(caller, parts)
             return
-        for name in (reach.top, *sorted(_commands(reach.classes - _PARTS_OF_CHANGES))):  # EXPLAIN has another in it
+        for name in (reach.top, *sorted(commands_in(reach.classes - PARTS_OF_CHANGES))):  # EXPLAIN has another in it
             caller.require(COMMANDS.get(name, Right.ADMIN), f"run what Spark calls {name}")
         if reach.top in LISTINGS and "*" not in caller.flows:
             raise NotAllowed(
@@ -227,7 +135,7 @@ class Classifier:
             return
         reach = self._parsed(sql)
         self._check_classes(caller, reach, analyzed=False)
-        if unknown := sorted(_commands(reach.classes - _CHANGES)):
+        if unknown := sorted(commands_in(reach.classes - CHANGES)):
             caller.require(Right.ADMIN, f"run {unknown[0]}")
         self._check_names(caller, sql, reach, flow, own)
 
@@ -369,7 +277,7 @@ class Classifier:
         if _NAMED_CALL in names:
             raise NotAllowed(f"{caller.name!r} may not have the name of a function computed.", hint="write it")
         if analyzed:
-            unknown = sorted(_unknown(reach.classes))
+            unknown = sorted(unknown_in(reach.classes))
             if unknown:
                 raise NotAllowed(
                     f"{caller.name!r} may not run this query: it needs {unknown[0]}.", hint="ask an admin to run it"
@@ -471,19 +379,3 @@ def _query_in(sql: str) -> str:
     if not lexer.accept("EXPLAIN"):
         return sql
     return sql[next((one.start for one in lexer if one.plain not in _EXPLAIN_MODES), 0) :]
-
-
-def _commands(classes: Iterable[str]) -> Iterator[str]:
-    """The nodes of a plan that is parsed which are none of a query's."""
-    for name in classes:
-        short = name.rpartition(".")[2]
-        is_part = name.startswith(_PARTS) and short != _COMPUTED_STATEMENT
-        if not is_part and short not in QUERY_NODES and short not in PARSED_NODES:
-            yield short
-
-
-def _unknown(classes: Iterable[str]) -> Iterable[str]:
-    for name in classes:
-        short = name.rpartition(".")[2]
-        if not name.startswith(_EXPRESSIONS) and short not in QUERY_NODES:
-            yield short
