@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import closing
+
 import adbc_driver_flightsql.dbapi as adbc
 import httpx
 import pyarrow as pa
@@ -270,6 +273,18 @@ def test_a_server_tells_no_variable_of_its_process(server, name, role):
         assert server[role].post("/v1/sql", json={"sql": sql}).json()["rows"] == [{"x": f"${{{name}}}"}]
 
 
+@pytest.mark.parametrize("function", ["xpath", "xpath_string", "xpath_boolean"])
+def test_a_document_brings_no_other_from_elsewhere(server, function):
+    with closing(socket.create_server(("127.0.0.1", 0))) as elsewhere:
+        elsewhere.settimeout(0.5)
+        address = f"http://127.0.0.1:{elsewhere.getsockname()[1]}/its.dtd"
+        document = f'<!DOCTYPE a SYSTEM "{address}"><a><b>1</b></a>'
+        assert _run(server["reader"], f"SELECT {function}('{document}', 'a/b') AS x") == "QUERY_FAILED"
+        with pytest.raises(TimeoutError):
+            elsewhere.accept()
+    assert _run(server["reader"], f"SELECT {function}('<a><b>1</b></a>', 'a/b') AS x") == "OK"
+
+
 @pytest.mark.parametrize("role", ROLES[:3])
 @pytest.mark.parametrize(
     "sql",
@@ -340,6 +355,9 @@ def test_what_is_of_another_flow_is_not_there(server, role, sql, name):
         ),
         ("reader", "SELECT from_xml('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),
         ("reader", "SELECT `builtin`.`From_XML`('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),
+        ("reader", "SELECT from_avro(X'00', '\"int\"', map('avroSchemaUrl', 'file:///etc/passwd')) AS x"),
+        ("reader", "SELECT from_protobuf(X'00', 'Message', '/etc/passwd') AS x"),
+        ("reader", "SELECT to_protobuf(named_struct('a', 1), 'Message', '/etc/passwd', map('a', 'b')) AS x"),
         ("reader", "SELECT * FROM no_such_flow.totals"),
         ("reader", "SELECT * FROM spark_catalog.default.`../kept`"),
         ("reader", "DESCRIBE TABLE `../kept`"),

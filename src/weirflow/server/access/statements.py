@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 _INNER = "_weirflow_"
 
 _ODD_IN_NAMES = frozenset("/\\\"'`")
-_XML, _XML_WITH_OPTIONS = "from_xml", 3
+_READ_FILES = {"from_avro": 3, "from_protobuf": 3, "from_xml": 3, "schema_of_avro": 2, "to_protobuf": 3}
+"""Functions that read files which an argument names, and from how many arguments on they do."""
 _NAMED_CALL = "ExpressionWithUnresolvedIdentifier"
 _EXPLAIN_MODES = ("CODEGEN", "COST", "EXTENDED", "FORMATTED", "LOGICAL")
 _COMPUTED_NAME = ".PlanWithUnresolvedIdentifier"
@@ -262,11 +263,12 @@ class Classifier:
             raise NotAllowed(f"{caller.name!r} may not run scripts.", hint="TRANSFORM is for admins")
         if names & _REFUSED_EXPRESSIONS:
             raise NotAllowed(f"{caller.name!r} may not call methods of Java's.")
-        if (_XML, _XML_WITH_OPTIONS) in reach.calls:
-            raise NotAllowed(
-                f"{caller.name!r} may not give from_xml() options, of which one has files read.",
-                hint="leave out the map of options",
-            )
+        for name, count in sorted(reach.calls):
+            if count >= _READ_FILES.get(name, count + 1):
+                raise NotAllowed(
+                    f"{caller.name!r} may not call {name}() with {count} arguments, by which it reads files.",
+                    hint="leave out the options, or the file of descriptors",
+                )
         if reach.has_options:
             raise NotAllowed(
                 f"{caller.name!r} may not give options to tables, which say how and where they are read.",

@@ -22,6 +22,9 @@ _MAY_HAVE_OPTIONS = re.compile(r"\bwith(?=[^\w`'\"]*?(?:\(|/\*|--))", re.IGNOREC
 HARDENED = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
 """Spark's configuration where statements come from others: a path in the place of a table is not read, and no variable
 of the environment, of Java's or of the configuration takes the place of ``${...}``; some of them are secrets."""
+_EXTERNAL_DTD = "javax.xml.accessExternalDTD"
+EXECUTORS_WITHOUT_DTDS = f"-D{_EXTERNAL_DTD}="
+"""The option of executors' Java for what ``without_external_dtds`` is in the driver's."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,11 @@ def without_reflection(native: Any) -> None:
     for name in _REFLECTION:
         for registry in (shared, own):
             registry.dropFunction(identifier(name))
+
+
+def without_external_dtds(native: Any) -> None:
+    """Have the functions of XML read no document that another document names: it may be any file, or any server's."""
+    native._jvm.java.lang.System.setProperty(_EXTERNAL_DTD, "")  # noqa: SLF001 - no public way
 
 
 def is_classic(native: Any) -> bool:
