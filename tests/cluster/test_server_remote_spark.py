@@ -28,6 +28,7 @@ def _fetch_twice(session):
     assert rows.to_pydict() == {"id": list(range(ROWS)), "twice": list(range(0, 2 * ROWS, 2))}
 
 
+@pytest.mark.campaign
 def test_spark_connect(connect_server, tmp_path):
     with (
         Session.distributed(connect_server.url, token=connect_server.token) as session,
