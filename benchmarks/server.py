@@ -76,6 +76,15 @@ def memory(process: psutil.Process) -> float:
     return float(process.memory_info().rss) / 1e6
 
 
+def used(process: psutil.Process) -> dict[str, float]:
+    """The CPU time of the server's own process, and of those that it has started: Spark's."""
+    spark = 0.0
+    for child in process.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            spark += sum(child.cpu_times()[:2])
+    return {"server": sum(process.cpu_times()[:2]), "Spark": spark}
+
+
 def overhead(session: RemoteSession, folder: Path, ticks: int = 400) -> dict[str, float]:
     """Milliseconds of a tick here and there, in turns, each flow kept on disk."""
     here, there = IncrementalFlow("here", path=folder / "here"), session.flow("there")
@@ -166,13 +175,16 @@ def one_client(url: str, number: int, seconds: float) -> tuple[dict[str, list[fl
             "watch": lambda: watch.get(5) if watch is not None else None,
             "sql": lambda: session.sql("SELECT count(*) AS n, sum(total) AS t FROM there.totals").to_arrow(),
         }
+        name = f"first {kind}"  # of a hundred that all begin at once
         while time.monotonic() < until:
             started = time.perf_counter()
             try:
                 calls[kind]()
             except WeirflowError as error:
-                errors.append(error.code)
-            took.setdefault(kind, []).append((time.perf_counter() - started) * 1000)
+                errors.append(f"{kind}: {error.code}")
+                time.sleep(1)
+            took.setdefault(name, []).append((time.perf_counter() - started) * 1000)
+            name = kind
             if kind != "watch":
                 time.sleep(dice.uniform(0.5, 1.5))
         if watch is not None:
@@ -205,6 +217,7 @@ def some_clients(url: str, numbers: list[int], seconds: float) -> tuple[dict[str
 def load(url: str, process: psutil.Process, clients: int, minutes: float) -> dict[str, float]:
     """p50 and p99 of each kind of call while all clients are at work, and the errors that they met."""
     before = memory(process)
+    spent = used(process)
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
         shares = [list(range(clients))[one::PROCESSES] for one in range(PROCESSES)]
         done = list(pool.map(some_clients, [url] * PROCESSES, shares, [minutes * 60] * PROCESSES))
@@ -220,6 +233,9 @@ def load(url: str, process: psutil.Process, clients: int, minutes: float) -> dic
         figures[f"{kind}: calls"] = float(len(calls))
         figures[f"{kind}: p50 ms"] = float(np.percentile(np.array(calls), 50))
         figures[f"{kind}: p99 ms"] = float(np.percentile(np.array(calls), 99))
+    for name, seconds in used(process).items():
+        figures[f"{name}, cores"] = (seconds - spent.get(name, 0.0)) / (minutes * 60)
+    figures["load of the machine"] = psutil.getloadavg()[0]
     return {**figures, "memory before, MB": before, "memory after, MB": memory(process)}
 
 

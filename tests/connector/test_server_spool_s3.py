@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+
 import pytest
 from support.postgres import postgres_server
 from support.s3 import ACCESS_KEY, SECRET_KEY, s3_server
@@ -24,18 +29,25 @@ def test_a_result_on_s3_outlives_the_server(tmp_path):
             "AWS_REGION": "us-east-1",
             "AWS_ALLOW_HTTP": "true",
         }
-        options = ("--cores", "2", "--insecure")
-        with served_process(tmp_path / "server", *options, keeps=False, environment=environment) as served:
-            with RemoteSession(served.flight_url, connect_timeout=60) as session:
+        token = _first_token(environment)
+        with served_process(tmp_path / "server", "--cores", "2", keeps=False, environment=environment) as served:
+            with RemoteSession(served.flight_url, token, connect_timeout=60) as session:
                 result = session.sql("SELECT id, id * 2 AS twice FROM range(100000)").run()
                 tickets = [endpoint.ticket for endpoint in result._info.endpoints]
                 assert len(tickets) == 2
                 assert _ids(session, tickets) == list(range(100_000))
             served.kill()
             served.start()
-            with RemoteSession(served.flight_url, connect_timeout=60) as session:
+            with RemoteSession(served.flight_url, token, connect_timeout=60) as session:
                 assert _ids(session, tickets) == list(range(100_000))
         assert SECRET_KEY not in served.log_text()
+
+
+def _first_token(environment):
+    """Made by the command, before there is a server, as deploy/compose.yaml says."""
+    command = [sys.executable, "-m", "weirflow", "tokens", "create", "ann", "--role", "admin", "--json"]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["token"]
 
 
 def _ids(session, tickets):

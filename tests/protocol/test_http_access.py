@@ -1,11 +1,20 @@
-"""Who may do what, over the real door: routes, roles and flows as a table written by hand, each cell a test."""
+"""Who may do what, over the real doors: routes, roles and flows as a table written by hand, each cell a test."""
 
 from __future__ import annotations
 
+import socket
+from contextlib import closing
+
+import adbc_driver_flightsql.dbapi as adbc
 import httpx
+import pyarrow as pa
 import pytest
 from support.server import client, eventually, make_token, served_process
 
+from weirflow import RemoteSession, Server
+from weirflow.errors import FunctionNotFound, NotAllowed, TableNotFound
+from weirflow.ivm.compiler.view import View
+from weirflow.server.access.caller import Caller, Role
 from weirflow.server.http.routes import ROUTES
 
 ROLES = ("reader", "writer", "operator", "admin")
@@ -82,6 +91,7 @@ def server(tmp_path_factory):
     tokens = {role: make_token(path, role, f"the {role}", flows=("shop",)) for role in ROLES[:3]}
     tokens["admin"] = tokens["all"] = make_token(path, "admin", "root")
     tokens["lake"] = make_token(path, "reader", "of a lake", catalogs=("lake",))
+    tokens["here"] = make_token(path, "writer", "of Spark's own", catalogs=("spark_catalog",))
     with served_process(path, "--cores", "1", environment={"WEIRFLOW_SERVER_RESULT_BYTES": "1000000"}) as served:
         with client(served.http_url, tokens["all"]) as http:
             for flow in ("shop", "secret"):
@@ -94,7 +104,7 @@ def server(tmp_path_factory):
             assert _run(http, "CREATE OR REPLACE TEMPORARY VIEW over AS SELECT hidden.id FROM hidden") == "OK"
         clients = {name: client(served.http_url, token) for name, token in tokens.items()}
         clients["nobody"] = client(served.http_url)
-        yield clients
+        yield {**clients, "flight": served.flight_url}
         for one in clients.values():
             one.close()
 
@@ -167,6 +177,20 @@ STATEMENTS = [
     ("DESCRIBE shop.orders", "reader"),
     ("DESCRIBE TABLE kept", "reader"),
     ("EXPLAIN SELECT 1", "reader"),
+    ("EXPLAIN SHOW COLUMNS IN kept", "reader"),
+    ("EXPLAIN INSERT INTO kept VALUES (1)", "writer"),
+    ("EXPLAIN MERGE INTO kept USING kept AS n ON false WHEN MATCHED THEN DELETE", "writer"),
+    ("EXPLAIN SET", "admin"),
+    ("EXPLAIN ADD JAR '/not/there.jar'", "admin"),
+    ("EXPLAIN DROP TABLE kept", "admin"),
+    ("EXPLAIN EXECUTE IMMEDIATE 'SELECT 1'", "admin"),
+    ("EXPLAIN EXTENDED EXECUTE IMMEDIATE 'SET a.b = 1'", "admin"),
+    ("SELECT ' WITH (' AS x FROM kept -- WITH (", "reader"),
+    ("WITH/**/w(id) AS (SELECT id FROM kept) SELECT id FROM w", "reader"),
+    ("SELECT * FROM kept WITH (path = '/etc')", "admin"),
+    ("SELECT max(id) AS m FROM kept WHERE id IN (SELECT id FROM kept with/* /* */ */\u00a0(a = 'b'))", "admin"),
+    ("INSERT INTO kept WITH (path = '/tmp') VALUES (1)", "admin"),
+    ("EXPLAIN SELECT * FROM kept WITH (path = '/etc')", "admin"),
     ("EXPLAIN INCREMENTAL SELECT id FROM shop.orders", "reader"),
     ("SHOW CATALOGS", "reader"),
     ("INSERT INTO shop.orders VALUES (7, 'bo', 1)", "writer"),
@@ -235,6 +259,30 @@ def test_a_server_reads_no_paths_and_calls_no_java(server, sql, code, role):
     if role != "admin" and code == "TABLE_NOT_FOUND":
         code = "NOT_ALLOWED"  # what is before the dot may be a flow that the token is not for
     assert _run(server[role], sql) == code
+
+
+def test_what_is_explained_is_not_run(server):
+    _run(server["reader"], "EXPLAIN EXECUTE IMMEDIATE 'CREATE TABLE made (id INT) USING parquet'")
+    assert _run(server["all"], "SELECT * FROM made") == "TABLE_NOT_FOUND"
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("name", ["env:PATH", "system:user.home", "spark.app.name", "spark.sql.warehouse.dir"])
+def test_a_server_tells_no_variable_of_its_process(server, name, role):
+    for sql in (f"SELECT '${{{name}}}' AS x", f"SELECT max(x) AS x FROM VALUES ('${{{name}}}') AS t(x)"):
+        assert server[role].post("/v1/sql", json={"sql": sql}).json()["rows"] == [{"x": f"${{{name}}}"}]
+
+
+@pytest.mark.parametrize("function", ["xpath", "xpath_string", "xpath_boolean"])
+def test_a_document_brings_no_other_from_elsewhere(server, function):
+    with closing(socket.create_server(("127.0.0.1", 0))) as elsewhere:
+        elsewhere.settimeout(0.5)
+        address = f"http://127.0.0.1:{elsewhere.getsockname()[1]}/its.dtd"
+        document = f'<!DOCTYPE a SYSTEM "{address}"><a><b>1</b></a>'
+        assert _run(server["reader"], f"SELECT {function}('{document}', 'a/b') AS x") == "QUERY_FAILED"
+        with pytest.raises(TimeoutError):
+            elsewhere.accept()
+    assert _run(server["reader"], f"SELECT {function}('<a><b>1</b></a>', 'a/b') AS x") == "OK"
 
 
 @pytest.mark.parametrize("role", ROLES[:3])
@@ -307,7 +355,18 @@ def test_what_is_of_another_flow_is_not_there(server, role, sql, name):
         ),
         ("reader", "SELECT from_xml('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),
         ("reader", "SELECT `builtin`.`From_XML`('<a/>', 'b INT', map('rowValidationXSDPath', '/etc/passwd')) AS x"),
+        ("reader", "SELECT from_avro(X'00', '\"int\"', map('avroSchemaUrl', 'file:///etc/passwd')) AS x"),
+        ("reader", "SELECT from_protobuf(X'00', 'Message', '/etc/passwd') AS x"),
+        ("reader", "SELECT to_protobuf(named_struct('a', 1), 'Message', '/etc/passwd', map('a', 'b')) AS x"),
         ("reader", "SELECT * FROM no_such_flow.totals"),
+        ("reader", "SELECT * FROM spark_catalog.default.`../kept`"),
+        ("reader", "DESCRIBE TABLE `../kept`"),
+        ("reader", "SELECT * FROM `/etc/passwd`"),
+        ("writer", 'INSERT INTO `kept" --` VALUES (1)'),
+        ("writer", "INSERT INTO kept SELECT id FROM spark_catalog.default.`../kept`"),
+        ("operator", "CREATE INCREMENTAL VIEW shop.x AS SELECT id FROM `../kept`"),
+        ("operator", "CREATE MATERIALIZED VIEW default.`../kept` AS SELECT 1 AS id"),
+        ("operator", "REFRESH MATERIALIZED VIEW `../kept`"),
     ],
 )
 def test_a_way_around_is_closed(server, role, sql):
@@ -318,6 +377,142 @@ def test_a_query_over_a_flow_reads_nothing_else(server):
     for name in ("hidden", "over"):
         answer = server["reader"].post("/v1/flows/shop/query", json={"sql": f"SELECT id FROM {name}"})
         assert (answer.status_code, answer.json()["code"]) == (404, "TABLE_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("role", "sql"),
+    [
+        ("reader", "SELECT * FROM spark_catalog.default.hiden"),
+        ("reader", "SELECT * FROM IDENTIFIER('hiden')"),
+        ("reader", "DESCRIBE SOURCE hiden"),
+        ("writer", "INSERT INTO hiden VALUES (1)"),
+        ("reader", "SHOW COLUMNS IN hiden"),
+    ],
+)
+def test_no_hint_says_what_others_have(server, role, sql):
+    assert _run(server["all"], "SELECT hidden.id FROM hidden") == "OK"
+    told = server[role].post("/v1/sql", json={"sql": sql}).json()
+    assert (told["code"], told["hint"]) == ("TABLE_NOT_FOUND", None)
+
+
+@pytest.mark.parametrize(
+    ("role", "sql"),
+    [
+        ("reader", "DESCRIBE SOURCE orders"),
+        ("reader", "EXPLAIN INCREMENTAL SELECT id FROM orders"),
+        ("writer", "INSERT INTO orders SELECT id + 1000 AS id, customer, amount FROM orders"),
+        ("writer", "DELETE FROM orders WHERE id > 1000"),
+    ],
+)
+def test_a_name_that_others_have_too_is_ones_own(server, role, sql):
+    assert _run(server[role], sql) == "OK"
+    assert _run(server["all"], sql) == "CONFIG_INVALID"  # there are two
+
+
+CATALOGS = [
+    ("SHOW NAMESPACES IN other", "NOT_ALLOWED"),
+    ("SHOW TABLES IN other.APP", "NOT_ALLOWED"),
+    ("SHOW VIEWS IN other.APP", "NOT_ALLOWED"),
+    ("SHOW FUNCTIONS IN other.APP", "NOT_ALLOWED"),
+    ("SHOW COLUMNS IN other.APP.things", "NOT_ALLOWED"),
+    ("DESCRIBE other.APP.things", "NOT_ALLOWED"),
+    ("SELECT * FROM other.APP.things", "NOT_ALLOWED"),
+    ("INSERT INTO other.APP.things VALUES (2)", "NOT_ALLOWED"),
+    ("EXPLAIN SHOW TABLES IN other.APP", "NOT_ALLOWED"),
+    ("SHOW CATALOGS", "NOT_ALLOWED"),
+    ("SHOW TABLES IN default", "OK"),
+    ("SHOW NAMESPACES", "OK"),
+    ("SELECT * FROM kept", "OK"),
+]
+
+
+@pytest.fixture(scope="module")
+def other_catalog(server):
+    """A catalog beside Spark's own, with a table."""
+    for name, value in {
+        "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+        ".url": "jdbc:derby:memory:other;create=true",
+        ".driver": "org.apache.derby.jdbc.EmbeddedDriver",
+    }.items():
+        assert _run(server["all"], f"SET `spark.sql.catalog.other{name}` = `{value}`") == "OK"
+    made = server["all"].post("/v1/sql", json={"sql": "CREATE TABLE other.APP.things (id INT)"})
+    assert made.status_code == 200, made.text
+
+
+@pytest.mark.usefixtures("other_catalog")
+@pytest.mark.parametrize(("sql", "code"), CATALOGS)
+def test_another_catalog_stays_out_of_reach(server, sql, code):
+    assert _run(server["here"], sql) == code
+
+
+def test_what_is_told_of_the_session_is_of_ones_own_catalogs():
+    address = "iceberg-rest+http://127.0.0.1:1"
+    with Server({"catalogs": {"mine": address, "other": address}}, http="127.0.0.1:0", insecure=True, warm=False) as it:
+        told = it.coordinator.describe(Caller("ann", Role.READER, catalogs=("m*",)))
+    assert [one.name for one in told.catalogs] == ["mine"]
+
+
+@pytest.mark.usefixtures("other_catalog")
+def test_an_ingest_goes_into_ones_own_catalogs(server):
+    address = server["flight"].removeprefix("weirflow://")
+    with (
+        adbc.connect(f"grpc://{address}", _bearer(server["here"]), autocommit=True) as connection,
+        connection.cursor() as cursor,
+        pytest.raises(adbc.Error, match="NOT_ALLOWED"),
+    ):
+        cursor.adbc_ingest("APP.things", pa.table({"id": [1]}), mode="append", db_schema_name="other")
+
+
+def _bearer(http):
+    return {"adbc.flight.sql.authorization_header": http.headers["Authorization"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("hidden", "TABLE_NOT_FOUND"),
+        ("over", "TABLE_NOT_FOUND"),
+        ("nothing", "TABLE_NOT_FOUND"),
+        ("secret.totals", "NOT_ALLOWED"),
+        ("no_such_flow.totals", "NOT_ALLOWED"),
+    ],
+)
+def test_a_subscription_does_not_tell_what_others_have(server, name, code):
+    address = server["flight"].removeprefix("weirflow://")
+    with (
+        adbc.connect(f"grpc://{address}", _bearer(server["reader"]), autocommit=True) as connection,
+        connection.cursor() as cursor,
+        pytest.raises(adbc.Error, match=code),
+    ):
+        cursor.execute(f"SUBSCRIBE TO {name}")
+
+
+@pytest.mark.parametrize("sql", ["SELECT id FROM hidden", "SELECT reflect('a', 'b') AS x FROM orders"])
+def test_a_plan_of_views_reads_what_a_query_may(server, sql):
+    with _remote(server, "reader") as session:
+        backend = session.flow("shop")._backend
+        given = {name: backend.sources[name] for name in ("orders",)}
+        backend.plan(given, {"mine": View("SELECT id FROM orders"), "its": View("SELECT id FROM mine")})
+        with pytest.raises((TableNotFound, NotAllowed, FunctionNotFound)):
+            backend.plan(given, {"mine": View(sql)})
+
+
+def test_a_query_may_read_what_comes_with_it(server):
+    with _remote(server, "reader") as session:
+        rows = session.flow("shop").sql("SELECT x + 1 AS y FROM mine", tables={"mine": pa.table({"x": [1]})})
+        assert rows.to_pylist() == [{"y": 2}]
+
+
+@pytest.mark.usefixtures("other_catalog")
+@pytest.mark.parametrize("table", ["other.APP.`of/a/path`", "IDENTIFIER('other.APP.`of/a/' || 'path`')"])
+def test_a_table_that_is_named_as_a_path_is_for_admins(server, table):
+    _run(server["all"], "CREATE TABLE other.APP.`of/a/path` (id INT)")
+    assert _run(server["all"], f"SELECT * FROM {table}") == "OK"
+    assert _run(server["reader"], f"SELECT * FROM {table}") == "NOT_ALLOWED"
+
+
+def _remote(server, role):
+    return RemoteSession(server["flight"], server[role].headers["Authorization"].removeprefix("Bearer "))
 
 
 @pytest.mark.parametrize(

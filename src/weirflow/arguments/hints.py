@@ -6,11 +6,15 @@ import ast
 import functools
 import inspect
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+_PARSING = threading.Lock()
+"""Python 3.11 counts the depth of all syntax trees that are being made in one place, and threads disturb each other."""
 
 
 def parameter_types(function: Callable[..., Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -56,7 +60,9 @@ class _Names(dict[str, Any]):
 def _for_type_checkers(module: ModuleType) -> dict[str, ast.stmt]:
     """What each name stands for that a module binds under ``if TYPE_CHECKING``; nothing if its source is not there."""
     try:
-        tree = ast.parse(inspect.getsource(module))
+        source = inspect.getsource(module)
+        with _PARSING:
+            tree = ast.parse(source)
     except (OSError, TypeError):
         return {}
     found: dict[str, ast.stmt] = {}

@@ -6,9 +6,9 @@ import contextvars
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from weirflow.errors import (
     ServerBusy,
     ServerDraining,
     StreamNotFound,
+    TableNotFound,
     WeirflowError,
     did_you_mean,
 )
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from weirflow.flows.registry import Flow, FlowRegistry
     from weirflow.server.access.gate import Gate
     from weirflow.session.operation import Operation
-    from weirflow.session.session import Session
+    from weirflow.session.session import Session, SessionInfo
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.statements.relation_name import RelationName
     from weirflow.streaming.detached.query import DetachedQuery
@@ -48,6 +49,8 @@ T = TypeVar("T")
 _DRAIN_RETRY_SECONDS = 5.0
 _START_RETRY_SECONDS = 0.5
 _OPERATIONS_REMEMBERED = 10_000
+_TELLING = (FlowNotFound, TableNotFound)
+"""Errors whose hints say what there is instead, of whomever it is."""
 
 _around: contextvars.ContextVar[Work | None] = contextvars.ContextVar("weirflow_server_work", default=None)
 
@@ -209,6 +212,8 @@ class Coordinator:
                         yield work
         except WeirflowError as error:
             code = error.code
+            if isinstance(error, _TELLING) and "*" not in caller.flows:
+                error.hint = None
             raise
         except GeneratorExit:  # a stream whose reader has had enough
             raise
@@ -302,9 +307,14 @@ class Coordinator:
                 wrong[name] = error
         return wrong
 
-    def relation(self, name: RelationName) -> tuple[Flow, str] | None:
-        """The flow that has a source or view, and how it spells the name; None if none has it."""
-        return self._registry.find(name)
+    def relation(self, caller: Caller, name: RelationName) -> tuple[Flow, str] | None:
+        """The flow of the caller's that has a source or view, and how it spells the name; None if none has it."""
+        return self._registry.find(name, caller.sees_flow)
+
+    def describe(self, caller: Caller) -> SessionInfo:
+        """Where the Session runs, and which catalogs it has of those that a caller may see."""
+        info = self.session.describe()
+        return replace(info, catalogs=tuple(one for one in info.catalogs if caller.sees_catalog(one.name)))
 
     # Streaming queries
 
@@ -331,9 +341,12 @@ class Coordinator:
 
     # Statements
 
-    def check_query(self, caller: Caller, sql: str, flow: str | None = None) -> None:
-        """Refuse a query of a view of a flow, or over one, that reads or does what the caller may not."""
-        self._classifier.check_query(caller, sql, flow)
+    def check_query(self, caller: Caller, sql: str, flow: str | None = None, own: Iterable[str] = ()) -> None:
+        """Refuse a query of a view of a flow, or over one, that reads or does what the caller may not.
+
+        It may read what comes with it, by names of its ``own``.
+        """
+        self._classifier.check_query(caller, sql, flow, own)
 
     def require_table(self, caller: Caller, table: str) -> None:
         """Refuse a table of Spark's, by its name, whose catalog is not one of the caller's."""

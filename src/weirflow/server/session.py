@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,21 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_EXECUTORS = "spark.executor.extraJavaOptions"
+
 
 class ServedSession(Session):
-    """A Session without what reaches beyond tables: functions that call any Java method, and paths as tables.
+    """A Session without what reaches beyond tables: functions that call Java methods, paths as tables, documents' DTDs.
 
     For everybody, also for admins: what others send may be a part of what an admin runs.
     """
 
     def _prepare(self, native: Any) -> None:
-        from weirflow.spark.analyzed.reach import is_classic, without_reflection  # noqa: PLC0415 - Spark is there now
+        from weirflow.spark.analyzed import reach  # noqa: PLC0415 - Spark is there now
 
-        if is_classic(native):
-            without_reflection(native)
+        if reach.is_classic(native):
+            reach.without_reflection(native)
+            reach.without_external_dtds(native)
 
     def executor_hosts(self) -> list[str]:
         """The hosts of Spark's executors; none if Spark was not started, or does not tell."""
@@ -40,10 +44,18 @@ class ServedSession(Session):
 
 
 def served_session(settings: Settings) -> ServedSession:
-    """The Session of these settings, for a server."""
-    from weirflow.spark.analyzed.reach import HARDENED  # noqa: PLC0415 - beside what reads plans
+    """The Session of these settings, for a server.
+
+    It imports pyspark at once: its modules need each other, and threads of which each begins with another one, as first
+    requests do, find them half imported.
+    """
+    importlib.import_module("pyspark.sql")
+    from weirflow.spark.analyzed.reach import EXECUTORS_WITHOUT_DTDS, HARDENED  # noqa: PLC0415 - beside what reads plans
 
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
-    given["spark_conf"] = {**settings.spark_conf, **HARDENED}
+    conf = {**settings.spark_conf, **HARDENED}
+    if (settings.endpoint or "").startswith("spark://"):
+        conf[_EXECUTORS] = f"{conf.get(_EXECUTORS, '')} {EXECUTORS_WITHOUT_DTDS}".strip()
+    given["spark_conf"] = conf
     given.setdefault("progress", "off")
     return ServedSession(**given)

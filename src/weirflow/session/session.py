@@ -170,8 +170,9 @@ class Session(Tables):
             return MaterializedStatements(self).run(query, params)
         if kind.about is About.CATALOGS:
             return self._about_catalogs(query, params)
+        sees = None if inspection is None else inspection.sees_flow
         if kind.about is About.FLOWS or (kind.about is About.TARGET and self._has_flows()):
-            done = self._flows_sql().run(query, kind, params)
+            done = self._flows_sql().run(query, kind, params, sees=sees)
             if done is not None:
                 return done
 
@@ -193,7 +194,6 @@ class Session(Tables):
 
         if not kind.reads_tables:
             return run(query)
-        sees = None if inspection is None else inspection.sees_flow
         return self._reading(query, run, repeats=kind.about is About.QUERY, sees=sees)
 
     def sql_with_timeout(

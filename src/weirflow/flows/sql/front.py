@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from weirflow.errors import QueryError, TableNotFound
 from weirflow.flows.registry import FlowRegistry
+from weirflow.flows.seen import SeenFlows
 from weirflow.flows.sql.shown_relations import ShownRelations, words
 from weirflow.flows.sql.statements import FlowStatements
 from weirflow.sql.statements.parameters import with_literals
@@ -25,19 +26,33 @@ class FlowSql:
     """The flows of a Session, and what SQL reads of them and says about them."""
 
     def __init__(self, session: FlowSession) -> None:
+        self._session = session
         self.flows = FlowRegistry(session)
         self._shown = ShownRelations(session, self.flows)
         self._statements = FlowStatements(session, self.flows, self._shown)
 
-    def run(self, statement: str, kind: StatementKind, params: Params | None) -> pa.Table | None:
-        """What a statement about flows, of the kind that it is, returns; None if it is Spark's to run."""
-        if not self._statements.has(kind):
+    def run(
+        self,
+        statement: str,
+        kind: StatementKind,
+        params: Params | None,
+        *,
+        sees: Callable[[str], bool] | None = None,
+    ) -> pa.Table | None:
+        """What a statement about flows, of the kind that it is, returns; None if it is Spark's to run.
+
+        Flows that ``sees`` does not let it see are not there for it.
+        """
+        statements = self._statements
+        if sees is not None:
+            statements = FlowStatements(self._session, SeenFlows(self.flows, sees), self._shown)
+        if not statements.has(kind):
             return None
         if params is None:
-            return self._statements.run(statement, kind)
+            return statements.run(statement, kind)
         filled = with_literals(statement, params)
         try:
-            return self._statements.run(filled.text, kind)
+            return statements.run(filled.text, kind)
         except QueryError as error:
             error.position = filled.position_in(statement, error.position)
             raise

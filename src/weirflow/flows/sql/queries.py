@@ -22,6 +22,7 @@ from weirflow.sql.statements.table_references import TableReference, table_refer
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
     from weirflow.flows.registry import Flow, FlowRegistry
+    from weirflow.flows.seen import SeenFlows
     from weirflow.spark.frames.frame import DataFrame
     from weirflow.sql.settings import SqlSettings
     from weirflow.sql.statements.composed import ComposedSql
@@ -46,7 +47,7 @@ class FlowQueries:
     """
 
     def __init__(
-        self, session: FlowSession, flows: FlowRegistry, shown: ShownRelations, flow: Flow, statement: str
+        self, session: FlowSession, flows: FlowRegistry | SeenFlows, shown: ShownRelations, flow: Flow, statement: str
     ) -> None:
         self._session = session
         self._flows = flows

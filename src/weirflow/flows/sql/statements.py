@@ -41,6 +41,7 @@ from weirflow.sql.statements.table_references import table_references
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
     from weirflow.flows.registry import Flow, FlowRegistry
+    from weirflow.flows.seen import SeenFlows
     from weirflow.flows.sql.shown_relations import ShownRelations
     from weirflow.ivm.flow.summary import StepSummary
 
@@ -50,7 +51,7 @@ _DEFAULT_FLOW = "default"
 class FlowStatements:
     """Runs what a Session's SQL says about flows."""
 
-    def __init__(self, session: FlowSession, flows: FlowRegistry, shown: ShownRelations) -> None:
+    def __init__(self, session: FlowSession, flows: FlowRegistry | SeenFlows, shown: ShownRelations) -> None:
         self._session = session
         self._flows = flows
         self._shown = shown

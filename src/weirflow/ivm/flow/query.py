@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,31 +27,66 @@ if TYPE_CHECKING:
 _QUERY = "the query"  # no name of a source or view
 
 
-def run_query(state: FlowState, query: str, given: Mapping[str, Any], settings: SqlSettings = USUAL) -> pa.Table:
-    """The rows that a query returns for the sources and views whose rows are kept, as they are now.
+@dataclass(frozen=True)
+class PlannedQuery:
+    """A query that is compiled to a circuit of its own, which shares nothing with the flow.
+
+    Attributes:
+        program: what computes it.
+        given: the rows that came with it.
+        reads: the sources and views of the flow that it reads.
+    """
+
+    program: Program
+    given: Mapping[str, Batch]
+    reads: tuple[str, ...]
+
+    def rows(self, contents: Mapping[str, Batch]) -> pa.Table:
+        """Its rows, for the rows of what it ``reads``."""
+        result = self.program.circuit.computed({**self.given, **contents})[_QUERY]
+        fields = self.program.relations[_QUERY].fields
+        schema = pa.schema([(field.name, field.type) for field in fields])
+        return DeltaBatch.of_batch(schema, result).inserts()
+
+
+def plan_query(
+    known: Mapping[str, pa.Schema], query: str, given: Mapping[str, Any], settings: SqlSettings = USUAL
+) -> PlannedQuery:
+    """Compile a query over what is ``known`` of a flow: see ``kept_relations``.
 
     It may also read the tables ``given``, which go before sources and views of their names. It means what it does
     with these settings.
     """
     tables = {name: read_table(data) for name, data in given.items()}
     program = Program()
-    for name in _stored(state) - tables.keys():
-        program.add_source(name, state.schema(name), stored=False)
+    for name in known.keys() - tables.keys():
+        program.add_source(name, known[name], stored=False)
     for name, table in tables.items():
         program.add_source(name, table.schema, stored=False)
     if CLOCK not in program.relations:
         program.add_source(CLOCK, CLOCK_SCHEMA, stored=False)
-    result = _QUERY
-    program.add_views({result: View(query, Mode.INCREMENTAL, stored=False, settings=settings)})
-    read = program.circuit.ancestors([program.relations[result].node])
-    contents = {
-        name: Batch.of_arrow(tables[name]) if name in tables else _rows(state, name)
-        for name, number in program.circuit.sources.items()
-        if number in read
-    }
-    made = program.circuit.computed(contents)[result]
-    schema = pa.schema([(field.name, field.type) for field in program.relations[result].fields])
-    return DeltaBatch.of_batch(schema, made).inserts()
+    program.add_views({_QUERY: View(query, Mode.INCREMENTAL, stored=False, settings=settings)})
+    read = program.circuit.ancestors([program.relations[_QUERY].node])
+    names = [name for name, number in program.circuit.sources.items() if number in read]
+    own = {name: Batch.of_arrow(tables[name]) for name in names if name in tables}
+    return PlannedQuery(program, own, tuple(name for name in names if name not in tables))
+
+
+def kept_relations(state: FlowState) -> dict[str, pa.Schema]:
+    """The columns of the sources and views whose rows are kept, which queries can read."""
+    relations = state.program.relations
+    return {name: state.schema(name) for name, relation in relations.items() if relation.store is not None}
+
+
+def contents_of(state: FlowState, names: Iterable[str]) -> dict[str, Batch]:
+    """The rows of sources and views as they are now; later ticks do not change them."""
+    return {name: _rows(state, name) for name in names}
+
+
+def run_query(state: FlowState, query: str, given: Mapping[str, Any], settings: SqlSettings = USUAL) -> pa.Table:
+    """The rows that a query returns for a state that nobody changes meanwhile; see ``plan_query``."""
+    planned = plan_query(kept_relations(state), query, given, settings)
+    return planned.rows(contents_of(state, planned.reads))
 
 
 def explain_query(
@@ -76,7 +112,3 @@ def _rows(state: FlowState, name: str) -> Batch:
     """The rows of a source or view; of the clock, if the flow has none, the system's time."""
     kept = state.rows(name) if name in state.program.relations else Batch.empty(CLOCK_SCHEMA.types)
     return kept if len(kept) or name != CLOCK else Batch.of_arrow(clock_row(system_time()))
-
-
-def _stored(state: FlowState) -> set[str]:
-    return {name for name, relation in state.program.relations.items() if relation.store is not None}

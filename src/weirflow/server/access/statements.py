@@ -6,12 +6,13 @@ of plan node that nobody has thought of is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import NotAllowed, QueryError, TableNotFound, UnsupportedError
 from weirflow.server.access.caller import Caller, Right
+from weirflow.server.access.plan_nodes import CHANGES, COMMANDS, LISTINGS, PARTS_OF_CHANGES, commands_in, unknown_in
 from weirflow.sql.quoting import quoted
 from weirflow.sql.statements.catalogs import ShowCatalogs, read_catalog_statement
 from weirflow.sql.statements.changes import Delete, Insert, Merge, Update
@@ -50,100 +51,12 @@ if TYPE_CHECKING:
 
 _INNER = "_weirflow_"
 
-COMMANDS: dict[str, Right] = {
-    "DescribeQueryCommand": Right.READ,
-    "DescribeRelation": Right.READ,
-    "ExplainCommand": Right.READ,
-    "ShowCatalogsCommand": Right.READ,
-    "ShowColumns": Right.READ,
-    "ShowCurrentNamespaceCommand": Right.READ,
-    "ShowFunctions": Right.READ,
-    "ShowNamespaces": Right.READ,
-    "ShowNamespacesCommand": Right.READ,
-    "ShowTables": Right.READ,
-    "ShowViews": Right.READ,
-    "DeleteFromTable": Right.WRITE,
-    "InsertIntoStatement": Right.WRITE,
-    "MergeIntoTable": Right.WRITE,
-    "UpdateTable": Right.WRITE,
-}
-"""The statements of Spark's that others than admins may run, as its parser calls them."""
-
-LISTINGS = frozenset({"ShowTables", "ShowViews"})
-"""Those that name tables of whomever, and what queries have seen of flows is among them."""
-
-QUERY_NODES = frozenset(
-    {
-        "Aggregate",
-        "AsOfJoin",
-        "CTERelationDef",
-        "CTERelationRef",
-        "DataSourceV2Relation",
-        "Deduplicate",
-        "Distinct",
-        "Except",
-        "Expand",
-        "Filter",
-        "Generate",
-        "GlobalLimit",
-        "HiveTableRelation",
-        "InMemoryRelation",
-        "Intersect",
-        "Join",
-        "LateralJoin",
-        "LocalLimit",
-        "LocalRelation",
-        "LogicalRDD",
-        "LogicalRelation",
-        "Offset",
-        "OneRowRelation",
-        "Project",
-        "Range",
-        "RebalancePartitions",
-        "Repartition",
-        "RepartitionByExpression",
-        "ResolvedHint",
-        "Sample",
-        "Sort",
-        "SubqueryAlias",
-        "Transpose",
-        "Union",
-        "UnionLoop",
-        "UnionLoopRef",
-        "UnresolvedHint",
-        "View",
-        "Window",
-        "WithCTE",
-    }
-)
-"""The nodes of analyzed plans that only read what has a name."""
-
-PARSED_NODES = frozenset(
-    {
-        "Pivot",
-        "UnresolvedWith",
-        "Unpivot",
-        "WithWindowDefinition",
-    }
-)
-"""The other nodes of queries that are parsed and not analyzed, beside those whose names begin with Unresolved."""
-
-_CHANGES = frozenset(
-    f"catalyst.plans.logical.{name}"
-    for name in (
-        *("Assignment", "DeleteAction", "DeleteFromTable", "InsertAction", "InsertIntoStatement", "InsertStarAction"),
-        *("MergeIntoTable", "UpdateAction", "UpdateStarAction", "UpdateTable"),
-    )
-)
-"""The nodes of changes of sources, which are no statements of Spark's."""
-
-_EXPRESSIONS = "catalyst.expressions."
-_PARTS = (_EXPRESSIONS, "catalyst.analysis.", "types.")
-_XML, _XML_WITH_OPTIONS = "from_xml", 3
+_ODD_IN_NAMES = frozenset("/\\\"'`")
+_READ_FILES = {"from_avro": 3, "from_protobuf": 3, "from_xml": 3, "schema_of_avro": 2, "to_protobuf": 3}
+"""Functions that read files which an argument names, and from how many arguments on they do."""
 _NAMED_CALL = "ExpressionWithUnresolvedIdentifier"
 _EXPLAIN_MODES = ("CODEGEN", "COST", "EXTENDED", "FORMATTED", "LOGICAL")
 _COMPUTED_NAME = ".PlanWithUnresolvedIdentifier"
-_COMPUTED_STATEMENT = "UnresolvedExecuteImmediate"
 _REFUSED_EXPRESSIONS = frozenset({"CallMethodViaReflection", "TryReflect"})
 _SCRIPT = "ScriptTransformation"
 
@@ -163,6 +76,8 @@ class Classifier:
         if kind.about is About.CATALOGS:
             is_list = isinstance(read_catalog_statement(sql, params), ShowCatalogs)
             caller.require(Right.READ if is_list else Right.ADMIN, "add or drop catalogs")
+            if "*" not in caller.catalogs:
+                raise NotAllowed(f"The token of {caller.name!r} is not for all catalogs.")
         elif kind.about is About.MATERIALIZED:
             self._check_materialized(caller, sql if params is None else with_literals(sql, params).text)
         elif kind.about in (About.FLOWS, About.TARGET):
@@ -175,13 +90,16 @@ class Classifier:
         """Refuse what Spark is about to get, unless it is for the caller. A query is looked at again as a frame."""
         reach = self._parsed(text)
         self._check_classes(caller, reach, analyzed=False)
+        for parts in sorted(reach.namespaces):
+            self._require_namespace(caller, parts)
         if kind.about is About.QUERY:
-            if unknown := sorted(_commands(reach.classes)):  # what the lexer took for a query is none for Spark
+            if unknown := sorted(commands_in(reach.classes)):  # what the lexer took for a query is none for Spark
                 caller.require(Right.ADMIN, f"run {unknown[0]}")
             for parts in sorted(reach.names):
                 self._check_flow(caller, parts)
             return
-        caller.require(COMMANDS.get(reach.top, Right.ADMIN), f"run what Spark calls {reach.top}")
+        for name in (reach.top, *sorted(commands_in(reach.classes - PARTS_OF_CHANGES))):  # EXPLAIN has another in it
+            caller.require(COMMANDS.get(name, Right.ADMIN), f"run what Spark calls {name}")
         if reach.top in LISTINGS and "*" not in caller.flows:
             raise NotAllowed(
                 f"The token of {caller.name!r} is not for all flows, and {reach.top} would name what is theirs."
@@ -196,6 +114,7 @@ class Classifier:
 
         reach = frame_reach(frame.spark)
         self._check_classes(caller, reach)
+        _require_plain(caller, reach.tables)
         if reach.has_nameless:
             raise NotAllowed(f"{caller.name!r} may not read files by their paths.", hint="read tables and views")
         for catalog in sorted(reach.catalogs):
@@ -208,21 +127,26 @@ class Classifier:
             if flow is not None and not caller.sees_flow(flow):
                 raise _not_there(view)
 
-    def check_query(self, caller: Caller, sql: str, flow: str | None = None) -> None:
-        """A query inside a statement about flows: which others it reads is known from its text."""
+    def check_query(self, caller: Caller, sql: str, flow: str | None = None, own: Iterable[str] = ()) -> None:
+        """A query inside a statement about flows: which others it reads is known from its text.
+
+        The names that are its ``own`` are of what comes with it.
+        """
         if caller.role.has(Right.ADMIN):
             return
         reach = self._parsed(sql)
         self._check_classes(caller, reach, analyzed=False)
-        if unknown := sorted(_commands(reach.classes - _CHANGES)):
+        if unknown := sorted(commands_in(reach.classes - CHANGES)):
             caller.require(Right.ADMIN, f"run {unknown[0]}")
-        self._check_names(caller, sql, reach, flow)
+        self._check_names(caller, sql, reach, flow, own)
 
     def require_table(self, caller: Caller, table: str) -> None:
         """Refuse a table whose catalog is not one of the caller's; a name without a catalog is of the current one."""
+        parts = Lexer(table).names()
+        if not caller.role.has(Right.ADMIN):
+            _require_plain(caller, parts)
         if "*" in caller.catalogs:
             return
-        parts = Lexer(table).names()
         is_first = len(parts) > 2 or (len(parts) > 1 and parts[0] in self._catalogs())  # noqa: PLR2004 - see _check_reference
         caller.require(Right.READ, f"use {table}", catalog=parts[0] if is_first else self._catalog())
 
@@ -278,12 +202,14 @@ class Classifier:
                 f"The token of {caller.name!r} is not for all flows.", hint="list those of one: SHOW SOURCES IN flow"
             )
 
-    def _check_names(self, caller: Caller, sql: str, reach: Reach, flow: str | None = None) -> None:
+    def _check_names(
+        self, caller: Caller, sql: str, reach: Reach, flow: str | None = None, given: Iterable[str] = ()
+    ) -> None:
         """The tables and views that a text names: those of flows, and those of catalogs.
 
-        A name that ``flow`` has, which the text is about, is that flow's.
+        A name that ``flow`` has, which the text is about, is that flow's, and one that is ``given`` nobody's.
         """
-        own = set() if flow is None else {name.casefold() for name in self._relations(flow)}
+        own = {name.casefold() for name in (*given, *(() if flow is None else self._relations(flow)))}
         if any(name.endswith(_COMPUTED_NAME) for name in reach.classes):
             raise NotAllowed(f"{caller.name!r} may not have the name of a table computed.", hint="write it")
         direct = {reference.parts for reference in table_references(_query_in(sql))}
@@ -337,15 +263,23 @@ class Classifier:
             raise NotAllowed(f"{caller.name!r} may not run scripts.", hint="TRANSFORM is for admins")
         if names & _REFUSED_EXPRESSIONS:
             raise NotAllowed(f"{caller.name!r} may not call methods of Java's.")
-        if (_XML, _XML_WITH_OPTIONS) in reach.calls:
+        for name, count in sorted(reach.calls):
+            if count >= _READ_FILES.get(name, count + 1):
+                raise NotAllowed(
+                    f"{caller.name!r} may not call {name}() with {count} arguments, by which it reads files.",
+                    hint="leave out the options, or the file of descriptors",
+                )
+        if reach.has_options:
             raise NotAllowed(
-                f"{caller.name!r} may not give from_xml() options, of which one has files read.",
-                hint="leave out the map of options",
+                f"{caller.name!r} may not give options to tables, which say how and where they are read.",
+                hint="leave out what is in WITH (...) behind the table's name",
             )
+        for parts in sorted(reach.names):
+            _require_plain(caller, parts)
         if _NAMED_CALL in names:
             raise NotAllowed(f"{caller.name!r} may not have the name of a function computed.", hint="write it")
         if analyzed:
-            unknown = sorted(_unknown(reach.classes))
+            unknown = sorted(unknown_in(reach.classes))
             if unknown:
                 raise NotAllowed(
                     f"{caller.name!r} may not run this query: it needs {unknown[0]}.", hint="ask an admin to run it"
@@ -382,6 +316,11 @@ class Classifier:
         """The flow that has a source or view; if the caller's have none, that which the name says."""
         return self._flow_of(caller, name) or name.flow
 
+    def _require_namespace(self, caller: Caller, parts: tuple[str, ...]) -> None:
+        """Refuse to list what is in a schema, or a catalog, that is not the caller's."""
+        is_first = parts[0] in self._catalogs()
+        caller.require(Right.READ, "list", catalog=parts[0] if is_first else self._catalog())
+
     def _catalogs(self) -> set[str]:
         return {one.name for one in self._session.catalogs()}
 
@@ -413,6 +352,16 @@ class _Inspection:
         self.classifier.check_frame(self.caller, frame)
 
 
+def _require_plain(caller: Caller, parts: Iterable[str]) -> None:
+    """Refuse the name of a table from which a catalog would make a path that leaves its folder, or SQL of its own."""
+    odd = next((part for part in parts if not _ODD_IN_NAMES.isdisjoint(part)), None)
+    if odd is not None:
+        raise NotAllowed(
+            f"{caller.name!r} may not name a table {odd!r}: slashes and quotes in names are for admins.",
+            hint="read tables and views by their names, not files by their paths",
+        )
+
+
 def _parts(name: RelationName) -> tuple[str, ...]:
     return (name.name,) if name.flow is None else (name.flow, name.name)
 
@@ -432,19 +381,3 @@ def _query_in(sql: str) -> str:
     if not lexer.accept("EXPLAIN"):
         return sql
     return sql[next((one.start for one in lexer if one.plain not in _EXPLAIN_MODES), 0) :]
-
-
-def _commands(classes: Iterable[str]) -> Iterator[str]:
-    """The nodes of a plan that is parsed which are none of a query's."""
-    for name in classes:
-        short = name.rpartition(".")[2]
-        is_part = name.startswith(_PARTS) and short != _COMPUTED_STATEMENT
-        if not is_part and short not in QUERY_NODES and short not in PARSED_NODES:
-            yield short
-
-
-def _unknown(classes: Iterable[str]) -> Iterable[str]:
-    for name in classes:
-        short = name.rpartition(".")[2]
-        if not name.startswith(_EXPRESSIONS) and short not in QUERY_NODES:
-            yield short

@@ -100,14 +100,19 @@ class Calls:
 
     def _check_sql(self, asked: Asked, method: str) -> None:
         """A query that comes with a call is looked at as those of statements are."""
-        if method in ("define_view", "replace_view"):
-            self._coordinator.check_query(
-                asked.caller, asked.arguments.view.sql, None if asked.flow is None else asked.flow.name
-            )
-        elif method == "explain_query":
-            self._coordinator.check_query(
-                asked.caller, asked.arguments.sql, None if asked.flow is None else asked.flow.name
-            )
+        own: list[str] = []
+        match method:
+            case "define_view" | "replace_view":
+                queries = [asked.arguments.view.sql]
+            case "plan":
+                queries = [view.sql for view in asked.arguments.views]
+                own = [one.name for one in (*asked.arguments.sources, *asked.arguments.views)]
+            case "explain_query":
+                queries = [asked.arguments.sql]
+            case _:
+                return
+        for sql in queries:
+            self._coordinator.check_query(asked.caller, sql, None if asked.flow is None else asked.flow.name, own)
 
     # Methods of the Session
 
@@ -131,7 +136,7 @@ class Calls:
         }
 
     def _server(self, asked: Asked) -> wire.ServerForm:
-        info = self._coordinator.session.describe()
+        info = self._coordinator.describe(asked.caller)
         return wire.ServerForm(
             __version__,
             PROTOCOL,

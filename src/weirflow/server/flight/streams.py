@@ -71,7 +71,7 @@ class Streams:
 
     def _query(self, caller: Caller, ticket: FlowQuery) -> fl.FlightDataStream:
         with self._coordinator.work(caller, Right.READ, "query a flow", flow=ticket.flow):
-            self._coordinator.check_query(caller, ticket.sql, ticket.flow)
+            self._coordinator.check_query(caller, ticket.sql, ticket.flow, ticket.tables)
             flow = self._coordinator.flow(ticket.flow)
             rows = flow.sql(ticket.sql, tables={name: unpack_rows(one) for name, one in ticket.tables.items()})
             return _stream(rows.schema, rows.to_batches())
@@ -114,7 +114,9 @@ class Streams:
         self, caller: Caller, sql: str, params: Params | None, begin: int | None, opened: ExitStack
     ) -> tuple[Flow, Subscription]:
         wanted = read_subscribe(sql if params is None else with_literals(sql, params).text)
-        found = self._coordinator.relation(wanted.name)
+        if wanted.name.flow is not None:
+            caller.require(Right.READ, "subscribe", flow=wanted.name.flow)
+        found = self._coordinator.relation(caller, wanted.name)
         if found is None:
             raise TableNotFound(f"No flow has a view {str(wanted.name)!r}.")
         flow, name = found

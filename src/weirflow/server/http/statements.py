@@ -64,7 +64,7 @@ def cancel_operation(call: Call) -> Answer:
 
 def describe_session(call: Call) -> Answer:
     """Where the server's Session runs, and what it keeps where."""
-    info = call.coordinator.session.describe()
+    info = call.coordinator.describe(call.caller)
     return answer_json(
         {
             "placement": info.placement.value,

@@ -66,13 +66,15 @@ def make_savepoint(call: Call) -> Answer:
 
 def list_savepoints(call: Call) -> Answer:
     """The savepoints that the Session's profile keeps."""
-    found = call.coordinator.session.streams.savepoints()
-    return answer_json({"savepoints": [_savepoint(one) for one in found.list()]})
+    found = call.coordinator.session.streams.savepoints().list()
+    return answer_json({"savepoints": [_savepoint(one) for one in found if _is_seen(call, one)]})
 
 
 def drop_savepoint(call: Call) -> Answer:
     """Delete a savepoint."""
-    call.coordinator.session.streams.savepoints().delete(call.path["savepoint"])
+    kept, name = call.coordinator.session.streams.savepoints(), call.path["savepoint"]
+    if "*" in call.caller.flows or any(one.name == name and _is_seen(call, one) for one in kept.list()):
+        kept.delete(name)  # those of others are not there, and to delete what is not there is no error
     return Answer(b"", status=204)
 
 
@@ -102,6 +104,12 @@ def _short(query: Query) -> dict[str, Any]:
     status = query.status()
     job = getattr(query, "job", None)
     return {"name": query.name, "id": query.id, "job": job, "state": status.state.value, "message": status.message}
+
+
+def _is_seen(call: Call, savepoint: QuerySavepoint) -> bool:
+    """Whether a savepoint may be told of: the name of a query that feeds a flow begins with the flow's."""
+    flow, _, source = savepoint.query.partition("/")
+    return not source or call.caller.sees_flow(flow)
 
 
 def _savepoint(savepoint: QuerySavepoint) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 _PACKAGE = "org.apache.spark.sql."
@@ -13,8 +15,16 @@ _RELATIONS = frozenset(
 )
 _REFLECTION = ("reflect", "java_method", "try_reflect")
 
-HARDENED = {"spark.sql.runSQLOnFiles": "false"}
-"""Spark's configuration where statements come from others: a path in the place of a table is not read."""
+_NAMESPACE = "UnresolvedNamespace"
+_MAY_HAVE_OPTIONS = re.compile(r"\bwith(?=[^\w`'\"]*?(?:\(|/\*|--))", re.IGNORECASE)
+"""What a table's options begin with, and perhaps other texts: ``WITH (``, with comments between them."""
+
+HARDENED = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
+"""Spark's configuration where statements come from others: a path in the place of a table is not read, and no variable
+of the environment, of Java's or of the configuration takes the place of ``${...}``; some of them are secrets."""
+_EXTERNAL_DTD = "javax.xml.accessExternalDTD"
+EXECUTORS_WITHOUT_DTDS = f"-D{_EXTERNAL_DTD}="
+"""The option of executors' Java for what ``without_external_dtds`` is in the driver's."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +37,11 @@ class Reach:
         views: the temporary views that are read, also those that others read.
         catalogs: the catalogs whose tables and views are read.
         has_nameless: whether something is read that is neither a table of a catalog nor behind a temporary view.
+        tables: all parts of the names of tables and views that are read.
         names: of a text that is not analyzed, the names of tables and views in it, those of its CTEs included.
+        namespaces: of such a text, the schemas and catalogs whose content is listed.
+        has_options: whether such a text has options for a table (``WITH (...)`` behind its name), which say how and
+            where it is read.
         calls: of such a text, the functions that it calls, without what is before their names and in lower case, each
             with the number of its arguments.
     """
@@ -37,8 +51,11 @@ class Reach:
     views: frozenset[str] = frozenset()
     catalogs: frozenset[str] = frozenset()
     has_nameless: bool = False
+    tables: frozenset[str] = frozenset()
     names: frozenset[tuple[str, ...]] = frozenset()
     calls: frozenset[tuple[str, int]] = frozenset()
+    namespaces: frozenset[tuple[str, ...]] = frozenset()
+    has_options: bool = False
 
 
 def parsed_reach(native: Any, sql: str) -> Reach:
@@ -48,9 +65,12 @@ def parsed_reach(native: Any, sql: str) -> Reach:
     """
     plan = native._jsparkSession.sessionState().sqlParser().parsePlan(sql)  # noqa: SLF001 - no public way
     nodes = json.loads(plan.toJSON())
-    names = frozenset(_split(one) for one in _fields(nodes, "multipartIdentifier"))
+    identified = [(_split(node["multipartIdentifier"] or ""), _is_namespace(node)) for node in _identified(nodes)]
+    namespaces = frozenset(parts for parts, is_namespace in identified if is_namespace)
+    names = frozenset(parts for parts, is_namespace in identified if not is_namespace)
     top = _short(nodes[0]["class"]).rpartition(".")[2]
-    return Reach(top, _classes(nodes), names=names, calls=frozenset(_calls(nodes)))
+    calls, options = frozenset(_calls(nodes)), _has_options(native, sql)
+    return Reach(top, _classes(nodes), names=names, calls=calls, namespaces=namespaces, has_options=options)
 
 
 def frame_reach(native_df: Any) -> Reach:
@@ -59,7 +79,8 @@ def frame_reach(native_df: Any) -> Reach:
     found = _Relations()
     found.read(nodes, behind_view=False)
     top = _short(nodes[0]["class"]).rpartition(".")[2]
-    return Reach(top, _classes(nodes), frozenset(found.views), frozenset(found.catalogs), found.has_nameless)
+    views, catalogs, tables = (frozenset(one) for one in (found.views, found.catalogs, found.tables))
+    return Reach(top, _classes(nodes), views, catalogs, found.has_nameless, tables)
 
 
 def without_reflection(native: Any) -> None:
@@ -73,9 +94,27 @@ def without_reflection(native: Any) -> None:
             registry.dropFunction(identifier(name))
 
 
+def without_external_dtds(native: Any) -> None:
+    """Have the functions of XML read no document that another document names: it may be any file, or any server's."""
+    native._jvm.java.lang.System.setProperty(_EXTERNAL_DTD, "")  # noqa: SLF001 - no public way
+
+
 def is_classic(native: Any) -> bool:
     """Whether plans can be looked at: the driver is this machine's, not behind Spark Connect."""
     return hasattr(native, "_jsparkSession")
+
+
+def _has_options(native: Any, sql: str) -> bool:
+    """Whether a text has options for a table, as Spark's own lexer sees it: what is parsed does not show them."""
+    if _MAY_HAVE_OPTIONS.search(sql) is None:
+        return False
+    jvm = native._jvm  # noqa: SLF001 - no public way
+    parser = jvm.org.apache.spark.sql.catalyst.parser
+    content = jvm.org.antlr.v4.runtime.CharStreams.fromString(sql)
+    tokens = parser.SqlBaseLexer(parser.UpperCaseCharStream(content)).getAllTokens()
+    kinds = [token.getType() for token in tokens if not token.getChannel()]
+    options = (parser.SqlBaseLexer.WITH, parser.SqlBaseLexer.LEFT_PAREN)
+    return options in pairwise(kinds)
 
 
 class _Relations:
@@ -84,6 +123,7 @@ class _Relations:
     def __init__(self) -> None:
         self.views: set[str] = set()
         self.catalogs: set[str] = set()
+        self.tables: set[str] = set()
         self.has_nameless = False
 
     def read(self, nodes: list[dict[str, Any]], *, behind_view: bool) -> None:
@@ -108,6 +148,7 @@ class _Relations:
         kind = str(below.get("class", "")).rpartition(".")[2]
         if catalog and (kind in _RELATIONS or kind == "View"):
             self.catalogs.add(catalog)
+            self.tables.update((node["identifier"]["name"], *_split(node["identifier"]["qualifier"])))
 
     def _inside(self, value: Any, *, behind_view: bool) -> None:
         if isinstance(value, list) and value and isinstance(value[0], dict) and "class" in value[0]:
@@ -135,13 +176,17 @@ def _split(names: str | list[str]) -> tuple[str, ...]:
     return tuple(names) if isinstance(names, list) else tuple(names.removeprefix("[").removesuffix("]").split(", "))
 
 
-def _fields(written: Any, name: str) -> Iterator[Any]:
-    """What nodes at any depth have in a field."""
-    if isinstance(written, dict) and name in written:
-        yield written[name] or ""
+def _identified(written: Any) -> Iterator[dict[str, Any]]:
+    """The nodes at any depth that have the name of something that is looked up."""
+    if isinstance(written, dict) and "multipartIdentifier" in written:
+        yield written
     for value in written.values() if isinstance(written, dict) else written:
         if isinstance(value, dict | list):
-            yield from _fields(value, name)
+            yield from _identified(value)
+
+
+def _is_namespace(node: dict[str, Any]) -> bool:
+    return str(node.get("class", "")).rpartition(".")[2] == _NAMESPACE
 
 
 def _calls(written: Any) -> Iterator[tuple[str, int]]:

@@ -109,16 +109,16 @@ class Ingests:
     def run(self, caller: Caller, asked: Ingest, sent: Sent, started: Started) -> int:
         """Take in all rows; returns how many. Those of a table are there all or not at all, as its format has it."""
         with self._coordinator.work(caller, Right.WRITE, "ingest", detail=asked.table):
-            flow = self._flow(asked)
+            flow = self._flow(caller, asked)
             if flow is not None:
                 return self._tick(caller, flow, asked, sent)
             return self._write(caller, asked, sent, started)
 
-    def _flow(self, asked: Ingest) -> Flow | None:
-        """The flow whose source it is; None for a table of Spark's."""
+    def _flow(self, caller: Caller, asked: Ingest) -> Flow | None:
+        """The flow of the caller's whose source it is; None for a table of Spark's."""
         if asked.catalog is not None:
             return None
-        found = self._coordinator.relation(RelationName(asked.schema, asked.table))
+        found = self._coordinator.relation(caller, RelationName(asked.schema, asked.table))
         return None if found is None else found[0]
 
     def _tick(self, caller: Caller, flow: Flow, asked: Ingest, sent: Sent) -> int:
@@ -178,10 +178,10 @@ class Ingests:
 
     def _require_table(self, caller: Caller, asked: Ingest, name: str) -> None:
         """Whether the caller may write there: making and replacing tables takes more than adding rows."""
-        catalog = asked.catalog or self._coordinator.session.spark.catalog.currentCatalog()
         makes = asked.if_missing is IfMissing.CREATE or asked.if_exists is IfExists.REPLACE
         right = Right.ADMIN if makes else Right.WRITE
-        caller.require(right, "make tables" if makes else f"write to {name}", catalog=catalog)
+        caller.require(right, "make tables" if makes else f"write to {name}")
+        self._coordinator.require_table(caller, name)
 
 
 @dataclass(frozen=True)

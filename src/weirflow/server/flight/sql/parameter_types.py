@@ -45,7 +45,7 @@ def parameter_schema(coordinator: Coordinator, caller: Caller, statement: Prepar
         if statement.is_query:
             found = {**_cast_to(coordinator, caller, statement, places, found), **found}
         else:
-            found = {**_columns(coordinator, statement.sql, places), **found}
+            found = {**_columns(coordinator, caller, statement.sql, places), **found}
     except WeirflowError as error:
         _log.debug("the types of the parameters are not known: %s", error.message)
     return pa.schema([pa.field(name, found.get(number, _ANY)) for number, name in _names(statement, places)])
@@ -108,18 +108,19 @@ def _cast_to(
     return marker_types(frame.spark) if frame is not None and hasattr(frame.spark, "_jdf") else {}
 
 
-def _columns(coordinator: Coordinator, sql: str, places: Sequence[_Place]) -> Mapping[int, pa.DataType]:
+def _columns(coordinator: Coordinator, caller: Caller, sql: str, places: Sequence[_Place]) -> Mapping[int, pa.DataType]:
     """The types of the columns of a change's target that parameters are for."""
     target = kind_of(sql).target
     if target is None:
         return {}
-    relation = coordinator.relation(target)
+    relation = coordinator.relation(caller, target)
     if relation is not None:
         schema = relation[0].schema(relation[1])
     else:
         from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
 
         name = ".".join(quoted(part) for part in (target.flow, target.name) if part)
+        coordinator.require_table(caller, name)
         schema = frame_schema(coordinator.session.table(name).spark)
     types = {field.name.casefold(): field.type for field in schema}
     found = {
