@@ -37,7 +37,7 @@ from weirflow.ivm.flow.folder.entries import (
 from weirflow.ivm.flow.folder.store import FlowStore
 from weirflow.ivm.flow.gauges import measure
 from weirflow.ivm.flow.host import FlowHost
-from weirflow.ivm.flow.query import contents_of, explain_query, kept_relations, plan_query
+from weirflow.ivm.flow.query import contents_of, explain_query, given_tables, kept_relations, plan_query
 from weirflow.ivm.flow.refusals import require_unsunk
 from weirflow.ivm.flow.source import LATE, Source, SourceDelta
 from weirflow.ivm.flow.state import FlowState
@@ -357,11 +357,12 @@ class LocalBackend(FlowHost):
 
     def query(self, sql: str, tables: Mapping[str, Any]) -> pa.Table:
         """See ``FlowBackend``: computed in this process. Ticks wait neither for its plan nor for its rows."""
+        given = given_tables(tables)
         while True:
             with self._lock:
                 self._ready()
                 known = kept_relations(self._state)
-            planned = plan_query(known, sql, tables, self.settings)
+            planned = plan_query(known, sql, given, self.settings)
             with self._lock:
                 self._ready()
                 if kept_relations(self._state) != known:  # it was changed meanwhile

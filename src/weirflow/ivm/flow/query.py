@@ -49,15 +49,19 @@ class PlannedQuery:
         return DeltaBatch.of_batch(schema, result).inserts()
 
 
+def given_tables(given: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """The rows that come with a query, read once: they may be a stream."""
+    return {name: read_table(data) for name, data in given.items()}
+
+
 def plan_query(
-    known: Mapping[str, pa.Schema], query: str, given: Mapping[str, Any], settings: SqlSettings = USUAL
+    known: Mapping[str, pa.Schema], query: str, tables: Mapping[str, pa.Table], settings: SqlSettings = USUAL
 ) -> PlannedQuery:
     """Compile a query over what is ``known`` of a flow: see ``kept_relations``.
 
-    It may also read the tables ``given``, which go before sources and views of their names. It means what it does
-    with these settings.
+    It may also read the ``tables``, which go before sources and views of their names. It means what it does with these
+    settings.
     """
-    tables = {name: read_table(data) for name, data in given.items()}
     program = Program()
     for name in known.keys() - tables.keys():
         program.add_source(name, known[name], stored=False)
@@ -85,7 +89,7 @@ def contents_of(state: FlowState, names: Iterable[str]) -> dict[str, Batch]:
 
 def run_query(state: FlowState, query: str, given: Mapping[str, Any], settings: SqlSettings = USUAL) -> pa.Table:
     """The rows that a query returns for a state that nobody changes meanwhile; see ``plan_query``."""
-    planned = plan_query(kept_relations(state), query, given, settings)
+    planned = plan_query(kept_relations(state), query, given_tables(given), settings)
     return planned.rows(contents_of(state, planned.reads))
 
 
