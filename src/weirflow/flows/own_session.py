@@ -48,6 +48,12 @@ def with_settings(native: Any, settings: SqlSettings) -> Any:
 
 def provider(native: Any, table: str) -> str:
     """What keeps a table: ``delta``, ``iceberg``, ``parquet``, ...; ``other`` for what Spark does not say."""
-    described = native.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
-    found: str = next((row[1] for row in described if row[0] == "Provider"), "other")
+    found = None
+    if hasattr(native, "_jsparkSession"):
+        from weirflow.spark.catalog.loaded import loaded_provider  # noqa: PLC0415 - imports pyspark
+
+        found = loaded_provider(native, table)
+    if found is None:
+        described = native.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+        found = next((str(row[1]) for row in described if row[0] == "Provider"), "other")
     return found.casefold()

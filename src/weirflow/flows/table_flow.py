@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weirflow.errors import FlowError, NotIncremental, Reason
+from weirflow.flows.small_stages import SmallStages
 from weirflow.flows.spark_flow import SparkFlow
-from weirflow.flows.stages import SparkStages
 from weirflow.ivm.compiler.view import Mode, View
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.sql.passes.narrow_scans import narrow_scans, read_columns
@@ -42,9 +42,10 @@ class TableFlow(SparkFlow, PartitionedFlow):
 
     def __init__(self, session: FlowSession, uri: str, *, at: int | None = None) -> None:
         with ExitStack() as held:
-            stages = SparkStages(session)
+            stages = SmallStages(session)
             held.callback(stages.close)
             PartitionedFlow.__init__(self, uri, stages.parallelism, stages, name=f"state at {uri}", history=0, at=at)
+            self._stages = stages
             self._wire(session, stages.reader, None, held.pop_all())
 
     @property
@@ -81,8 +82,13 @@ class TableFlow(SparkFlow, PartitionedFlow):
         """Those of a table that the view reads, as they were when it was defined."""
         return self.schema(_source_name(parts))
 
-    def move(self, deltas: Mapping[tuple[str, ...], Any], *, most: int | None = None) -> StepSummary:
+    def move(self, deltas: Mapping[tuple[str, ...], Any], *, most: int | None = None, few: bool = False) -> StepSummary:
         """Take in what changed in tables, all of it in one tick.
+
+        Args:
+            deltas: for each table a native frame of the columns that the view reads, with weights.
+            most: how many rows may have changed.
+            few: whether they are known to be so few that this process is to read them.
 
         Raises:
             DeltaTooLarge: more rows changed than ``most``; nothing has happened.
@@ -90,7 +96,8 @@ class TableFlow(SparkFlow, PartitionedFlow):
         if self.views != (_VIEW,):
             raise FlowError("The flow has no view yet.", hint="define() it first")
         self._backend.most_rows = most
-        return self.tick({_source_name(parts): delta for parts, delta in deltas.items()})
+        read = self._stages.here if few else _as_it_is
+        return self.tick({_source_name(parts): read(delta) for parts, delta in deltas.items()})
 
     def changed(self, native: Any) -> Any:
         """What the last tick changed in the view: a frame of that native session, with weights."""
@@ -102,6 +109,10 @@ class TableFlow(SparkFlow, PartitionedFlow):
     def changed_here(self) -> DeltaBatch:
         """The same, read by this process and consolidated: for changes of few rows."""
         return self._backend.changed_here(_VIEW)
+
+
+def _as_it_is(frame: Any) -> Any:
+    return frame
 
 
 def _source_name(parts: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weirflow.errors import NotIncremental, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.flows.sinks.whole_rows import RowsMissing
+from weirflow.flows.small_stages import FEW_ROWS
 from weirflow.flows.table_flow import TableFlow
 from weirflow.ivm.sharded.backend import DeltaTooLarge
 from weirflow.materialized.definition import RefreshPolicy
@@ -151,9 +152,9 @@ class Refresh:
         try:
             if state.sources != before.sources:
                 with_lag = time.perf_counter()
-                flow.move(self._deltas(known, state.sources, before.sources))
+                flow.move(self._deltas(known, state.sources, before.sources), few=self._is_few())
                 self._state_seconds = time.perf_counter() - with_lag
-            return flow.move(self._deltas(known, before.sources, self.now), most=self._most_rows())
+            return flow.move(self._deltas(known, before.sources, self.now), most=self._most_rows(), few=self._is_few())
         except StorageError as error:
             raise _NoIncrement(_lost(error)) from error
         except DeltaTooLarge as found:
@@ -165,6 +166,11 @@ class Refresh:
         if estimate is None or not estimate.uncounted_rows or self._view.definition.policy is not RefreshPolicy.AUTO:
             return None
         return most_rows_worth_it(estimate)
+
+    def _is_few(self) -> bool:
+        """Whether the tables themselves say that few rows have changed, those that the state is behind included."""
+        estimate = self.plan.estimate
+        return estimate is not None and not estimate.uncounted_rows and estimate.changed_rows <= FEW_ROWS
 
     def _deltas(self, known: dict[str, pa.Schema], before: Marks | None, now: Marks) -> dict[tuple[str, ...], Any]:
         return self._run("read the changes for", lambda: self._sources.deltas(known, before, now))

@@ -176,9 +176,9 @@ def _table(native: Any, parts: tuple[str, ...]) -> SourceTable:
     from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
 
     name = ".".join(map(quoted, parts))
+    native.catalog.refreshTable(name)  # Spark's catalog remembers tables for a while
     kind = provider(native, name)
     changes = CHANGES[kind](native, name) if kind in CHANGES else None
-    native.catalog.refreshTable(name)  # Spark's catalog remembers tables for a while
     return SourceTable(parts, changes, view_schema(frame_schema(native.table(name))))
 
 

@@ -15,6 +15,9 @@ from weirflow.spark.catalogs.snapshots import require_snapshots
 
 _CHANGELOG = "weirflow_changelog"
 _SAME_ROWS = "replace"
+_SAME_PLACE = ["_file", "_pos"]
+_FEW_POSITIONS = 1_000_000
+"""Up to so many are sent to all executors."""
 _MERGED = "spark.merge-into.num-target-rows-"
 
 
@@ -27,13 +30,19 @@ class IcebergChanges(TableChanges):
         self._native = native
         self._table = table
         require_snapshots(native, self._catalog())
-        self._snapshots = IcebergSnapshots(native, table)
+        self._looked_at: IcebergSnapshots | None = None
         self._files = IcebergFiles(native)
 
     @override
     def origin(self) -> str:
-        self._snapshots = IcebergSnapshots(self._native, self._table)
-        return self._snapshots.origin
+        self._looked_at = IcebergSnapshots(self._native, self._table)
+        return self._looked_at.origin
+
+    @property
+    def _snapshots(self) -> IcebergSnapshots:
+        if self._looked_at is None:
+            self._looked_at = IcebergSnapshots(self._native, self._table)
+        return self._looked_at
 
     @override
     def latest(self) -> str | None:
@@ -72,20 +81,32 @@ class IcebergChanges(TableChanges):
         """See ``TableChanges``.
 
         Files that only one of the snapshots has are read whole, and rows that are in both of them cancel. Of files that
-        both have, those rows are read that files of deletions name in one of them and not in the other.
+        both have, those rows are read that files of deletions name in one of them and not in the other: most often more
+        of them in the second one, so that only its deletions are read, and the positions of those before.
         """
         files, table = self._files, self._snapshots.table
         found = files.apart(table, after, upto)
         come = [weighted(files.rows(table, found.come), names, 1)] if found.come else []
         gone = [weighted(files.rows(table, found.gone), names, -1)] if found.gone else []
-        thinner = [weighted(files.deleted(table, found.thinner), names, -1)] if found.thinner else []
-        thinned = [weighted(files.deleted(table, found.thinned), names, 1)] if found.thinned else []
+        altered = [weighted(files.deleted(table, found.altered), names, -1)] if found.altered else []
+        unaltered = [weighted(files.deleted(table, found.unaltered), names, 1)] if found.unaltered else []
         sides = [
             netted(together(one + other), names) if one and other else together(one + other)
-            for one, other in ((come, gone), (thinner, thinned))
+            for one, other in ((come, gone), (altered, unaltered))
             if one or other
         ]
+        if found.thinner:
+            rows = files.deleted(table, found.thinner)
+            before = self._positions(after) if found.thinned else None
+            sides.append(weighted(rows if before is None else rows.join(before, _SAME_PLACE, "left_anti"), names, -1))
         return together(sides) if sides else weighted(self.snapshot(upto).limit(0), names, 1)
+
+    def _positions(self, version: str) -> Any:
+        """A frame of the places of the rows that were deleted by position in a version."""
+        found = self._native.read.format("iceberg").option("snapshot-id", int(version))
+        places = found.load(f"{self._table}.position_deletes").selectExpr("file_path AS _file", "pos AS _pos")
+        known = self._snapshots.kept[version].count("total-position-deletes")
+        return places.hint("broadcast") if known <= _FEW_POSITIONS else places
 
     @override
     def release(self) -> None:
