@@ -1,12 +1,13 @@
 """Materialized views on real Iceberg and Delta tables: after every refresh the table equals its query over the
 snapshots that it names."""
 
+import shutil
 from contextlib import contextmanager
 
 import pytest
 from support.connectors import require_connectors
 
-from weirflow.errors import ColumnNotFound, ConfigError, RefreshRefused, SinkConflict
+from weirflow.errors import ColumnNotFound, ConfigError, QueryError, RefreshRefused, SinkConflict
 from weirflow.failpoints import REFRESH_POINTS, watch_failpoints
 from weirflow.materialized import planner
 from weirflow.materialized.history import Estimate
@@ -14,6 +15,7 @@ from weirflow.materialized.opened import find_view, views_in
 from weirflow.materialized.sources import SourceTables
 from weirflow.materialized.target import Target
 from weirflow.materialized.together import refresh_together
+from weirflow.spark.jobs.shards import ShardJobs
 
 KINDS = ["iceberg", "delta"]
 TOTALS = (
@@ -292,6 +294,62 @@ def test_files_of_deletions_in_a_source_are_followed(lake):
     assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
     lake.sql("UPDATE {orders} SET amount = 4 WHERE id = 4")
     assert view.describe().changed_rows == 2
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@iceberg
+def test_a_row_that_two_files_of_deletions_name_goes_once(lake):
+    spark = lake.session.spark
+    spark.sql(f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql("DELETE FROM {orders} WHERE id = 2")
+    view.refresh()
+    _delete_again(spark, lake.orders)
+    lake.sql("DELETE FROM {orders} WHERE id = 1")
+    done = view.refresh()
+    assert (done.mode, done.changed_rows, is_current(lake, view)) == ("incremental", 1, True)
+
+
+def _delete_again(spark, table):
+    """Commit a copy of the file of deletions that a table has, as a second DELETE that began at once would."""
+    found = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    tasks, known = found.newScan().planFiles().iterator(), []
+    while tasks.hasNext():
+        known.extend(list(tasks.next().deletes()))
+    (deletes,) = known
+    place = deletes.location().removeprefix("file:")
+    other = place.replace("-deletes.parquet", "-again-deletes.parquet")
+    shutil.copy(place, other)
+    again = spark._jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(found.spec()).copy(deletes).withPath(other)
+    found.newRowDelta().addDeletes(again.build()).commit()
+
+
+@both
+def test_few_changes_are_read_once_for_all_views_and_ticked_in_this_process(lake, monkeypatch):
+    views = [lake.view(COPIES, "copies"), lake.view("SELECT SUM(amount) AS total FROM {orders}", "total")]
+    for view in views:
+        view.refresh()
+    read, here = [], ShardJobs.here
+    monkeypatch.setattr(ShardJobs, "here", lambda jobs, frame: read.append(1) or here(jobs, frame))
+    for job in ("stages", "over", "each"):
+        monkeypatch.setattr(ShardJobs, job, None)
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    lake.sql("DELETE FROM {orders} WHERE id = 2")
+    assert [(view.refresh().mode, is_current(lake, view)) for view in views] == [("incremental", True)] * 2
+    assert len(read) == 1
+
+
+@iceberg
+def test_few_rows_that_are_too_long_for_this_process_stay_on_the_executors(lake, monkeypatch):
+    view = lake.view(COPIES)
+    view.refresh()
+
+    def too_long(*_):
+        raise QueryError("Total size of serialized results of 2 tasks is bigger than spark.driver.maxResultSize")
+
+    monkeypatch.setattr(ShardJobs, "here", too_long)
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
     assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
 
 

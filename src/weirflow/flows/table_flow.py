@@ -13,6 +13,7 @@ from weirflow.errors import FlowError, NotIncremental, Reason
 from weirflow.flows.small_stages import SmallStages
 from weirflow.flows.spark_flow import SparkFlow
 from weirflow.ivm.compiler.view import Mode, View
+from weirflow.ivm.sharded.backend import DeltaTooLarge
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.sql.passes.narrow_scans import narrow_scans, read_columns
 from weirflow.sql.passes.optimize import optimized
@@ -82,22 +83,27 @@ class TableFlow(SparkFlow, PartitionedFlow):
         """Those of a table that the view reads, as they were when it was defined."""
         return self.schema(_source_name(parts))
 
-    def move(self, deltas: Mapping[tuple[str, ...], Any], *, most: int | None = None, few: bool = False) -> StepSummary:
+    def move(self, deltas: Mapping[tuple[str, ...], Any], *, most: int | None = None) -> StepSummary:
         """Take in what changed in tables, all of it in one tick.
 
         Args:
-            deltas: for each table a native frame of the columns that the view reads, with weights.
+            deltas: for each table the columns that the view reads, with weights: a native frame, or rows of ``here``.
             most: how many rows may have changed.
-            few: whether they are known to be so few that this process is to read them.
 
         Raises:
             DeltaTooLarge: more rows changed than ``most``; nothing has happened.
         """
         if self.views != (_VIEW,):
             raise FlowError("The flow has no view yet.", hint="define() it first")
-        self._backend.most_rows = most
-        read = self._stages.here if few else _as_it_is
-        return self.tick({_source_name(parts): read(delta) for parts, delta in deltas.items()})
+        self._backend.most_rows = most  # it counts the rows of frames
+        here = sum(delta.num_rows for delta in deltas.values() if isinstance(delta, pa.Table))
+        if most is not None and here > most:
+            raise DeltaTooLarge(here)
+        return self.tick({_source_name(parts): delta for parts, delta in deltas.items()})
+
+    def here(self, frame: Any) -> pa.Table:
+        """The rows of a native frame of few rows; a tick of such rows alone runs in this process."""
+        return self._stages.here(frame)
 
     def changed(self, native: Any) -> Any:
         """What the last tick changed in the view: a frame of that native session, with weights."""
@@ -109,10 +115,6 @@ class TableFlow(SparkFlow, PartitionedFlow):
     def changed_here(self) -> DeltaBatch:
         """The same, read by this process and consolidated: for changes of few rows."""
         return self._backend.changed_here(_VIEW)
-
-
-def _as_it_is(frame: Any) -> Any:
-    return frame
 
 
 def _source_name(parts: tuple[str, ...]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import UnsupportedError
+from weirflow.errors import QueryError, UnsupportedError
+from weirflow.flows.feeds.remembered_changes import remembered_changes
 from weirflow.flows.feeds.table_changes import ChangeSize, TableChanges
 from weirflow.flows.feeds.table_difference import table_difference
 from weirflow.flows.feeds.table_kinds import CHANGES
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from weirflow.materialized.definition import Definition
     from weirflow.sql.statements.table_references import TableReference
 
+_TOO_MANY_BYTES = "spark.driver.maxResultSize"
+"""What Spark names if this process would get more than it may."""
 _UNKNOWN_SIZE = 1_000_000
 """How many rows of a change are reckoned with where a table does not say it."""
 
@@ -50,6 +53,26 @@ class SourceTable:
     def name(self) -> str:
         """The same as SQL writes it, for notes and people."""
         return shown_name(self.parts)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What is to be read of a table: some columns of what changed between two versions."""
+
+    name: str
+    changes: TableChanges
+    origin: str | None
+    after: str | None
+    upto: str
+    columns: pa.Schema
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """Tells it from all other changes."""
+        return self.name, self.origin, self.after, self.upto
+
+    def frame(self) -> Any:
+        return table_difference(self.changes, self.columns.names, self.after, self.upto)
 
 
 class SourceTables:
@@ -124,15 +147,32 @@ class SourceTables:
         return sum(one or 0 for one in found)
 
     def deltas(
-        self, known: Mapping[str, pa.Schema], before: Mapping[str, SourceMark] | None, now: Mapping[str, SourceMark]
+        self,
+        known: Mapping[str, pa.Schema],
+        before: Mapping[str, SourceMark] | None,
+        now: Mapping[str, SourceMark],
+        here: Callable[[Any], pa.Table] | None = None,
     ) -> dict[tuple[str, ...], Any]:
-        """What changed in each table that has changed, as frames of the columns that are ``known``, with weights."""
+        """What changed in each table that has changed: the columns that are ``known``, with weights.
+
+        Frames, or what ``here`` makes of them; this is remembered for other views that read the same.
+        """
         found = {}
         for name, table in self.tables.items():
             after, upto = None if before is None else before[name].version, now[name].version
             if after != upto and upto is not None and table.changes is not None:
-                found[table.parts] = table_difference(table.changes, known[name].names, after, upto)
+                one = _Change(table.name, table.changes, now[name].origin, after, upto, known[name])
+                found[table.parts] = one.frame() if here is None else self._remembered(one, here)
         return found
+
+    def _remembered(self, one: _Change, here: Callable[[Any], pa.Table]) -> Any:
+        memory = remembered_changes(self.native.sparkContext)
+        try:
+            return memory.get(one.key, one.columns, lambda: here(one.frame()))
+        except QueryError as error:
+            if _TOO_MANY_BYTES not in error.message:
+                raise
+            return one.frame()  # few rows, but long ones
 
     def release(self) -> None:
         """Let go of what frames of ``deltas`` read."""

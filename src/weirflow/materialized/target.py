@@ -99,9 +99,13 @@ class Target:
 
     def advance(self, note: Note) -> str:
         """Leave the rows, and note that they are those of other versions of the sources; returns the version."""
+        record = self._position.record_alone
 
         def write() -> None:
-            self.native.table(self.table).limit(0).write.insertInto(self.table, overwrite=False)
+            if record is not None:
+                record(note.epoch, encode_note(note))
+            else:
+                self.native.table(self.table).limit(0).write.insertInto(self.table, overwrite=False)
 
         return self._commit(note, write)
 

@@ -38,6 +38,11 @@ class TablePosition(Protocol):
     def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
         """Commits inside the block bring the table to the epoch, and carry the note if there is one."""
 
+    @property
+    def record_alone(self) -> Callable[[int, str], None] | None:
+        """Commits an epoch and a note without rows, without a job of Spark; None if only a job can do that."""
+        return None
+
 
 class _OwnedTable:
     """What all positions know, and how they set Spark's configuration for a while."""
@@ -89,8 +94,21 @@ class IcebergPosition(_OwnedTable, TablePosition):
     @override
     def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
         self._native.catalog.refreshTable(self._table)
-        noted = {} if note is None else {f"{_ICEBERG}{NOTE}": note}
-        return self._configured({f"{_ICEBERG}{_OWNER}": self._owner, f"{_ICEBERG}{_EPOCH}": str(epoch), **noted})
+        return self._configured({f"{_ICEBERG}{name}": text for name, text in self._summary(epoch, note).items()})
+
+    @property
+    @override
+    def record_alone(self) -> Callable[[int, str], None]:
+        return self._record_alone
+
+    def _record_alone(self, epoch: int, note: str) -> None:
+        commit = IcebergSnapshots(self._native, self._table).table.newFastAppend()
+        for name, text in self._summary(epoch, note).items():
+            commit.set(name, text)
+        commit.commit()
+
+    def _summary(self, epoch: int, note: str | None) -> dict[str, str]:
+        return {_OWNER: self._owner, _EPOCH: str(epoch), **({} if note is None else {NOTE: note})}
 
 
 class PropertyPosition(_OwnedTable, TablePosition):
