@@ -15,9 +15,9 @@ from weirflow.spark.catalogs.snapshots import require_snapshots
 
 _CHANGELOG = "weirflow_changelog"
 _SAME_ROWS = "replace"
-_SAME_PLACE = ["_file", "_pos"]
-_FEW_POSITIONS = 1_000_000
-"""Up to so many are sent to all executors."""
+_PLACE = ("_file", "_pos")
+_FEW_DELETED = 200_000
+"""The places of up to so many deleted rows are sent to all executors."""
 _MERGED = "spark.merge-into.num-target-rows-"
 
 
@@ -81,32 +81,28 @@ class IcebergChanges(TableChanges):
         """See ``TableChanges``.
 
         Files that only one of the snapshots has are read whole, and rows that are in both of them cancel. Of files that
-        both have, those rows are read that files of deletions name in one of them and not in the other: most often more
-        of them in the second one, so that only its deletions are read, and the positions of those before.
+        both have, those rows are read that files of deletions name in one of them and not in the other. Where one leads
+        to the other, rows only go from a file, so that it is read once; of the deletions before only where they are.
         """
         files, table = self._files, self._snapshots.table
         found = files.apart(table, after, upto)
         come = [weighted(files.rows(table, found.come), names, 1)] if found.come else []
         gone = [weighted(files.rows(table, found.gone), names, -1)] if found.gone else []
-        altered = [weighted(files.deleted(table, found.altered), names, -1)] if found.altered else []
-        unaltered = [weighted(files.deleted(table, found.unaltered), names, 1)] if found.unaltered else []
+        thinner = [files.deleted(table, found.thinner)] if found.thinner else []
+        thinned = [files.deleted(table, found.thinned)] if found.thinned else []
+        if thinner and thinned and self._snapshots.between(after, upto) is not None:
+            places = thinned.pop().select(*_PLACE)
+            few = self._snapshots.kept[after].count("total-position-deletes") <= _FEW_DELETED
+            placed = thinner[0].selectExpr(*names, *_PLACE)
+            thinner = [placed.join(places.hint("broadcast") if few else places, list(_PLACE), "left_anti")]
+        went = [weighted(rows, names, -1) for rows in thinner]
+        back = [weighted(rows, names, 1) for rows in thinned]
         sides = [
             netted(together(one + other), names) if one and other else together(one + other)
-            for one, other in ((come, gone), (altered, unaltered))
+            for one, other in ((come, gone), (went, back))
             if one or other
         ]
-        if found.thinner:
-            rows = files.deleted(table, found.thinner)
-            before = self._positions(after) if found.thinned else None
-            sides.append(weighted(rows if before is None else rows.join(before, _SAME_PLACE, "left_anti"), names, -1))
         return together(sides) if sides else weighted(self.snapshot(upto).limit(0), names, 1)
-
-    def _positions(self, version: str) -> Any:
-        """A frame of the places of the rows that were deleted by position in a version."""
-        found = self._native.read.format("iceberg").option("snapshot-id", int(version))
-        places = found.load(f"{self._table}.position_deletes").selectExpr("file_path AS _file", "pos AS _pos")
-        known = self._snapshots.kept[version].count("total-position-deletes")
-        return places.hint("broadcast") if known <= _FEW_POSITIONS else places
 
     @override
     def release(self) -> None:

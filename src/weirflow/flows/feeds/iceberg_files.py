@@ -17,20 +17,8 @@ _KEPT_FILES = 20_000
 """Of snapshots with so many files in all it is remembered which these are: the next refresh starts from them, and views
 that read the same tables share them."""
 
-_POSITIONS = "POSITION_DELETES"
-
-
-@dataclass(frozen=True)
-class _PlannedFile:
-    """A file of a snapshot: its task, what deletes rows of it, and whether that names the rows by their positions."""
-
-    task: Any
-    deletes: frozenset[tuple[str, int | None]]
-    by_position: bool
-
-
-_Planned = Mapping[str, _PlannedFile]
-"""The files of a snapshot by their locations."""
+_Planned = Mapping[str, tuple[Any, frozenset[tuple[str, int | None]]]]
+"""The files of a snapshot by their locations, each with its task and what deletes rows of it."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +28,14 @@ class FilesApart:
     Attributes:
         gone: files that only the first has, with the deletions that apply to them there.
         come: files that only the second has.
-        thinner: files that both have, as the second one has them: more rows of them are deleted.
-        thinned: of these, as the first one has them, those of which rows were deleted there already. They are by
-            position, and still are.
-        altered: other files that both have, as the second one has them: other rows of them are deleted.
-        unaltered: of these, as the first one has them, those of which rows were deleted there already.
+        thinner: files that both have, as the second one has them: other rows of them are deleted.
+        thinned: of these, as the first one has them, those of which rows were deleted there already.
     """
 
     gone: Sequence[Any]
     come: Sequence[Any]
     thinner: Sequence[Any]
     thinned: Sequence[Any]
-    altered: Sequence[Any]
-    unaltered: Sequence[Any]
 
 
 class IcebergFiles:
@@ -66,16 +49,12 @@ class IcebergFiles:
         """How two snapshots of a table differ; ``table`` is Iceberg's own object."""
         known = _snapshots.setdefault(self._native.sparkContext, _PlannedSnapshots())
         before, now = known.get(table, one), known.get(table, other)
-        both = [key for key in now if key in before and before[key].deletes != now[key].deletes]
-        grown = [key for key in both if before[key].by_position and before[key].deletes <= now[key].deletes]
-        other_rows = [key for key in both if key not in set(grown)]
+        both = [key for key in now if key in before and before[key][1] != now[key][1]]
         return FilesApart(
-            gone=[file.task for key, file in before.items() if key not in now],
-            come=[file.task for key, file in now.items() if key not in before],
-            thinner=[now[key].task for key in grown],
-            thinned=[before[key].task for key in grown if before[key].deletes],
-            altered=[now[key].task for key in other_rows if now[key].deletes],
-            unaltered=[before[key].task for key in other_rows if before[key].deletes],
+            gone=[task for key, (task, _) in before.items() if key not in now],
+            come=[task for key, (task, _) in now.items() if key not in before],
+            thinner=[now[key][0] for key in both if now[key][1]],
+            thinned=[before[key][0] for key in both if before[key][1]],
         )
 
     def rows(self, table: Any, tasks: Sequence[Any]) -> Any:
@@ -140,12 +119,8 @@ def _planned(table: Any, snapshot: str) -> _Planned:
         tasks = planned.iterator()
         while tasks.hasNext():
             task = tasks.next()
-            deletes = list(task.deletes())
-            found[task.file().location()] = _PlannedFile(
-                task,
-                frozenset((one.location(), one.contentOffset()) for one in deletes),
-                all(one.content().name() == _POSITIONS for one in deletes),
-            )
+            deletes = frozenset((one.location(), one.contentOffset()) for one in task.deletes())
+            found[task.file().location()] = (task, deletes)
     finally:
         planned.close()
     return found
