@@ -1,6 +1,8 @@
 """Materialized views on real Iceberg and Delta tables: after every refresh the table equals its query over the
 snapshots that it names."""
 
+import itertools
+import random
 import shutil
 from contextlib import contextmanager
 
@@ -435,13 +437,13 @@ class Killed(BaseException):
     """What is left is what a process that dies here leaves: all that was begun ends without another step."""
 
 
+def kill():
+    raise Killed
+
+
 @contextmanager
 def killed_at(wanted):
-    def kill(point):
-        if point == wanted:
-            raise Killed
-
-    watch_failpoints(kill)
+    watch_failpoints(lambda point: kill() if point == wanted else None)
     try:
         yield
     finally:
@@ -459,6 +461,35 @@ def test_a_refresh_that_is_killed_anywhere_is_made_good_by_the_next(lake):
         assert holds_what_it_names(lake, view)
         lake.session.materialized(view.name).refresh()
     assert is_current(lake, view)
+    assert {one.mode for one in view.history()[1:]} == {"incremental"}
+
+
+@pytest.mark.campaign
+@both
+def test_refreshes_that_end_at_random_steps_leave_nothing_wrong_at_hand(lake):
+    merged = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read'"
+    if lake.kind == "iceberg":
+        lake.session.spark.sql(f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ({merged})")
+    view = lake.view(TOTALS)
+    view.refresh()
+    chosen = random.Random(20)
+    kills = 0
+    for number in range(60):
+        lake.sql(f"INSERT INTO {{orders}} VALUES ({10 + number}, '{chosen.choice(['ann', 'bob'])}', {number})")
+        lake.sql(f"DELETE FROM {{orders}} WHERE id = {chosen.randrange(10 + number)}")
+        lake.sql(f"UPDATE {{orders}} SET amount = amount + 1 WHERE id = {chosen.randrange(10 + number)}")
+        left = itertools.count(-chosen.randrange(20))
+        watch_failpoints(lambda _, left=left: kill() if next(left) == 0 else None)
+        try:
+            lake.session.materialized(view.name).refresh()
+        except Killed:
+            kills += 1
+        finally:
+            watch_failpoints(None)
+        assert holds_what_it_names(lake, view)
+    view.refresh()
+    assert is_current(lake, view)
+    assert kills >= 20
     assert {one.mode for one in view.history()[1:]} == {"incremental"}
 
 

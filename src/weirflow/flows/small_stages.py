@@ -27,7 +27,7 @@ class SmallStages(SparkStages):
 
     @override
     def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
-        return InThisProcess().run(stages) if _is_small(stages) else super().run(stages)
+        return InThisProcess().run(stages) if is_small(stages) else super().run(stages)
 
     def here(self, frame: Any) -> pa.Table:
         """The rows of a native frame of few rows, for a tick that is to run here."""
@@ -35,7 +35,8 @@ class SmallStages(SparkStages):
         return rows.cast(view_schema(rows.schema))
 
 
-def _is_small(stages: Sequence[StageTask]) -> bool:
+def is_small(stages: Sequence[StageTask]) -> bool:
+    """Whether the stages of a tick are worth no job: few rows come in, and the state they may read is not large."""
     first = stages[0]
     if first.fill is not None:
         return False
