@@ -87,10 +87,12 @@ class SourceTables:
         self._references = _references(self.native, definition.sql)
         self._parts = {one.parts: _whole_name(self.native, one.parts) for one in self._references}
         self.tables = {shown_name(parts): _table(self.native, parts) for parts in self._parts.values()}
+        self._found: Marks | None = {name: _mark(table) for name, table in self.tables.items()}
 
     def pin(self) -> Marks:
-        """The versions that the tables have now."""
-        return {name: _mark(table) for name, table in self.tables.items()}
+        """The versions that the tables have now; of the first call, those that they had when this was made."""
+        found, self._found = self._found, None
+        return found or {name: _looked_up(table) for name, table in self.tables.items()}
 
     def query(self, marks: Mapping[str, SourceMark] | None = None) -> Any:
         """A native frame of the query, over these versions of the tables or over those there are now."""
@@ -181,6 +183,13 @@ class SourceTables:
                 table.changes.release()
 
 
+def tables_read(main: Any, definition: Definition) -> list[str]:
+    """The quoted whole names of the tables that a query reads."""
+    native = native_for(main, definition)
+    names = dict.fromkeys(_whole_name(native, one.parts) for one in _references(native, definition.sql))
+    return [".".join(map(quoted, parts)) for parts in names]
+
+
 def native_for(main: Any, definition: Definition) -> Any:
     """A native session in which SQL means what it meant when a view was created."""
     native = with_settings(own_session(main), definition.settings)
@@ -216,16 +225,25 @@ def _table(native: Any, parts: tuple[str, ...]) -> SourceTable:
     from weirflow.spark.frames.arrow import frame_schema  # noqa: PLC0415 - imports pyspark
 
     name = ".".join(map(quoted, parts))
-    native.catalog.refreshTable(name)  # Spark's catalog remembers tables for a while
     kind = provider(native, name)
     changes = CHANGES[kind](native, name) if kind in CHANGES else None
+    if changes is None:
+        native.catalog.refreshTable(name)  # Spark's catalog remembers tables for a while
+    else:
+        changes.origin()  # looks anew, too
     return SourceTable(parts, changes, view_schema(frame_schema(native.table(name))))
 
 
+def _looked_up(table: SourceTable) -> SourceMark:
+    """How a table is now."""
+    return (
+        SourceMark(None, None) if table.changes is None else SourceMark(table.changes.origin(), table.changes.latest())
+    )
+
+
 def _mark(table: SourceTable) -> SourceMark:
-    if table.changes is None:
-        return SourceMark(None, None)
-    return SourceMark(table.changes.origin(), table.changes.latest())
+    """How a table was when it was looked at last."""
+    return SourceMark(None, None) if table.changes is None else SourceMark(table.changes.seen, table.changes.latest())
 
 
 def _size(table: SourceTable, after: str | None, upto: str | None) -> ChangeSize:

@@ -41,6 +41,11 @@ class DeltaChanges(TableChanges):
         return self._looked_at.origin
 
     @property
+    @override
+    def seen(self) -> str:
+        return self._log.origin
+
+    @property
     def _log(self) -> DeltaLog:
         if self._looked_at is None:
             self._looked_at = DeltaLog(self._native, self._table)

@@ -39,6 +39,11 @@ class IcebergChanges(TableChanges):
         return self._looked_at.origin
 
     @property
+    @override
+    def seen(self) -> str:
+        return self._snapshots.origin
+
+    @property
     def _snapshots(self) -> IcebergSnapshots:
         if self._looked_at is None:
             self._looked_at = IcebergSnapshots(self._native, self._table)
