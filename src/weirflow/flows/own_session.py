@@ -18,6 +18,12 @@ def own_session(main: Any) -> Any:
     return own
 
 
+def be_active(native: Any) -> None:
+    """Have Spark read the settings of a classic session in this thread: of a new one, it knows none of the catalogs."""
+    sessions = native._jvm.org.apache.spark.sql.classic.SparkSession  # noqa: SLF001 - no public way
+    sessions.setActiveSession(native._jsparkSession)  # noqa: SLF001 - as above
+
+
 def settings_of(native: Any) -> SqlSettings:
     """What SQL means in a native session now."""
     get = native.conf.get

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 FEW_ROWS = 200_000
 """Up to so many rows of a change are read by this process."""
 _SMALL_STATE = 4 << 30
-"""Up to so many bytes of state are: they are mapped, not copied."""
+"""Up to so many bytes of state are small: files of this machine are mapped, not copied."""
+_SMALL_STATE_ELSEWHERE = 256 << 20
+"""Of state in object stores, which is fetched: executors do that side by side."""
 
 
 class SmallStages(SparkStages):
@@ -44,4 +46,5 @@ def is_small(stages: Sequence[StageTask]) -> bool:
         ref.count for tick in first.ticks for own in tick.deltas.values() for refs in own.values() for ref in refs
     )
     packs = {name: pack.size for stage in stages for name, pack in stage.packs.items()}
-    return given <= FEW_ROWS and sum(packs.values()) <= _SMALL_STATE
+    most = _SMALL_STATE_ELSEWHERE if "://" in first.uri else _SMALL_STATE
+    return given <= FEW_ROWS and sum(packs.values()) <= most

@@ -11,10 +11,10 @@ from weirflow.ivm.sharded.worker.reports import RowsRef, StageTask, TickTask
 ROWS = pa.table({"a": [1, 2], "b": ["x", "y"], "_weight": [1, -1]})
 
 
-def task(rows=1, state=1, fill=None):
+def task(rows=1, state=1, fill=None, uri="/state"):
     ticks = [TickTask(1, {0: {"orders": [RowsRef(rows, data=b"")]}})]
     packs = {"pack": Pack(state, "")}
-    return StageTask("uri", b"", 1, ticks, 0, fill, {}, {}, packs=packs, released={}, watermarks={})
+    return StageTask(uri, b"", 1, ticks, 0, fill, {}, {}, packs=packs, released={}, watermarks={})
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,8 @@ def task(rows=1, state=1, fill=None):
         (task(rows=FEW_ROWS + 1), False),
         (task(state=1 << 40), False),
         (task(fill=0), False),
+        (task(state=1 << 30), True),
+        (task(state=1 << 30, uri="s3://lake/state"), False),
     ],
 )
 def test_a_tick_runs_here_if_rows_and_state_are_small(one, expected):

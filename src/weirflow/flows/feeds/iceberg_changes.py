@@ -97,7 +97,8 @@ class IcebergChanges(TableChanges):
         thinned = [files.deleted(table, found.thinned)] if found.thinned else []
         if thinner and thinned and self._snapshots.between(after, upto) is not None:
             places = thinned.pop().select(*_PLACE)
-            few = self._snapshots.kept[after].count("total-position-deletes") <= _FEW_DELETED
+            before = self._snapshots.kept[after]
+            few = before.count("total-position-deletes") <= _FEW_DELETED and not before.count("total-equality-deletes")
             placed = thinner[0].selectExpr(*names, *_PLACE)
             thinner = [placed.join(places.hint("broadcast") if few else places, list(_PLACE), "left_anti")]
         went = [weighted(rows, names, -1) for rows in thinner]
