@@ -397,6 +397,21 @@ def test_a_view_that_fails_stops_only_those_that_read_it(lake):
     assert (done[reader.name].record, done[reader.name].behind) == (None, broken.name)
 
 
+def test_views_of_a_catalog_that_was_added_are_refreshed_at_once(session, tmp_path):
+    session.add_catalog("other", f"iceberg-hadoop+file://{tmp_path}")
+    try:
+        session.sql("CREATE NAMESPACE other.mv")
+        session.sql("CREATE TABLE other.mv.orders (amount BIGINT) USING iceberg")
+        session.sql("INSERT INTO other.mv.orders VALUES (1), (2)")
+        for name in ("one", "two"):
+            session.sql(f"CREATE MATERIALIZED VIEW other.mv.{name} USING iceberg AS SELECT * FROM other.mv.orders")
+        done = refresh_together(session, views_in(session, "other.mv"), parallel=2)
+        assert [one.error for one in done] == [None, None]
+        assert sorted(row[0] for row in session.table("other.mv.two").collect()) == [1, 2]
+    finally:
+        session.sql("DROP CATALOG other")
+
+
 @mostly_iceberg
 def test_of_two_that_refresh_at_once_one_is_refused(lake):
     view = lake.view(COPIES)

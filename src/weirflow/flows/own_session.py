@@ -11,11 +11,22 @@ _WITHOUT_ZONE = "TIMESTAMP_NTZ"
 
 
 def own_session(main: Any) -> Any:
-    """A new native session at the catalog and schema where ``main`` is now."""
+    """A new native session at the catalog and schema where ``main`` is now, with its catalogs."""
     own = main.newSession()
+    for name in _catalog_settings(main):
+        own.conf.set(name, main.conf.get(name))
     own.catalog.setCurrentCatalog(main.catalog.currentCatalog())
     own.catalog.setCurrentDatabase(main.catalog.currentDatabase())
     return own
+
+
+def _catalog_settings(native: Any) -> list[str]:
+    """The names of the settings of catalogs, those that were added since Spark was started included."""
+    if not hasattr(native, "_jsparkSession"):
+        return []
+    settings = native._jsparkSession.sessionState().conf().settings()  # noqa: SLF001 - one call instead of hundreds
+    names = str(settings.keySet().toString())[1:-1].split(", ")
+    return [name for name in names if name.startswith("spark.sql.catalog.")]
 
 
 def be_active(native: Any) -> None:
