@@ -327,7 +327,7 @@ def _delete_again(spark, table):
     found.newRowDelta().addDeletes(again.build()).commit()
 
 
-@both
+@mostly_iceberg
 def test_few_changes_are_read_once_for_all_views_and_ticked_in_this_process(lake, monkeypatch):
     views = [lake.view(COPIES, "copies"), lake.view("SELECT SUM(amount) AS total FROM {orders}", "total")]
     for view in views:
