@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from refresh import MERGE_ON_READ, PROPERTIES, RESULTS, WARM_UP, spent
+from refresh import MERGE_ON_READ, PROPERTIES, RESULTS, WARM_UP, cost_of
 
 from weirflow import Session
 from weirflow.materialized.opened import views_in
@@ -257,7 +257,7 @@ def main() -> None:
             warehouse.apply(broker.change(share))
             calls: Sequence[Callable[[], None]] = (warehouse.refresh, warehouse.overwrite)
             first, second = calls if number % 2 else calls[::-1]
-            taken = {first: spent(first), second: spent(second)}
+            taken = {first: cost_of(first), second: cost_of(second)}
             ours, spark = (taken[call] for call in calls)
             warehouse.require_equal()
             modes = ", ".join(f"{count} {how}" for how, count in warehouse.modes.items())
