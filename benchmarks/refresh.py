@@ -191,7 +191,7 @@ class Lake:
             self._session.sql(f"INSERT OVERWRITE {_plain(query)} {VIEWS[query]}")
 
         calls: list[Callable[[], None]] = [refresh, overwrite] if ours_first else [overwrite, refresh]
-        spent = [_spent(call) for call in calls]
+        spent = [cost_of(call) for call in calls]
         ours, theirs = self._rows(_view(query)), self._rows(_plain(query))
         if ours != theirs:
             raise SystemExit(f"q{query} is wrong: only ours {ours - theirs}, only Spark's {theirs - ours}")
@@ -211,7 +211,8 @@ def _plain(query: int) -> str:
     return f"plain_q{query}"
 
 
-def _spent(call: Callable[[], None]) -> Spent:
+def cost_of(call: Callable[[], None]) -> Spent:
+    """What a call takes."""
     cpu, begun = _cpu_seconds(), time.perf_counter()
     call()
     return Spent(round(time.perf_counter() - begun, 3), round(_cpu_seconds() - cpu, 2))

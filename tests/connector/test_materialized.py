@@ -1,12 +1,15 @@
 """Materialized views on real Iceberg and Delta tables: after every refresh the table equals its query over the
 snapshots that it names."""
 
+import itertools
+import random
+import shutil
 from contextlib import contextmanager
 
 import pytest
 from support.connectors import require_connectors
 
-from weirflow.errors import ColumnNotFound, ConfigError, RefreshRefused, SinkConflict
+from weirflow.errors import ColumnNotFound, ConfigError, QueryError, RefreshRefused, SinkConflict
 from weirflow.failpoints import REFRESH_POINTS, watch_failpoints
 from weirflow.materialized import planner
 from weirflow.materialized.history import Estimate
@@ -14,6 +17,7 @@ from weirflow.materialized.opened import find_view, views_in
 from weirflow.materialized.sources import SourceTables
 from weirflow.materialized.target import Target
 from weirflow.materialized.together import refresh_together
+from weirflow.spark.jobs.shards import ShardJobs
 
 KINDS = ["iceberg", "delta"]
 TOTALS = (
@@ -296,6 +300,62 @@ def test_files_of_deletions_in_a_source_are_followed(lake):
 
 
 @iceberg
+def test_a_row_that_two_files_of_deletions_name_goes_once(lake):
+    spark = lake.session.spark
+    spark.sql(f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    view = lake.view(COPIES)
+    view.refresh()
+    lake.sql("DELETE FROM {orders} WHERE id = 2")
+    view.refresh()
+    _delete_again(spark, lake.orders)
+    lake.sql("DELETE FROM {orders} WHERE id = 1")
+    done = view.refresh()
+    assert (done.mode, done.changed_rows, is_current(lake, view)) == ("incremental", 1, True)
+
+
+def _delete_again(spark, table):
+    """Commit a copy of the file of deletions that a table has, as a second DELETE that began at once would."""
+    found = spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    tasks, known = found.newScan().planFiles().iterator(), []
+    while tasks.hasNext():
+        known.extend(list(tasks.next().deletes()))
+    (deletes,) = known
+    place = deletes.location().removeprefix("file:")
+    other = place.replace("-deletes.parquet", "-again-deletes.parquet")
+    shutil.copy(place, other)
+    again = spark._jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(found.spec()).copy(deletes).withPath(other)
+    found.newRowDelta().addDeletes(again.build()).commit()
+
+
+@mostly_iceberg
+def test_few_changes_are_read_once_for_all_views_and_ticked_in_this_process(lake, monkeypatch):
+    views = [lake.view(COPIES, "copies"), lake.view("SELECT SUM(amount) AS total FROM {orders}", "total")]
+    for view in views:
+        view.refresh()
+    read, here = [], ShardJobs.here
+    monkeypatch.setattr(ShardJobs, "here", lambda jobs, frame: read.append(1) or here(jobs, frame))
+    for job in ("stages", "over", "each"):
+        monkeypatch.setattr(ShardJobs, job, None)
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    lake.sql("DELETE FROM {orders} WHERE id = 2")
+    assert [(view.refresh().mode, is_current(lake, view)) for view in views] == [("incremental", True)] * 2
+    assert len(read) == 1
+
+
+@iceberg
+def test_few_rows_that_are_too_long_for_this_process_stay_on_the_executors(lake, monkeypatch):
+    view = lake.view(COPIES)
+    view.refresh()
+
+    def too_long(*_):
+        raise QueryError("Total size of serialized results of 2 tasks is bigger than spark.driver.maxResultSize")
+
+    monkeypatch.setattr(ShardJobs, "here", too_long)
+    lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
+    assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+
+
+@iceberg
 def test_what_is_not_incremental_is_refreshed_in_full_with_its_reason(lake):
     view = lake.view("SELECT customer, rand() < 2 AS always FROM {orders}")
     view.refresh()
@@ -335,6 +395,21 @@ def test_a_view_that_fails_stops_only_those_that_read_it(lake):
     assert done[good.name].record.mode == "full"
     assert (done[broken.name].record, done[broken.name].error.code) == (None, "TABLE_NOT_FOUND")
     assert (done[reader.name].record, done[reader.name].behind) == (None, broken.name)
+
+
+def test_views_of_a_catalog_that_was_added_are_refreshed_at_once(session, tmp_path):
+    session.add_catalog("other", f"iceberg-hadoop+file://{tmp_path}")
+    try:
+        session.sql("CREATE NAMESPACE other.mv")
+        session.sql("CREATE TABLE other.mv.orders (amount BIGINT) USING iceberg")
+        session.sql("INSERT INTO other.mv.orders VALUES (1), (2)")
+        for name in ("one", "two"):
+            session.sql(f"CREATE MATERIALIZED VIEW other.mv.{name} USING iceberg AS SELECT * FROM other.mv.orders")
+        done = refresh_together(session, views_in(session, "other.mv"), parallel=2)
+        assert [one.error for one in done] == [None, None]
+        assert sorted(row[0] for row in session.table("other.mv.two").collect()) == [1, 2]
+    finally:
+        session.sql("DROP CATALOG other")
 
 
 @mostly_iceberg
@@ -377,13 +452,13 @@ class Killed(BaseException):
     """What is left is what a process that dies here leaves: all that was begun ends without another step."""
 
 
+def kill():
+    raise Killed
+
+
 @contextmanager
 def killed_at(wanted):
-    def kill(point):
-        if point == wanted:
-            raise Killed
-
-    watch_failpoints(kill)
+    watch_failpoints(lambda point: kill() if point == wanted else None)
     try:
         yield
     finally:
@@ -401,6 +476,35 @@ def test_a_refresh_that_is_killed_anywhere_is_made_good_by_the_next(lake):
         assert holds_what_it_names(lake, view)
         lake.session.materialized(view.name).refresh()
     assert is_current(lake, view)
+    assert {one.mode for one in view.history()[1:]} == {"incremental"}
+
+
+@pytest.mark.campaign
+@both
+def test_refreshes_that_end_at_random_steps_leave_nothing_wrong_at_hand(lake):
+    merged = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read'"
+    if lake.kind == "iceberg":
+        lake.session.spark.sql(f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ({merged})")
+    view = lake.view(TOTALS)
+    view.refresh()
+    chosen = random.Random(20)
+    kills = 0
+    for number in range(60):
+        lake.sql(f"INSERT INTO {{orders}} VALUES ({10 + number}, '{chosen.choice(['ann', 'bob'])}', {number})")
+        lake.sql(f"DELETE FROM {{orders}} WHERE id = {chosen.randrange(10 + number)}")
+        lake.sql(f"UPDATE {{orders}} SET amount = amount + 1 WHERE id = {chosen.randrange(10 + number)}")
+        left = itertools.count(-chosen.randrange(20))
+        watch_failpoints(lambda _, left=left: kill() if next(left) == 0 else None)
+        try:
+            lake.session.materialized(view.name).refresh()
+        except Killed:
+            kills += 1
+        finally:
+            watch_failpoints(None)
+        assert holds_what_it_names(lake, view)
+    view.refresh()
+    assert is_current(lake, view)
+    assert kills >= 20
     assert {one.mode for one in view.history()[1:]} == {"incremental"}
 
 

@@ -33,6 +33,8 @@ class IcebergSnapshots:
         table: Iceberg's own object.
         origin: tells the table from others that had its name before.
         current: the id of the current snapshot; None if there is none.
+        location: the folder of the table.
+        properties: those of the table.
     """
 
     def __init__(self, native: Any, table: str) -> None:
@@ -43,6 +45,8 @@ class IcebergSnapshots:
         self._metadata = json.loads(parser.toJson(self.table.operations().current()))
         current = self._metadata.get("current-snapshot-id", -1)
         self.origin = str(self._metadata["table-uuid"])
+        self.location = str(self._metadata["location"])
+        self.properties: dict[str, str] = dict(self._metadata.get("properties") or {})
         self.current = None if current in (None, -1) else str(current)
 
     @cached_property

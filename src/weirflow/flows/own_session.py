@@ -11,11 +11,28 @@ _WITHOUT_ZONE = "TIMESTAMP_NTZ"
 
 
 def own_session(main: Any) -> Any:
-    """A new native session at the catalog and schema where ``main`` is now."""
+    """A new native session at the catalog and schema where ``main`` is now, with its catalogs."""
     own = main.newSession()
+    for name in _catalog_settings(main):
+        own.conf.set(name, main.conf.get(name))
     own.catalog.setCurrentCatalog(main.catalog.currentCatalog())
     own.catalog.setCurrentDatabase(main.catalog.currentDatabase())
     return own
+
+
+def _catalog_settings(native: Any) -> list[str]:
+    """The names of the settings of catalogs, those that were added since Spark was started included."""
+    if not hasattr(native, "_jsparkSession"):
+        return []
+    settings = native._jsparkSession.sessionState().conf().settings()  # noqa: SLF001 - one call instead of hundreds
+    names = str(settings.keySet().toString())[1:-1].split(", ")
+    return [name for name in names if name.startswith("spark.sql.catalog.")]
+
+
+def be_active(native: Any) -> None:
+    """Have Spark read the settings of a classic session in this thread: of a new one, it knows none of the catalogs."""
+    sessions = native._jvm.org.apache.spark.sql.classic.SparkSession  # noqa: SLF001 - no public way
+    sessions.setActiveSession(native._jsparkSession)  # noqa: SLF001 - as above
 
 
 def settings_of(native: Any) -> SqlSettings:
@@ -48,6 +65,12 @@ def with_settings(native: Any, settings: SqlSettings) -> Any:
 
 def provider(native: Any, table: str) -> str:
     """What keeps a table: ``delta``, ``iceberg``, ``parquet``, ...; ``other`` for what Spark does not say."""
-    described = native.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
-    found: str = next((row[1] for row in described if row[0] == "Provider"), "other")
+    found = None
+    if hasattr(native, "_jsparkSession"):
+        from weirflow.spark.catalog.loaded import loaded_provider  # noqa: PLC0415 - imports pyspark
+
+        found = loaded_provider(native, table)
+    if found is None:
+        described = native.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+        found = next((str(row[1]) for row in described if row[0] == "Provider"), "other")
     return found.casefold()

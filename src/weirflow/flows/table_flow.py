@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weirflow.errors import FlowError, NotIncremental, Reason
+from weirflow.flows.small_stages import SmallStages
 from weirflow.flows.spark_flow import SparkFlow
-from weirflow.flows.stages import SparkStages
 from weirflow.ivm.compiler.view import Mode, View
+from weirflow.ivm.sharded.backend import DeltaTooLarge
 from weirflow.ivm.sharded.flow import PartitionedFlow
 from weirflow.sql.passes.narrow_scans import narrow_scans, read_columns
 from weirflow.sql.passes.optimize import optimized
@@ -42,9 +43,10 @@ class TableFlow(SparkFlow, PartitionedFlow):
 
     def __init__(self, session: FlowSession, uri: str, *, at: int | None = None) -> None:
         with ExitStack() as held:
-            stages = SparkStages(session)
+            stages = SmallStages(session)
             held.callback(stages.close)
             PartitionedFlow.__init__(self, uri, stages.parallelism, stages, name=f"state at {uri}", history=0, at=at)
+            self._stages = stages
             self._wire(session, stages.reader, None, held.pop_all())
 
     @property
@@ -84,13 +86,24 @@ class TableFlow(SparkFlow, PartitionedFlow):
     def move(self, deltas: Mapping[tuple[str, ...], Any], *, most: int | None = None) -> StepSummary:
         """Take in what changed in tables, all of it in one tick.
 
+        Args:
+            deltas: for each table the columns that the view reads, with weights: a native frame, or rows of ``here``.
+            most: how many rows may have changed.
+
         Raises:
             DeltaTooLarge: more rows changed than ``most``; nothing has happened.
         """
         if self.views != (_VIEW,):
             raise FlowError("The flow has no view yet.", hint="define() it first")
-        self._backend.most_rows = most
+        self._backend.most_rows = most  # it counts the rows of frames
+        here = sum(delta.num_rows for delta in deltas.values() if isinstance(delta, pa.Table))
+        if most is not None and here > most:
+            raise DeltaTooLarge(here)
         return self.tick({_source_name(parts): delta for parts, delta in deltas.items()})
+
+    def here(self, frame: Any) -> pa.Table:
+        """The rows of a native frame of few rows; a tick of such rows alone runs in this process."""
+        return self._stages.here(frame)
 
     def changed(self, native: Any) -> Any:
         """What the last tick changed in the view: a frame of that native session, with weights."""

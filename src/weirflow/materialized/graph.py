@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from weirflow.errors import ConfigError, QueryError
 from weirflow.materialized.opened import OpenedView, find_view
-from weirflow.materialized.sources import SourceTables
+from weirflow.materialized.sources import tables_read
 
 if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
@@ -87,6 +87,5 @@ def in_reading_order(reads: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _read_by(native: object, view: OpenedView) -> list[OpenedView]:
-    tables = SourceTables(native, view.definition).tables.values()
-    below = [find_view(native, table.quoted) for table in tables]
+    below = [find_view(native, table) for table in tables_read(native, view.definition)]
     return [each for each in below if each is not None]

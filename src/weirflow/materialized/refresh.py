@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weirflow.errors import NotIncremental, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.flows.sinks.whole_rows import RowsMissing
+from weirflow.flows.small_stages import FEW_ROWS
 from weirflow.flows.table_flow import TableFlow
 from weirflow.ivm.sharded.backend import DeltaTooLarge
 from weirflow.materialized.definition import RefreshPolicy
@@ -148,12 +149,13 @@ class Refresh:
         obstacle = self._sources.columns_obstacle(known)
         if obstacle is not None:
             raise _NoIncrement(obstacle)
+        here = flow.here if self._is_few() else None
         try:
             if state.sources != before.sources:
                 with_lag = time.perf_counter()
-                flow.move(self._deltas(known, state.sources, before.sources))
+                flow.move(self._deltas(known, state.sources, before.sources, here))
                 self._state_seconds = time.perf_counter() - with_lag
-            return flow.move(self._deltas(known, before.sources, self.now), most=self._most_rows())
+            return flow.move(self._deltas(known, before.sources, self.now, here), most=self._most_rows())
         except StorageError as error:
             raise _NoIncrement(_lost(error)) from error
         except DeltaTooLarge as found:
@@ -166,8 +168,19 @@ class Refresh:
             return None
         return most_rows_worth_it(estimate)
 
-    def _deltas(self, known: dict[str, pa.Schema], before: Marks | None, now: Marks) -> dict[tuple[str, ...], Any]:
-        return self._run("read the changes for", lambda: self._sources.deltas(known, before, now))
+    def _is_few(self) -> bool:
+        """Whether the tables themselves say that few rows have changed, those that the state is behind included."""
+        estimate = self.plan.estimate
+        return estimate is not None and max(estimate.changed_rows, estimate.uncounted_rows) <= FEW_ROWS
+
+    def _deltas(
+        self,
+        known: dict[str, pa.Schema],
+        before: Marks | None,
+        now: Marks,
+        here: Callable[[Any], pa.Table] | None = None,
+    ) -> dict[tuple[str, ...], Any]:
+        return self._run("read the changes for", lambda: self._sources.deltas(known, before, now, here))
 
     # Everything
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from weirflow.errors import UnsupportedError
+from weirflow.errors import QueryError, UnsupportedError
+from weirflow.flows.feeds.remembered_changes import remembered_changes
 from weirflow.flows.feeds.table_changes import ChangeSize, TableChanges
 from weirflow.flows.feeds.table_difference import table_difference
 from weirflow.flows.feeds.table_kinds import CHANGES
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from weirflow.materialized.definition import Definition
     from weirflow.sql.statements.table_references import TableReference
 
+_TOO_MANY_BYTES = "spark.driver.maxResultSize"
+"""What Spark names if this process would get more than it may."""
 _UNKNOWN_SIZE = 1_000_000
 """How many rows of a change are reckoned with where a table does not say it."""
 
@@ -52,6 +55,26 @@ class SourceTable:
         return shown_name(self.parts)
 
 
+@dataclass(frozen=True)
+class _Change:
+    """What is to be read of a table: some columns of what changed between two versions."""
+
+    name: str
+    changes: TableChanges
+    origin: str | None
+    after: str | None
+    upto: str
+    columns: pa.Schema
+
+    @property
+    def key(self) -> tuple[str | None, ...]:
+        """Tells it from all other changes."""
+        return self.name, self.origin, self.after, self.upto
+
+    def frame(self) -> Any:
+        return table_difference(self.changes, self.columns.names, self.after, self.upto)
+
+
 class SourceTables:
     """What a query reads, in a native session of its own in which SQL means what it meant when the view was created.
 
@@ -64,10 +87,12 @@ class SourceTables:
         self._references = _references(self.native, definition.sql)
         self._parts = {one.parts: _whole_name(self.native, one.parts) for one in self._references}
         self.tables = {shown_name(parts): _table(self.native, parts) for parts in self._parts.values()}
+        self._found: Marks | None = {name: _mark(table) for name, table in self.tables.items()}
 
     def pin(self) -> Marks:
-        """The versions that the tables have now."""
-        return {name: _mark(table) for name, table in self.tables.items()}
+        """The versions that the tables have now; of the first call, those that they had when this was made."""
+        found, self._found = self._found, None
+        return found or {name: _looked_up(table) for name, table in self.tables.items()}
 
     def query(self, marks: Mapping[str, SourceMark] | None = None) -> Any:
         """A native frame of the query, over these versions of the tables or over those there are now."""
@@ -124,21 +149,45 @@ class SourceTables:
         return sum(one or 0 for one in found)
 
     def deltas(
-        self, known: Mapping[str, pa.Schema], before: Mapping[str, SourceMark] | None, now: Mapping[str, SourceMark]
+        self,
+        known: Mapping[str, pa.Schema],
+        before: Mapping[str, SourceMark] | None,
+        now: Mapping[str, SourceMark],
+        here: Callable[[Any], pa.Table] | None = None,
     ) -> dict[tuple[str, ...], Any]:
-        """What changed in each table that has changed, as frames of the columns that are ``known``, with weights."""
+        """What changed in each table that has changed: the columns that are ``known``, with weights.
+
+        Frames, or what ``here`` makes of them; this is remembered for other views that read the same.
+        """
         found = {}
         for name, table in self.tables.items():
             after, upto = None if before is None else before[name].version, now[name].version
             if after != upto and upto is not None and table.changes is not None:
-                found[table.parts] = table_difference(table.changes, known[name].names, after, upto)
+                one = _Change(table.name, table.changes, now[name].origin, after, upto, known[name])
+                found[table.parts] = one.frame() if here is None else self._remembered(one, here)
         return found
+
+    def _remembered(self, one: _Change, here: Callable[[Any], pa.Table]) -> Any:
+        memory = remembered_changes(self.native.sparkContext)
+        try:
+            return memory.get(one.key, one.columns, lambda: here(one.frame()))
+        except QueryError as error:
+            if _TOO_MANY_BYTES not in error.message:
+                raise
+            return one.frame()  # few rows, but long ones
 
     def release(self) -> None:
         """Let go of what frames of ``deltas`` read."""
         for table in self.tables.values():
             if table.changes is not None:
                 table.changes.release()
+
+
+def tables_read(main: Any, definition: Definition) -> list[str]:
+    """The quoted whole names of the tables that a query reads."""
+    native = native_for(main, definition)
+    names = dict.fromkeys(_whole_name(native, one.parts) for one in _references(native, definition.sql))
+    return [".".join(map(quoted, parts)) for parts in names]
 
 
 def native_for(main: Any, definition: Definition) -> Any:
@@ -178,14 +227,23 @@ def _table(native: Any, parts: tuple[str, ...]) -> SourceTable:
     name = ".".join(map(quoted, parts))
     kind = provider(native, name)
     changes = CHANGES[kind](native, name) if kind in CHANGES else None
-    native.catalog.refreshTable(name)  # Spark's catalog remembers tables for a while
+    if changes is None:
+        native.catalog.refreshTable(name)  # Spark's catalog remembers tables for a while
+    else:
+        changes.origin()  # looks anew, too
     return SourceTable(parts, changes, view_schema(frame_schema(native.table(name))))
 
 
+def _looked_up(table: SourceTable) -> SourceMark:
+    """How a table is now."""
+    return (
+        SourceMark(None, None) if table.changes is None else SourceMark(table.changes.origin(), table.changes.latest())
+    )
+
+
 def _mark(table: SourceTable) -> SourceMark:
-    if table.changes is None:
-        return SourceMark(None, None)
-    return SourceMark(table.changes.origin(), table.changes.latest())
+    """How a table was when it was looked at last."""
+    return SourceMark(None, None) if table.changes is None else SourceMark(table.changes.seen, table.changes.latest())
 
 
 def _size(table: SourceTable, after: str | None, upto: str | None) -> ChangeSize:

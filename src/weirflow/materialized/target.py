@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import Reason, SinkConflict
-from weirflow.flows.sinks.table_commits import COMMITS, TableCommit
+from weirflow.flows.sinks.table_commits import COMMITS, LOGS, TableCommit
 from weirflow.flows.sinks.table_positions import POSITIONS
 from weirflow.flows.sinks.whole_rows import merge_few_rows, merge_whole_rows
 from weirflow.materialized.note import Note, decode_note, encode_note
@@ -55,11 +55,13 @@ class Target:
         self._view = view
         self._place = place
         self._position = POSITIONS[kind](native, table, view)
+        self._log: Any = None
 
     def holding(self) -> Holding:
         """What it holds now."""
         version: str | None = None
-        for commit in COMMITS[self.kind](self.native, self.table):
+        self._log = LOGS[self.kind](self.native, self.table)
+        for commit in COMMITS[self.kind](self._log):
             version = version or commit.version
             note = decode_note(commit.note, self._view) or self._place.landmark(commit)
             if note is not None:
@@ -69,8 +71,8 @@ class Target:
         return Holding(version, None, Obstacle(FullReason.FIRST_REFRESH, f"{self.table} was never refreshed."))
 
     def next_epoch(self, last: Note | None) -> int:
-        """The number of the next refresh, which none before had, also if they were undone."""
-        return max(self._position.read() or 0, 0 if last is None else last.epoch) + 1
+        """The number of the next refresh: none before had it, undone ones included, as far as ``holding`` has seen."""
+        return max(self._position.read(self._log) or 0, 0 if last is None else last.epoch) + 1
 
     def replace(self, rows: Any, note: Note) -> str:
         """Let the rows of a frame of the native session be all there is; returns the version."""
@@ -91,13 +93,19 @@ class Target:
         Raises:
             RowsMissing: a row is to go that is not there; nothing was written.
         """
-        return self._commit(note, lambda: merge_few_rows(self.native, self.table, changed))
+        newest = next(iter(COMMITS[self.kind](self._log)), None)  # _commit finds out whether it still is
+        held = None if newest is None else newest.rows
+        return self._commit(note, lambda: merge_few_rows(self.native, self.table, changed, held))
 
     def advance(self, note: Note) -> str:
         """Leave the rows, and note that they are those of other versions of the sources; returns the version."""
+        record = self._position.record_alone
 
         def write() -> None:
-            self.native.table(self.table).limit(0).write.insertInto(self.table, overwrite=False)
+            if record is not None:
+                record(note.epoch, encode_note(note))
+            else:
+                self.native.table(self.table).limit(0).write.insertInto(self.table, overwrite=False)
 
         return self._commit(note, write)
 
@@ -126,7 +134,7 @@ class Target:
         return newest.version
 
     def _newest(self) -> TableCommit | None:
-        return next(iter(COMMITS[self.kind](self.native, self.table)), None)
+        return next(iter(COMMITS[self.kind](LOGS[self.kind](self.native, self.table))), None)
 
     def _conflict(self) -> SinkConflict:
         return SinkConflict(

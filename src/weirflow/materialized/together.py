@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weirflow.errors import WeirflowError
+from weirflow.flows.own_session import be_active
 from weirflow.materialized.graph import ViewGraph, view_graph
 from weirflow.materialized.pins import Pins
 from weirflow.materialized.refresh import Refresh
@@ -63,6 +64,7 @@ def refresh_together(
     together = parallel or min(_MOST_AT_A_TIME, int(session.spark.sparkContext.defaultParallelism))
 
     def refresh(view: OpenedView) -> Outcome:
+        be_active(session.spark)
         try:
             return Outcome(view.name, Refresh(session, view, full=full, pins=pins).run())
         except WeirflowError as error:

@@ -33,12 +33,23 @@ class DeltaChanges(TableChanges):
     def __init__(self, native: Any, table: str) -> None:
         self._native = native
         self._table = table
-        self._log = DeltaLog(native, table)
+        self._looked_at: DeltaLog | None = None
 
     @override
     def origin(self) -> str:
-        self._log = DeltaLog(self._native, self._table)
+        self._looked_at = DeltaLog(self._native, self._table)
+        return self._looked_at.origin
+
+    @property
+    @override
+    def seen(self) -> str:
         return self._log.origin
+
+    @property
+    def _log(self) -> DeltaLog:
+        if self._looked_at is None:
+            self._looked_at = DeltaLog(self._native, self._table)
+        return self._looked_at
 
     @override
     def latest(self) -> str | None:

@@ -15,6 +15,9 @@ from weirflow.spark.catalogs.snapshots import require_snapshots
 
 _CHANGELOG = "weirflow_changelog"
 _SAME_ROWS = "replace"
+_PLACE = ("_file", "_pos")
+_FEW_DELETED = 200_000
+"""The places of up to so many deleted rows are sent to all executors."""
 _MERGED = "spark.merge-into.num-target-rows-"
 
 
@@ -27,13 +30,24 @@ class IcebergChanges(TableChanges):
         self._native = native
         self._table = table
         require_snapshots(native, self._catalog())
-        self._snapshots = IcebergSnapshots(native, table)
+        self._looked_at: IcebergSnapshots | None = None
         self._files = IcebergFiles(native)
 
     @override
     def origin(self) -> str:
-        self._snapshots = IcebergSnapshots(self._native, self._table)
+        self._looked_at = IcebergSnapshots(self._native, self._table)
+        return self._looked_at.origin
+
+    @property
+    @override
+    def seen(self) -> str:
         return self._snapshots.origin
+
+    @property
+    def _snapshots(self) -> IcebergSnapshots:
+        if self._looked_at is None:
+            self._looked_at = IcebergSnapshots(self._native, self._table)
+        return self._looked_at
 
     @override
     def latest(self) -> str | None:
@@ -72,17 +86,26 @@ class IcebergChanges(TableChanges):
         """See ``TableChanges``.
 
         Files that only one of the snapshots has are read whole, and rows that are in both of them cancel. Of files that
-        both have, those rows are read that files of deletions name in one of them and not in the other.
+        both have, those rows are read that files of deletions name in one of them and not in the other. Where one leads
+        to the other, rows only go from a file, so that it is read once; of the deletions before only where they are.
         """
         files, table = self._files, self._snapshots.table
         found = files.apart(table, after, upto)
         come = [weighted(files.rows(table, found.come), names, 1)] if found.come else []
         gone = [weighted(files.rows(table, found.gone), names, -1)] if found.gone else []
-        thinner = [weighted(files.deleted(table, found.thinner), names, -1)] if found.thinner else []
-        thinned = [weighted(files.deleted(table, found.thinned), names, 1)] if found.thinned else []
+        thinner = [files.deleted(table, found.thinner)] if found.thinner else []
+        thinned = [files.deleted(table, found.thinned)] if found.thinned else []
+        if thinner and thinned and self._snapshots.between(after, upto) is not None:
+            places = thinned.pop().select(*_PLACE)
+            before = self._snapshots.kept[after]
+            few = before.count("total-position-deletes") <= _FEW_DELETED and not before.count("total-equality-deletes")
+            placed = thinner[0].selectExpr(*names, *_PLACE)
+            thinner = [placed.join(places.hint("broadcast") if few else places, list(_PLACE), "left_anti")]
+        went = [weighted(rows, names, -1) for rows in thinner]
+        back = [weighted(rows, names, 1) for rows in thinned]
         sides = [
             netted(together(one + other), names) if one and other else together(one + other)
-            for one, other in ((come, gone), (thinner, thinned))
+            for one, other in ((come, gone), (went, back))
             if one or other
         ]
         return together(sides) if sides else weighted(self.snapshot(upto).limit(0), names, 1)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 _DELETED = "_deleted"
 _CACHE = "org.apache.iceberg.spark.SparkTableCache"
+_KEPT_FILES = 20_000
+"""Of snapshots with so many files in all it is remembered which these are: the next refresh starts from them, and views
+that read the same tables share them."""
+
+_Planned = Mapping[str, tuple[Any, frozenset[tuple[str, int | None]]]]
+"""The files of a snapshot by their locations, each with its task and what deletes rows of it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,8 @@ class IcebergFiles:
 
     def apart(self, table: Any, one: str, other: str) -> FilesApart:
         """How two snapshots of a table differ; ``table`` is Iceberg's own object."""
-        before, now = _tasks(table, one), _tasks(table, other)
+        known = _snapshots.setdefault(self._native.sparkContext, _PlannedSnapshots())
+        before, now = known.get(table, one), known.get(table, other)
         both = [key for key in now if key in before and before[key][1] != now[key][1]]
         return FilesApart(
             gone=[task for key, (task, _) in before.items() if key not in now],
@@ -49,7 +60,7 @@ class IcebergFiles:
     def rows(self, table: Any, tasks: Sequence[Any]) -> Any:
         """The rows of some files, without those that are deleted; until ``release``."""
         name = uuid.uuid4().hex
-        self._cache().add(name, table)
+        self._cache.add(name, table)
         self._sets().stageTasks(table, name, list(tasks))
         self._staged.append((table, name))
         return self._native.read.format("iceberg").option("scan-task-set-id", name).load(name)
@@ -63,11 +74,12 @@ class IcebergFiles:
         while self._staged:
             table, name = self._staged.pop()
             self._sets().removeTasks(table, name)
-            self._cache().remove(name)
+            self._cache.remove(name)
 
     def _sets(self) -> Any:
         return self._native._jvm.org.apache.iceberg.spark.ScanTaskSetManager.get()  # noqa: SLF001 - SQL reads whole tables
 
+    @cached_property
     def _cache(self) -> Any:
         """What finds a table by the name that its files are read under; its class has two methods of one name."""
         gateway, jvm = self._native.sparkContext._gateway, self._native._jvm  # noqa: SLF001 - as above
@@ -76,8 +88,31 @@ class IcebergFiles:
         return loaded.getMethod("get", none[0]).invoke(None, none[1])
 
 
-def _tasks(table: Any, snapshot: str) -> dict[str, tuple[Any, frozenset[tuple[str, int | None]]]]:
-    """The files of a snapshot by their locations, each with its task and what deletes rows of it."""
+class _PlannedSnapshots:
+    """The files of snapshots that were looked at last, of all tables that one Spark reads. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], _Planned] = OrderedDict()
+
+    def get(self, table: Any, snapshot: str) -> _Planned:
+        """Those of one, which never change."""
+        key = str(table.uuid()), snapshot
+        with self._lock:
+            found = self._kept.pop(key, None)
+        found = found or _planned(table, snapshot)
+        with self._lock:
+            self._kept[key] = found
+            while sum(map(len, self._kept.values())) > _KEPT_FILES:
+                self._kept.popitem(last=False)
+        return found
+
+
+_snapshots: WeakKeyDictionary[Any, _PlannedSnapshots] = WeakKeyDictionary()
+"""By the contexts of Spark, with which the tasks go."""
+
+
+def _planned(table: Any, snapshot: str) -> _Planned:
     planned = table.newScan().useSnapshot(int(snapshot)).planFiles()
     found = {}
     try:

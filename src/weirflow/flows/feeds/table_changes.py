@@ -39,6 +39,10 @@ class TableChanges(Protocol):
     def origin(self) -> str:
         """Tells the current table from others that had its name before; all else is as it is when this is asked for."""
 
+    @property
+    def seen(self) -> str:
+        """What ``origin`` said last."""
+
     def latest(self) -> str | None:
         """The current version; None if the table never had rows."""
 

@@ -42,6 +42,7 @@ class TableCommit:
         changes_rows: whether it may have changed rows.
         note: what it carries.
         is_kept: False for one of which only the version is known: it was expired.
+        rows: no more than so many are in the table behind it; None if it does not say.
     """
 
     version: str
@@ -50,24 +51,31 @@ class TableCommit:
     changes_rows: bool
     note: str | None
     is_kept: bool = True
+    rows: int | None = None
 
 
-def iceberg_commits(native: Any, table: str) -> Iterator[TableCommit]:
+def iceberg_commits(snapshots: IcebergSnapshots) -> Iterator[TableCommit]:
     """The snapshots of an Iceberg table from the current one back, and the first one that was expired."""
-    snapshots = IcebergSnapshots(native, table)
     at = snapshots.current
     while at is not None:
         one = snapshots.kept.get(at)
         if one is None:
             yield TableCommit(at, None, "", changes_rows=True, note=None, is_kept=False)
             return
-        yield TableCommit(at, one.parent, one.operation, one.operation != _COMPACTION, one.summary.get(NOTE))
+        rows = one.summary.get("total-records")
+        yield TableCommit(
+            at,
+            one.parent,
+            one.operation,
+            one.operation != _COMPACTION,
+            one.summary.get(NOTE),
+            rows=None if rows is None else int(rows),
+        )
         at = one.parent
 
 
-def delta_commits(native: Any, table: str) -> Iterator[TableCommit]:
+def delta_commits(log: DeltaLog) -> Iterator[TableCommit]:
     """The versions of a Delta table from the last one back; behind one that restored another, that one."""
-    log = DeltaLog(native, table)
     at: int | None = log.latest
     while at is not None and (found := log.commit(at)) is not None:
         restored = found.parameters.get("version") if found.operation == "RESTORE" else None
@@ -77,5 +85,7 @@ def delta_commits(native: Any, table: str) -> Iterator[TableCommit]:
         at = parent
 
 
-COMMITS: dict[str, Callable[[Any, str], Iterator[TableCommit]]] = {"delta": delta_commits, "iceberg": iceberg_commits}
-"""By the provider that Spark names."""
+LOGS: dict[str, Callable[[Any, str], Any]] = {"delta": DeltaLog, "iceberg": IcebergSnapshots}
+"""What a table's commits are read from, as it is at one moment, by the provider that Spark names."""
+COMMITS: dict[str, Callable[[Any], Iterator[TableCommit]]] = {"delta": delta_commits, "iceberg": iceberg_commits}
+"""The commits in such a log, by the same."""

@@ -28,11 +28,20 @@ class TablePosition(Protocol):
     kind: str
     guarantee: Guarantee
 
-    def read(self) -> int | None:
-        """The epoch; None if the owner has written nothing."""
+    def read(self, log: Any = None) -> int | None:
+        """The epoch; None if the owner has written nothing.
+
+        Args:
+            log: the table's log (``LOGS`` of ``table_commits``) at the moment that is asked about; None for now.
+        """
 
     def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
         """Commits inside the block bring the table to the epoch, and carry the note if there is one."""
+
+    @property
+    def record_alone(self) -> Callable[[int, str], None] | None:
+        """Commits an epoch and a note without rows, without a job of Spark; None if only a job can do that."""
+        return None
 
 
 class _OwnedTable:
@@ -61,8 +70,8 @@ class DeltaPosition(_OwnedTable, TablePosition):
     guarantee = Guarantee.EXACTLY_ONCE
 
     @override
-    def read(self) -> int | None:
-        return DeltaLog(self._native, self._table).epoch_of(self._owner)
+    def read(self, log: DeltaLog | None = None) -> int | None:
+        return (log or DeltaLog(self._native, self._table)).epoch_of(self._owner)
 
     @override
     def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
@@ -77,16 +86,29 @@ class IcebergPosition(_OwnedTable, TablePosition):
     guarantee = Guarantee.EXACTLY_ONCE
 
     @override
-    def read(self) -> int | None:
-        snapshots = IcebergSnapshots(self._native, self._table)
+    def read(self, log: IcebergSnapshots | None = None) -> int | None:
+        snapshots = log or IcebergSnapshots(self._native, self._table)
         summaries = [snapshots.kept[one].summary for one in snapshots.line]
         return max((int(one[_EPOCH]) for one in summaries if one.get(_OWNER) == self._owner), default=None)
 
     @override
     def recorded(self, epoch: int, note: str | None = None) -> AbstractContextManager[None]:
         self._native.catalog.refreshTable(self._table)
-        noted = {} if note is None else {f"{_ICEBERG}{NOTE}": note}
-        return self._configured({f"{_ICEBERG}{_OWNER}": self._owner, f"{_ICEBERG}{_EPOCH}": str(epoch), **noted})
+        return self._configured({f"{_ICEBERG}{name}": text for name, text in self._summary(epoch, note).items()})
+
+    @property
+    @override
+    def record_alone(self) -> Callable[[int, str], None]:
+        return self._record_alone
+
+    def _record_alone(self, epoch: int, note: str) -> None:
+        commit = IcebergSnapshots(self._native, self._table).table.newFastAppend()
+        for name, text in self._summary(epoch, note).items():
+            commit.set(name, text)
+        commit.commit()
+
+    def _summary(self, epoch: int, note: str | None) -> dict[str, str]:
+        return {_OWNER: self._owner, _EPOCH: str(epoch), **({} if note is None else {NOTE: note})}
 
 
 class PropertyPosition(_OwnedTable, TablePosition):
@@ -96,7 +118,7 @@ class PropertyPosition(_OwnedTable, TablePosition):
     guarantee = Guarantee.AT_LEAST_ONCE
 
     @override
-    def read(self) -> int | None:
+    def read(self, log: None = None) -> int | None:
         properties = dict(self._native.sql(f"SHOW TBLPROPERTIES {self._table}").collect())
         return int(properties[_EPOCH]) if properties.get(_OWNER) == self._owner else None
 

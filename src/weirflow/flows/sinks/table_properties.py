@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weirflow.flows.delta_log import DeltaLog
+from weirflow.flows.iceberg_snapshots import IcebergSnapshots
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,5 @@ class TableProperties:
 
 def table_properties(native: Any, table: str, kind: str) -> TableProperties:
     """Those of a table, which ``kind`` of Spark's providers keeps: ``delta`` or ``iceberg``."""
-    if kind == "delta":
-        log = DeltaLog(native, table)
-        return TableProperties(log.location, log.properties)
-    native.catalog.refreshTable(table)  # Spark's catalog remembers tables for a while
-    loader = native._jvm.org.apache.iceberg.spark.Spark3Util  # noqa: SLF001 - SQL does not show all of it
-    found = loader.loadIcebergTable(native._jsparkSession, table)  # noqa: SLF001 - as above
-    return TableProperties(str(found.location()), dict(found.properties()))
+    log = DeltaLog(native, table) if kind == "delta" else IcebergSnapshots(native, table)
+    return TableProperties(log.location, log.properties)

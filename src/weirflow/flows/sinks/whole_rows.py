@@ -20,7 +20,7 @@ class RowsMissing(Exception):
     """A row is to be taken out of a table that does not have it."""
 
 
-def merge_few_rows(native: Any, table: str, changed: DeltaBatch) -> None:
+def merge_few_rows(native: Any, table: str, changed: DeltaBatch, most: int | None = None) -> None:
     """Bring a change of few rows, consolidated, into a table, in one commit.
 
     Rows that only come are appended. A small table is written anew; others are merged into.
@@ -29,6 +29,7 @@ def merge_few_rows(native: Any, table: str, changed: DeltaBatch) -> None:
         native: the session that commits; it may get temporary views.
         table: its name in SQL.
         changed: the columns of the table, with weights.
+        most: the table is known to have no more rows than this; None if nobody knows.
 
     Raises:
         RowsMissing: a row is to go that the table, a small one, does not have. Nothing was written.
@@ -36,7 +37,8 @@ def merge_few_rows(native: Any, table: str, changed: DeltaBatch) -> None:
     if not changed.num_rows or int(changed.weights.min()) > 0:
         _rows(native, changed).write.insertInto(table, overwrite=False)
         return
-    held = native.table(table).limit(_FEW + 1).toArrow()
+    rows = native.table(table)
+    held = (rows if most is not None and most <= _FEW else rows.limit(_FEW + 1)).toArrow()
     if held.num_rows > _FEW:
         merge_whole_rows(native, table, changed.schema.names, _frame(native, changed.to_arrow()))
         return

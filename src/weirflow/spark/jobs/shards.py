@@ -93,6 +93,15 @@ class ShardJobs:
 
         return [bytes(row.done) for row in self._run_again_if_lost("take a delta in", job)]
 
+    def here(self, frame: Any) -> pa.Table:
+        """All rows of a native frame, in this process."""
+
+        def job() -> list[pa.Table]:
+            return [frame.toArrow()]
+
+        (rows,) = self._run_again_if_lost("read a delta", job)
+        return rows
+
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
         """Run work for each shard; returns what it says, in any order."""
         rows = self._run_again_if_lost(

@@ -1,0 +1,78 @@
+"""``RememberedChanges``: changes of few rows that were read, for other views that follow the same tables."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from weirflow.ivm.zset.delta import WEIGHT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KEPT_BYTES = 64 << 20
+
+
+@dataclass
+class _Change:
+    """What changed in a table between two of its versions, as it was read: each time the columns that were wanted."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    tables: list[pa.Table] = field(default_factory=list)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(table.nbytes for table in self.tables)
+
+
+class RememberedChanges:
+    """Changes between versions of tables, which stay what they are, up to so many bytes. For several threads.
+
+    >>> import pyarrow as pa
+    >>> memory = RememberedChanges()
+    >>> rows = pa.table({"a": [1], "b": [2], "_weight": [1]})
+    >>> memory.get("t from 1 to 2", rows.schema, lambda: rows) is rows
+    True
+    >>> memory.get("t from 1 to 2", pa.schema([("b", pa.int64())]), lambda: 1 / 0).to_pydict()
+    {'b': [2], '_weight': [1]}
+    """
+
+    def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
+        self._kept_bytes = kept_bytes
+        self._lock = threading.Lock()
+        self._changes: OrderedDict[Hashable, _Change] = OrderedDict()
+
+    def get(self, change: Hashable, columns: pa.Schema, read: Callable[[], pa.Table]) -> pa.Table:
+        """These columns of a change, and the weights; ``read`` is called if nobody has read them."""
+        with self._lock:
+            known = self._changes.setdefault(change, _Change())
+            self._changes.move_to_end(change)
+        with known.lock:  # others who want the same wait for it
+            found = next((table for table in known.tables if _has(table, columns)), None)
+            if found is not None:
+                return found.select([*(name for name in columns.names if name != WEIGHT), WEIGHT])
+            table = read()
+            known.tables.append(table)
+        with self._lock:
+            while len(self._changes) > 1 and sum(one.nbytes for one in self._changes.values()) > self._kept_bytes:
+                self._changes.popitem(last=False)
+            if known.nbytes > self._kept_bytes:
+                self._changes.pop(change, None)
+        return table
+
+
+def _has(table: pa.Table, columns: pa.Schema) -> bool:
+    places = {one.name: table.schema.get_field_index(one.name) for one in columns}
+    return all(places[one.name] >= 0 and table.schema.field(places[one.name]).type == one.type for one in columns)
+
+
+_of_contexts: WeakKeyDictionary[object, RememberedChanges] = WeakKeyDictionary()
+
+
+def remembered_changes(context: object) -> RememberedChanges:
+    """Those of a Spark, by its context."""
+    return _of_contexts.setdefault(context, RememberedChanges())
