@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 
 import pyarrow as pa
 import pytest
@@ -387,3 +388,25 @@ def test_a_durable_session_keeps_checkpoints_by_name_and_stops_queries(tmp_path,
     assert taken == [[(0, 1)], [(1, 2)]]
     with pytest.raises(SessionClosed):
         _ = durable.streams
+
+
+@pytest.mark.parametrize("sink", ["memory", "function"])
+def test_what_spark_kept_for_a_query_goes_with_its_handle(session, numbers, sink):
+    """What the Session remembers of ended queries is small, and nothing waits for a collection of garbage."""
+    writer = numbers.stream(session).write_stream().trigger(Trigger.available_now())
+    writer = writer.format("memory") if sink == "memory" else writer.foreach_batch(Collecting())
+    numbers.add(one(1))
+    gc.collect()
+    gc.disable()
+    try:
+        query = writer.start()
+        query.await_termination(60)
+        run_id, run = query.run_id, weakref.ref(query._run)
+        del query, writer
+        wait_until(lambda: run() is None, 20.0, "let go of")
+    finally:
+        gc.enable()
+    assert session.streams.outcome(run_id) == (None, False)
+    name, last = session.streams.known(run_id)
+    assert name is not None
+    assert last.input_rows == 1

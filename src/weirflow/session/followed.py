@@ -30,8 +30,8 @@ class Followed(Operation):
 
     @property
     def note(self) -> str:
-        """How far it is."""
-        return self._note()
+        """How far it is, or was."""
+        return self._note() or str(self.state)
 
     def _stop_work(self) -> None:
         threading.Thread(target=self._stop_query, name=f"cancel-{self.id}", daemon=True).start()
@@ -39,4 +39,11 @@ class Followed(Operation):
     def _finish(self, error: BaseException | None) -> None:
         if error is None and self._state is OperationState.CANCELLING:
             error = self._ending_error()
+        noted = self._note()
         super()._finish(error)
+        # What has ended is listed for a while; the work, and all that Spark has of it, need not stay as long.
+        self._note, self._stop_query = lambda: noted, _nothing
+
+
+def _nothing() -> None:
+    """What there is to stop of work that has ended."""

@@ -141,7 +141,7 @@ class Operations:
             description: what it does, for people.
             own_id: what it is known by elsewhere, and found by here, too.
             stop: ends the work; called in a thread of its own when the operation is cancelled.
-            note: says in a few words how far it is.
+            note: says in a few words how far it is; nothing as long as there is nothing to say.
         """
         operation = Followed(description, own_id, self._control(), stop, note)
         self._running[operation.id] = operation

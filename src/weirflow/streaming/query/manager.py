@@ -14,7 +14,7 @@ from weirflow.errors import AlreadyExists, StreamNotFound, WeirflowError, did_yo
 from weirflow.streaming.detached.jobs import DetachedJobs, place_of_jobs
 from weirflow.streaming.query.events import EventBus
 from weirflow.streaming.query.listeners import require_listening
-from weirflow.streaming.query.run import STOP_SECONDS, QueryRun
+from weirflow.streaming.query.run import STOP_SECONDS, EndedRun, QueryRun
 from weirflow.streaming.query.starting import adopt_query, start_query
 from weirflow.streaming.savepoints.saver import savepoints_of
 
@@ -41,7 +41,7 @@ class StreamingQueryManager:
         self._changed = threading.Condition()
         self._starting = 0
         self._runs: dict[str, QueryRun] = {}
-        self._ended: deque[QueryRun] = deque(maxlen=_REMEMBERED)
+        self._ended: deque[EndedRun] = deque(maxlen=_REMEMBERED)
         self._handles: weakref.WeakValueDictionary[str, StreamingQuery] = weakref.WeakValueDictionary()
         self._bus = EventBus(lambda: host.spark, self)
 
@@ -232,12 +232,14 @@ class StreamingQueryManager:
         with self._changed:
             self._changed.wait_for(lambda: self._owner(run_id) is not None or not self._starting, STOP_SECONDS)
             run = self._owner(run_id)
-        return run.outcome(run_id) if run is not None else None
+        return run.outcomes.get(run_id) if isinstance(run, EndedRun) else run and run.outcome(run_id)
 
     def known(self, run_id: str) -> tuple[str | None, QueryProgress | None] | None:
         """The name of the query of a start, and its last batch, for events; None if it is not ours."""
         with self._changed:
             run = self._owner(run_id)
+        if isinstance(run, EndedRun):
+            return run.name, run.last
         return None if run is None else (run.name, run.last())
 
     def _jobs(self, at: str | os.PathLike[str] | None) -> DetachedJobs:
@@ -249,8 +251,9 @@ class StreamingQueryManager:
             return []
         return self._host.run("list streams", lambda: list(self._host.spark.streams.active))
 
-    def _owner(self, run_id: str) -> QueryRun | None:
-        return next((run for run in (*self._runs.values(), *self._ended) if run.had(run_id)), None)
+    def _owner(self, run_id: str) -> QueryRun | EndedRun | None:
+        found = next((run for run in self._runs.values() if run.had(run_id)), None)
+        return found or next((run for run in self._ended if run_id in run.outcomes), None)
 
     def _began(self, run: QueryRun) -> None:
         with self._changed:
@@ -258,7 +261,8 @@ class StreamingQueryManager:
             self._changed.notify_all()
 
     def _over(self, run: QueryRun) -> None:
+        remembered = run.remembered()
         with self._changed:
             self._runs.pop(run.id, None)
-            self._ended.append(run)
+            self._ended.append(remembered)
             self._changed.notify_all()

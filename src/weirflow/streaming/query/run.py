@@ -6,7 +6,8 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import WeirflowError
@@ -25,6 +26,21 @@ _CANCEL_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 _KEPT = 100
 _OUTCOME_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """A query that has ended for good, without anything of Spark's: that would stay as long as this does.
+
+    Attributes:
+        name: what it was called.
+        last: its last batch, if it had one.
+        outcomes: how each of its starts ended, by its id, and whether another followed.
+    """
+
+    name: str | None
+    last: QueryProgress | None
+    outcomes: Mapping[str, tuple[WeirflowError | None, bool]]
 
 
 class QueryRun:
@@ -47,11 +63,9 @@ class QueryRun:
         batched: bool,
         ended: Callable[[QueryRun], None],
     ) -> None:
-        self._start = start
         self._gate = gate
         self._policy = policy
         self._batched = batched
-        self._ended = ended
         self._earlier: deque[QueryProgress] = deque(maxlen=_KEPT)
         self._outcomes: dict[str, tuple[WeirflowError | None, bool]] = {}
         self._changed = threading.Condition()
@@ -64,7 +78,10 @@ class QueryRun:
         self.id = str(self.native.id)
         self.run_id = str(self.native.runId)
         self.name: str | None = self.native.name
-        self._watcher = threading.Thread(target=self._watch, name=f"weirflow-stream-{self.id}", daemon=True)
+        # Given to the thread alone, so that nobody who remembers the query's end keeps its frames.
+        arguments = (start, ended)
+        name = f"weirflow-stream-{self.id}"
+        self._watcher = threading.Thread(target=self._watch, args=arguments, name=name, daemon=True)
         self._watcher.start()
 
     @property
@@ -116,6 +133,10 @@ class QueryRun:
             self._changed.wait_for(lambda: run_id in self._outcomes, _OUTCOME_SECONDS)
             return self._outcomes.get(run_id)
 
+    def remembered(self) -> EndedRun:
+        """What is remembered of it once it has ended for good."""
+        return EndedRun(self.name, self.last(), dict(self._outcomes))
+
     def stop(self, within: float = STOP_SECONDS) -> None:
         """End it after the batch it is at, or after ``within`` seconds; inside a batch's function: after that one."""
         self._stop_asked.set()
@@ -165,7 +186,7 @@ class QueryRun:
 
     # The watcher's thread
 
-    def _watch(self) -> None:
+    def _watch(self, start: Callable[[], Any], ended: Callable[[QueryRun], None]) -> None:
         failures = 0
         error = self._await_end()
         while error is not None and not self._stop_asked.is_set() and self._policy is not None:
@@ -177,14 +198,14 @@ class QueryRun:
             if self._stop_asked.wait(delay):
                 error = None
                 break
-            error = self._start_again()
+            error = self._start_again(start)
         self._note(error, restarting=False)
-        self._finish(error)
+        self._finish(error, ended)
 
-    def _start_again(self) -> WeirflowError | None:
+    def _start_again(self, start: Callable[[], Any]) -> WeirflowError | None:
         self._earlier.extend(self.recent())
         try:
-            native = self._start()
+            native = start()
         except WeirflowError as error:
             return error
         self.native = native
@@ -218,12 +239,12 @@ class QueryRun:
             self._outcomes[self.run_id] = (error, restarting)
             self._changed.notify_all()
 
-    def _finish(self, error: WeirflowError | None) -> None:
+    def _finish(self, error: WeirflowError | None, ended: Callable[[QueryRun], None]) -> None:
         if error is not None:
             state = QueryState.FAILED
         else:
             state = QueryState.STOPPED if self._stop_asked.is_set() else QueryState.FINISHED
-        self._ended(self)
+        ended(self)
         with self._changed:
             self._state = state
             self._changed.notify_all()

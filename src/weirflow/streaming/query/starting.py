@@ -89,13 +89,13 @@ def _started(
     began: Callable[[QueryRun], None],
     ended: Callable[[QueryRun], None],
 ) -> QueryRun:
-    runs: list[QueryRun] = []
+    ids: list[str] = []
     known = threading.Event()
     listed: list[Callable[[BaseException | None], None]] = []
 
     def query_id() -> str:
         known.wait()
-        return runs[0].id
+        return ids[0]
 
     def over(run: QueryRun) -> None:
         known.wait()
@@ -120,7 +120,7 @@ def _started(
         batched=spec.trigger.kind is not TriggerKind.CONTINUOUS,
         ended=over,
     )
-    runs.append(run)
+    ids.append(run.id)
     began(run)
     listed.append(host.follow(f"stream {spec.name}", run.id, run.stop, lambda: _note(run)))
     known.set()
@@ -174,4 +174,4 @@ def _info(spec: QuerySpec, shape: QueryShape, place: CheckpointPlace, query_id: 
 
 def _note(run: QueryRun) -> str:
     last = run.last()
-    return str(last) if last else str(run.state()[0])
+    return str(last) if last else ""
