@@ -232,7 +232,9 @@ class StreamingQueryManager:
         with self._changed:
             self._changed.wait_for(lambda: self._owner(run_id) is not None or not self._starting, STOP_SECONDS)
             run = self._owner(run_id)
-        return run.outcomes.get(run_id) if isinstance(run, EndedRun) else run and run.outcome(run_id)
+        if isinstance(run, EndedRun):
+            return run.outcomes.get(run_id)
+        return None if run is None else run.outcome(run_id)
 
     def known(self, run_id: str) -> tuple[str | None, QueryProgress | None] | None:
         """The name of the query of a start, and its last batch, for events; None if it is not ours."""
