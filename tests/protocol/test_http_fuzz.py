@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -67,14 +68,15 @@ def _mutated(rng):
 def _send(address, message):
     """The answer, or nothing if the server hung up or waits for more."""
     with socket.create_connection(address, timeout=10) as wire:
-        wire.sendall(message)
-        wire.shutdown(socket.SHUT_WR)
         answer = b""
-        try:
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            wire.sendall(message)
+            with contextlib.suppress(
+                OSError
+            ):  # "not connected": the server has hung up already, perhaps with an answer
+                wire.shutdown(socket.SHUT_WR)
             while len(answer) < 1_000_000 and (piece := wire.recv(65_536)):
                 answer += piece
-        except ConnectionResetError:
-            pass
         return answer
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -37,7 +38,7 @@ class SequenceSource(AbstractContextManager["SequenceSource"]):
 
     Args:
         schema: the columns of the rows.
-        folder: where rows are kept; None for a temporary folder that ``close`` removes.
+        folder: where rows are kept; None for a temporary folder that goes with ``close``, or with the process.
     """
 
     def __init__(self, schema: pa.Schema, folder: Folder | None = None) -> None:
@@ -46,6 +47,9 @@ class SequenceSource(AbstractContextManager["SequenceSource"]):
         self._folder = Path(tempfile.mkdtemp(prefix="weirflow-sequence-") if folder is None else folder)
         with os_errors("make", self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
+        self._owner = os.getpid()
+        if self._temporary:
+            atexit.register(self.close)
         self._count = len(list(self._folder.glob("*.parquet")))
 
     def add(self, rows: Sequence[Mapping[str, Any]] | pa.Table) -> int:
@@ -71,7 +75,8 @@ class SequenceSource(AbstractContextManager["SequenceSource"]):
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        if self._temporary:
+        if self._temporary and os.getpid() == self._owner:  # a forked child has only borrowed it
+            atexit.unregister(self.close)
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def __exit__(self, *_: object) -> None:

@@ -11,6 +11,7 @@ from weirflow.errors import ColumnNotFound, ConfigError, DataError, DependencyMi
 from weirflow.ivm.kernel.runs.spine import Spine
 from weirflow.ivm.operators.nearest import approximate, indexes
 from weirflow.ivm.operators.nearest import operator as nearest
+from weirflow.ivm.operators.nearest.takebacks import Takebacks
 from weirflow.ivm.sharded.executor import InThisProcess
 from weirflow.ivm.sharded.flow import PartitionedFlow
 
@@ -362,3 +363,29 @@ def test_values_are_those_of_the_definition():
     )
     (row,) = flow.sql(query + "vector_norm(a) n, vector_norm(array(1, 2, 2)) m FROM t").to_pylist()
     assert row == {"x": math.sqrt(9 + 12.25), "y": -2.0, "z": 1 - 2 / (5 * 0.5), "n": 5.0, "m": 3.0}
+
+
+def test_documents_are_made_ready_for_the_next_query_while_queries_come(monkeypatch):
+    searches = []
+    among = Takebacks.among
+    monkeypatch.setattr(Takebacks, "among", lambda self, runs: (searches.append(len(runs)), among(self, runs))[1])
+    flow = IncrementalFlow()
+    for name in ("docs", "queries"):
+        flow.register_source(name, "id BIGINT, v ARRAY<FLOAT>", key="id")
+    rows = [{"id": one, "v": [float(one), 1.0]} for one in range(100)]
+    flow.tick("docs", rows)
+    flow.register_vector_view("near", VectorViewSpec("docs", "v", k=2, metric="l2", queries="queries"))
+
+    def looked(source, delta):
+        searches.clear()
+        flow.tick(source, delta)
+        return len(searches)
+
+    assert looked("docs", [{"id": 100, "v": [100.0, 1.0]}]) == 0, "nobody has asked"
+    assert looked("queries", [{"id": 1, "v": [7.2, 1.0]}]) == 1
+    assert looked("docs", DeltaBatch.from_updates([rows[7]], [{"id": 7, "v": [50.0, 1.0]}])) == 1
+    assert looked("queries", [{"id": 2, "v": [7.2, 1.0]}]) == 0, "all was ready"
+    assert [row["id"] for row in flow.sql("SELECT id FROM near WHERE query_id = 2 ORDER BY rank").to_pylist()] == [8, 6]
+    for one in range(200, 264):
+        flow.tick("docs", [{"id": one, "v": [float(one), 1.0]}])
+    assert looked("docs", [{"id": 300, "v": [0.0, 1.0]}]) == 0, "the last query was long ago"

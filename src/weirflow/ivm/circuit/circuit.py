@@ -297,7 +297,7 @@ class Circuit:
         """Between ticks: tidy up the state that has changed, in proportion to the ``rows`` that came."""
         fuel = max(_LEAST_FUEL, _FUEL_PER_ROW * rows)
         for operator in list(self._untidy):
-            if not sum([state.maintain(fuel) for state in operator.states]):
+            if not operator.maintain(fuel):
                 del self._untidy[operator]
 
     def advance(self, sources: Mapping[str, Frontier]) -> None:

@@ -44,6 +44,10 @@ class Operator(ABC):
         """The operator's own state; none for most."""
         return ()
 
+    def maintain(self, fuel: int) -> int:
+        """Between ticks: tidy up about ``fuel`` rows of each state, and return how many were."""
+        return sum([state.maintain(fuel) for state in self.states])
+
     @property
     def note(self) -> str:
         """What there is to say of the operator now, for people, behind its label."""

@@ -6,7 +6,7 @@ and forgotten with the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _PREPARED, _LEAST_PREPARED = 8, 1024
 """For each row that changes, and at least, so many rows of merged runs are looked at ahead of a search."""
+
+_MOST_AHEAD = 4096
+"""So many rows may be new to profiles for all to be made ready ahead of a search: no tick waits for more."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,11 @@ class Part:
         """What is known of the vectors."""
         return profile(self.vectors, self.metric, self.vectors.values.itemsize) if self.known is None else self.known
 
+    @property
+    def dimensions(self) -> Iterable[int]:
+        """Which were asked for."""
+        return self._searched.keys()
+
     def searched(self, dimension: int) -> Bools:
         """Which live rows have plain vectors of this dimension."""
         if dimension not in self._searched:
@@ -165,6 +173,7 @@ class Documents:
         self._profiles: WeakKeyDictionary[Run, _RunProfile] = WeakKeyDictionary()
         self._begun: WeakKeyDictionary[Run, _BegunProfile] = WeakKeyDictionary()
         self._takebacks = Takebacks(store.types)
+        self._nothing = Batch.empty(store.types)
         self._settled: tuple[tuple[Run, ...], list[Part]] | None = None
 
     @property
@@ -223,6 +232,18 @@ class Documents:
             if rows > 0 and run not in self._profiles:
                 rows -= self._profile_more(run, rows)
         self._takebacks.prepare(runs, rows)
+
+    def make_ready(self) -> None:
+        """Between ticks: do what the next search would do first, unless that is much."""
+        runs, before = self.store.arrangement.runs, self._settled
+        if before is not None and _same(before[0], runs):
+            return
+        if sum(len(run) for run in runs if run not in self._profiles) > _MOST_AHEAD:
+            return
+        parts = self.parts(self._nothing)
+        for dimension in {one for part in before[1] for one in part.dimensions} if before is not None else ():
+            for part in parts:
+                part.unplain(dimension)
 
     def _net(self, doubtful: Batch, delta: Batch | None) -> Batch:
         """The rows that are in doubt, as often as they are there after a change."""

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from weirflow.types import VectorMetric
 
 _LEAST_MARGIN = 8
+_AHEAD = 64
+"""Documents are made ready for a search between so many ticks that change them, since a query came last."""
 _LONGEST_MARGINS = 3
 """Lists grow by what comes; they are cut when they are longer by so many margins than what is shown."""
 
@@ -122,6 +124,7 @@ class Nearest(Operator):
         self._lists = Arrangement((BIGINT, DOUBLE, *documents.types), 1)
         self._nothing_listed = Batch.empty(self._lists.types)
         self._standing: Standing | None = None
+        self._ahead = 0
 
     def partial(self) -> PartialNearest:
         """The same for a part of the documents: what the nearest of all parts are among."""
@@ -159,8 +162,17 @@ class Nearest(Operator):
         old, new = self._change(tick, right)
         if len(right):
             self.documents.prepare(len(right))
+        ahead = _AHEAD if len(change.new) else max(0, self._ahead - 1) if len(right) else self._ahead
+        self._stage(lambda: setattr(self, "_ahead", ahead))
         shown = [self._shown(old, before).negate(), self._shown(new, after)]
         return consolidate(Batch.concat(shown))
+
+    @override
+    def maintain(self, fuel: int) -> int:
+        done = super().maintain(fuel)
+        if self._ahead:
+            self.documents.make_ready()
+        return done
 
     # What is known
 

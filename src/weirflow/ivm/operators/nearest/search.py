@@ -26,6 +26,8 @@ _SCORES = 1 << 20
 _MOST_ROWS = 1 << 16
 _PENDING = 1 << 19
 """With more pairs than that in doubt, distances are computed to have less."""
+_SAMPLE, _SAMPLE_FOR_EACH = 8192, 256
+"""Among at least so many rows, and so many for each that is wanted, the first bar of a query is looked for."""
 _DENSE = 4
 """A block of which fewer than one in so many rows are searched is gathered first."""
 
@@ -119,13 +121,17 @@ class _Block(NamedTuple):
         # What is left out has a score of -inf, which does not pass even a bar that lets all pass.
         near = values >= self.scores.least(own)[:, np.newaxis]
         near &= values > -np.inf
-        queries, rows = np.nonzero(near)
+        # Places in a flat array are found several times as fast as those in a matrix.
+        queries, rows = np.divmod(np.flatnonzero(near), near.shape[1])
         low, high = self.scores.measures(queries, values[queries, rows])
         return Pairs(self.group.at[queries], self.at[rows], low, high)
 
     def bars(self, count: int) -> Doubles:
-        """For each query, a measure that ``count`` rows of the block do not exceed; infinite if there are fewer."""
-        values = self.scores.values
+        """For each query, a measure that ``count`` rows of the block do not exceed; infinite if there are fewer.
+
+        It is found among the first rows alone: not the lowest that there is, but low enough to leave few pairs.
+        """
+        values = self.scores.values[:, : max(_SAMPLE, _SAMPLE_FOR_EACH * count)]
         if values.shape[1] < count:
             return np.full(len(self.group.at), np.inf)
         cut = values.shape[1] - count
@@ -233,6 +239,8 @@ class Search:
         parts = list(self._found)
         for part, pairs in self._pending:
             near = pairs.least <= top[pairs.query]
+            if not near.any():
+                continue
             query, row = pairs.query[near], pairs.row[near]
             found = distances(self._questions.metric, self._questions.vectors, query, part.vectors, row)
             parts.append(listed(query, found.values, found.valid, part.rows(row)))
