@@ -34,7 +34,7 @@ TABLE = [
     ("POST", "/v1/flows/{flow}/query", {"sql": "SELECT * FROM totals"}, "rwoa", 200),
     ("POST", "/v1/flows/{flow}/ticks", {"deltas": {}}, "woa", 200),
     ("POST", "/v1/flows/{flow}/advance", {}, "woa", 200),
-    ("POST", "/v1/flows/{flow}/retry", {}, "woa", 500),
+    ("POST", "/v1/flows/{flow}/retry", {}, "woa", 409),
     ("POST", "/v1/flows/{flow}/discard", {}, "woa", 200),
     ("POST", "/v1/flows/{flow}/checkpoints", {}, "oa", 201),
     ("GET", "/v1/flows/{flow}/sources", None, "rwoa", 200),

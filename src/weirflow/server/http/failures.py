@@ -46,6 +46,8 @@ INTERNAL = "INTERNAL_ERROR"
 
 def status_of(error: WeirflowError) -> int:
     """The status that says the most about an error to who knows only HTTP."""
+    if type(error) is errors.FlowError:  # those without a class of their own: the flow is not in a state for it
+        return 409
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
