@@ -147,18 +147,18 @@ def document() -> str:
 
 
 _HEAD = f"""\
-# Which output mode, trigger and sink go together
+# Which output modes, triggers and sinks work together
 
-Written by `make docs-streaming` from what the tests run: each *yes* is a query that ran, each letter one that `start()`
-refused with the sentence below. The queries: rows that are filtered for append, counts by key for update and complete.
-What [streaming queries](streaming.md) do besides is on their page.
+This page shows which combinations work in a [streaming query](streaming.md). Each *yes* is a query that the tests run. Each
+letter is a query that `start()` refuses with the message below the table. For append the query filters rows; for update
+and complete it counts by key. `make docs-streaming` writes this page.
 
 | sink | output mode | {" | ".join(trigger.kind for trigger in TRIGGERS)} | delivery |
 |---|---|{"---|" * len(TRIGGERS)}---|"""
 _BELOW = """\
-`kafka-transactions` is as `kafka`, exactly once and without the continuous trigger; `json`, `csv`, `orc`, `text`
-and `avro` are as `parquet`; other formats are passed to Spark, which knows them. Updates of `delta`
-and `iceberg` tables are merged by `keys(...)`; those of a `flow` need a source with a key.
+`kafka-transactions` is like `kafka`, but exactly once and without the continuous trigger. `json`, `csv`, `orc`, `text`
+and `avro` are like `parquet`. Other formats are passed on to Spark. Updates of `delta` and `iceberg` tables are
+merged by `keys(...)`; updates of a `flow` need a source with a key.
 """
 assert set(TriggerKind) == {trigger.kind for trigger in TRIGGERS}
 assert set(TABLE) == {(sink, mode) for sink in (*LOCAL_SINKS, *CONNECTOR_SINKS) for mode in OutputMode}
