@@ -149,9 +149,9 @@ def document() -> str:
 _HEAD = f"""\
 # Which output modes, triggers and sinks work together
 
-This page shows which combinations work in a [streaming query](streaming.md). Each *yes* is a query that the tests run. Each
-letter is a query that `start()` refuses with the message below the table. For append the query filters rows; for update
-and complete it counts by key. `make docs-streaming` writes this page.
+This page shows which combinations work in a [streaming query](streaming.md). Each *yes* is a query that the tests run.
+Each letter is a query that `start()` refuses with the message below the table. For append the query filters rows; for
+update and complete it counts by key. `make docs-streaming` writes this page.
 
 | sink | output mode | {" | ".join(trigger.kind for trigger in TRIGGERS)} | delivery |
 |---|---|{"---|" * len(TRIGGERS)}---|"""
