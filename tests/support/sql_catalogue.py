@@ -337,7 +337,7 @@ def document() -> str:
         "",
         "The same is true of `try_add`, `try_subtract`, `try_multiply`, `try_divide`, `try_mod`, `try_element_at`,",
         "`try_sum`, `try_avg`, and, without a format, `try_to_date` and `try_to_timestamp`. In a Session without ANSI",
-        "mode (`spark.sql.ansi.enabled=false`) all of them are maintained with the meaning that Spark gives them there:",
+        "mode (`spark.sql.ansi.enabled=false`) all of them are maintained with the meaning that Spark gives them:",
         "integers wrap around, and most other values that do not fit are NULL.",
         "",
         f"Spark does not have {', '.join(f'`{name}`' for name in sorted(VECTORS))} and `{AVERAGE}`. They are",
@@ -345,7 +345,7 @@ def document() -> str:
         "functions.",
         "",
         "Functions of dates and times use the view's time zone, whichever it is: the Session's zone when the view was",
-        "registered, or that of `IncrementalFlow(time_zone=...)`. There is one limit: in zones where clocks are changed,",
+        "registered, or that of `IncrementalFlow(time_zone=...)`. There is one limit: in zones that change their clocks,",
         "the gap of a `session_window` must be shorter than a day.",
     ]
     return "\n".join(lines) + "\n"
