@@ -119,7 +119,7 @@ def load_settings(**arguments: Any) -> Settings:
         # The chained pydantic error adds nothing and may quote its input.
         raise ConfigError(f"Settings cannot be used: {problems}.", hint=_nearest_choice(error, given)) from None
     except SettingsError as error:
-        raise ConfigError(f"Settings cannot be used: {error}.", hint="a mapping is given as JSON") from None
+        raise ConfigError(f"Settings cannot be used: {error}.", hint="write a mapping as JSON") from None
 
 
 def _nearest_choice(error: ValidationError, given: dict[str, Any]) -> str | None:

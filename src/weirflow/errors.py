@@ -481,7 +481,7 @@ class StateError(WeirflowError, code="STATE_FAILED"):
 
 
 class StateTypeError(StateError, code="STATE_TYPE"):
-    """A key or value is not of the type its slot declares; nothing of it was written.
+    """A key or value is not of the type its slot declares; nothing was written.
 
     Attributes:
         slot: the name of the slot.

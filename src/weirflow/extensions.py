@@ -122,7 +122,7 @@ class ExtensionPoint:
         missing = [one for one in self.methods if not callable(getattr(made, one, None))]
         if missing:
             raise ConfigError(
-                f"The {self.what} {entry.name!r} of {provider(entry)} gave something of type "
+                f"The {self.what} {entry.name!r} of {provider(entry)} returned something of type "
                 f"{type(made).__name__}, which has no {', '.join(missing)}.",
                 hint="docs/extending.md says what it has to do",
             )

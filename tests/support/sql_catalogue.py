@@ -345,8 +345,8 @@ def document() -> str:
         "functions.",
         "",
         "Functions of dates and times use the view's time zone, whichever it is: the Session's zone when the view was",
-        "registered, or that of `IncrementalFlow(time_zone=...)`. There is one limit: in zones that change their clocks,",
-        "the gap of a `session_window` must be shorter than a day.",
+        "registered, or that of `IncrementalFlow(time_zone=...)`. In zones that change their clocks, the gap",
+        "of a `session_window` must be shorter than a day.",
     ]
     return "\n".join(lines) + "\n"
 

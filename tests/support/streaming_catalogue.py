@@ -20,27 +20,27 @@ REFUSALS = {
         "use Trigger.processing_time",
     ),
     "b": (
-        "Rows reach parquet in batches, which Trigger.continuous does not make.",
+        "Rows reach parquet in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "c": (
-        "Files are only ever added, so a parquet folder cannot take updates of rows it has.",
+        "Files are only ever added, so a parquet folder cannot take updates of existing rows.",
         "use OutputMode.APPEND with a watermark, or a delta or iceberg table with keys()",
     ),
     "d": (
-        "Files are only ever added, so a parquet folder cannot be written anew after each batch.",
+        "Files are only ever added, so a parquet folder cannot be rewritten after each batch.",
         "use OutputMode.APPEND with a watermark, or a delta or iceberg table",
     ),
     "e": (
-        "Rows reach foreach_batch in batches, which Trigger.continuous does not make.",
+        "Rows reach foreach_batch in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "f": (
-        "Rows reach foreach in batches, which Trigger.continuous does not make.",
+        "Rows reach foreach in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "g": (
-        "Rows reach flow in batches, which Trigger.continuous does not make.",
+        "Rows reach flow in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "h": (
@@ -48,11 +48,11 @@ REFUSALS = {
         "use OutputMode.UPDATE and a source with a key, which is an upsert",
     ),
     "i": (
-        "Rows reach delta in batches, which Trigger.continuous does not make.",
+        "Rows reach delta in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "j": (
-        "Rows reach iceberg in batches, which Trigger.continuous does not make.",
+        "Rows reach iceberg in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
 }

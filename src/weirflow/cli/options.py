@@ -75,11 +75,14 @@ class SessionOptions:
         typer.Option(help="A Spark setting; repeatable.", rich_help_panel=_SESSION, metavar="NAME=VALUE"),
     ] = field(default_factory=list)
     cores: Annotated[
-        int | None, typer.Option(min=1, help="How many cores local Spark uses; all by default.", rich_help_panel=_SESSION)
+        int | None,
+        typer.Option(min=1, help="How many cores local Spark uses; all by default.", rich_help_panel=_SESSION),
     ] = None
     driver_memory: Annotated[
         str | None,
-        typer.Option(help="The heap of Spark's driver, such as 4g; 2g by default.", rich_help_panel=_SESSION, metavar="SIZE"),
+        typer.Option(
+            help="The heap of Spark's driver, such as 4g; 2g by default.", rich_help_panel=_SESSION, metavar="SIZE"
+        ),
     ] = None
     spark_log_level: Annotated[
         str | None,

@@ -19,13 +19,17 @@ _HEADINGS = ("view", "refresh", "rows", "seconds", "why")
 
 def refresh(
     *,
-    views: Annotated[list[str] | None, typer.Argument(help="Names of materialized views, written as in SQL.", show_default=False)] = None,
+    views: Annotated[
+        list[str] | None, typer.Argument(help="Names of materialized views, written as in SQL.", show_default=False)
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Refresh all materialized views of the schema.")] = False,
     schema: Annotated[
         str | None, typer.Option(help="The schema for --all, such as lake.gold; the current one by default.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Compute everything, and build the state again.")] = False,
-    cascade: Annotated[bool, typer.Option("--cascade", help="First refresh the materialized views that these read.")] = False,
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="First refresh the materialized views that these read.")
+    ] = False,
     parallel: Annotated[
         int | None,
         typer.Option(

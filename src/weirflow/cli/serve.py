@@ -75,7 +75,11 @@ class ServerOptions:
     )
     drain_seconds: Annotated[
         float | None,
-        typer.Option(min=0, help="How many seconds requests may take to finish at the end; 30 by default.", rich_help_panel=_SERVER),
+        typer.Option(
+            min=0,
+            help="How many seconds requests may take to finish at the end; 30 by default.",
+            rich_help_panel=_SERVER,
+        ),
     ] = None
     log_level: Annotated[
         str,

@@ -35,7 +35,9 @@ def sql(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=0, help=f"How many rows to print; 0 for all. Default: {_TABLE_ROWS} in a table, all in other formats."
+            "--limit",
+            min=0,
+            help=f"How many rows to print; 0 for all. Default: {_TABLE_ROWS} in a table, all in other formats.",
         ),
     ] = None,
     output: Annotated[

@@ -45,9 +45,7 @@ def _streams() -> None:
 class PlaceOptions:
     """Where jobs are found again."""
 
-    path: Annotated[Path | None, typer.Option(help="The folder of the single-node Session that started them.")] = (
-        None
-    )
+    path: Annotated[Path | None, typer.Option(help="The folder of the single-node Session that started them.")] = None
     at: Annotated[Path | None, typer.Option(help=_AT)] = None
 
     def jobs(self) -> "DetachedJobs":

@@ -98,7 +98,9 @@ def create(
     role: Annotated[str, typer.Option(help="reader, writer, operator or admin.", metavar="ROLE")],
     flow: Annotated[
         list[str] | None,
-        typer.Option("--flow", help="A flow that it may use, or a pattern such as sales_*; repeatable. All by default."),
+        typer.Option(
+            "--flow", help="A flow that it may use, or a pattern such as sales_*; repeatable. All by default."
+        ),
     ] = None,
     catalog: Annotated[
         list[str] | None,

@@ -26,12 +26,16 @@ def watch(
         str | None,
         typer.Option(help="The token. Better put it in the variable WEIRFLOW_TOKEN, which no process list shows."),
     ] = None,
-    as_of: Annotated[int | None, typer.Option(min=0, help="The epoch to begin with; by default the current one.")] = None,
+    as_of: Annotated[
+        int | None, typer.Option(min=0, help="The epoch to begin with; by default the current one.")
+    ] = None,
     snapshot: Annotated[bool, typer.Option(help="Print all rows of that epoch first.")] = True,
     progress: Annotated[bool, typer.Option(help="Also print epochs that change nothing.")] = False,
     upsert: Annotated[
         str | None,
-        typer.Option(help="Key columns, separated by commas: print only the newest row of each key.", metavar="COLUMNS"),
+        typer.Option(
+            help="Key columns, separated by commas: print only the newest row of each key.", metavar="COLUMNS"
+        ),
     ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="End after the changes of this many epochs.")] = None,
     report: ReportOptions,

@@ -97,7 +97,7 @@ class RemoteSession:
             raise ConfigError("Certificates are for TLS, which the address does not ask for.", hint="weirflow+tls://…")
         if token is not None and not _is_token(token):
             raise ConfigError(
-                "The token has characters that no token has, or too many.",
+                "This is not a token: it has invalid characters, or too many.",
                 hint="pass it as `weirflow tokens` showed it",
             )
         roots = None if root_certificates is None else _read_file(Path(root_certificates))
@@ -194,7 +194,8 @@ class RemoteSession:
         for option, value in options.items():
             if not isinstance(value, _PLAIN):
                 raise UnsupportedError(
-                    f"The option {option!r} of a flow on a server is a plain value.", hint="set it up on the server"
+                    f"The option {option!r} of a flow on a server must be a plain value.",
+                    hint="set it up on the server",
                 )
         if partitions is None and not options:
             try:

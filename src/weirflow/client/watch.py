@@ -170,7 +170,7 @@ class _Stream:
         self._columns = pa.schema(list(batch.schema)[:-1])
         if self._identity not in (None, mark.identity):
             raise HistoryGone(
-                f"The flow {ticket.flow!r} is another one than before; deltas after epoch {self.epoch} went with it.",
+                f"The flow {ticket.flow!r} is not the same one as before; deltas after epoch {self.epoch} are gone.",
                 oldest=mark.epoch,
                 hint="begin with a snapshot",
             )

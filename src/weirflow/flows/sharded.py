@@ -107,7 +107,7 @@ def _is_temporary(session: FlowSession, name: str) -> bool:
         return False
     if session.settings.placement is Placement.DISTRIBUTED:
         raise ConfigError(
-            "A partitioned flow needs a place that this process and all executors reach.",
+            "A partitioned flow needs a place that this process and all executors can reach.",
             hint="pass path= with a shared folder or an object store, or use the profile distributed-durable",
         )
     return True

@@ -41,7 +41,7 @@ def classic_spark(session: FlowSession) -> Any:
     native = session.spark
     if not hasattr(native, "_jsparkSession"):
         raise UnsupportedError(
-            "Over Spark Connect there are no materialized views.", hint="use an embedded or standalone Spark"
+            "Materialized views do not work over Spark Connect.", hint="use an embedded or standalone Spark"
         )
     return native
 

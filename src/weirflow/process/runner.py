@@ -301,7 +301,7 @@ class FunctionRunner(ABC):
         if self._unfinished is not None:
             raise StateError(
                 f"A batch of {self._operator!r} was not written by all of its instances.",
-                hint="call resume(), which finishes it and returns what came out of it",
+                hint="call resume(), which finishes it and returns its output",
             )
 
 

@@ -74,7 +74,7 @@ class ServerSettings(BaseSettings):
     def _printable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for one in value:
             if not one.isprintable():
-                raise ValueError(f"{one!a} is no name of a function; it is written file.py:function")
+                raise ValueError(f"{one!a} is not the name of a function; write file.py:function")
         return value
 
     @field_validator("http", "flight", "advertise")
@@ -231,7 +231,9 @@ def _refuse_unknown_variables(variables: Mapping[str, str]) -> None:
 
 def _require_consistent(settings: ServerSettings) -> None:
     if settings.http is None and settings.flight is None:
-        raise ConfigError("A server needs a door.", hint="give it an address for HTTP or for Flight")
+        raise ConfigError(
+            "A server needs at least one address to listen on.", hint="give it an address for HTTP or for Flight"
+        )
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         raise ConfigError("TLS needs a certificate and its key.", hint="set tls_certificate and tls_key")
     if (settings.issuer is None) != (settings.jwks is None):

@@ -233,7 +233,7 @@ def _started(function: Callable[[Any], Any], session: Session, described: str) -
     queries = list(made) if isinstance(made, list | tuple) else [made]
     if not queries or not all(isinstance(query, StreamingQuery) for query in queries):
         raise ConfigError(
-            f"The function {described} returned {made!r}, which is no streaming query.",
+            f"The function {described} returned {made!r}, which is not a streaming query.",
             hint="return what write_stream()....start() returns, or several of them in a list",
         )
     return queries

@@ -78,6 +78,6 @@ def _refused(what: str, position: SqlPosition | None) -> NotIncremental:
     return NotIncremental(
         f"Without ANSI mode {what} can only be read by Spark.",
         reason=Reason.SETTING_NOT_SUPPORTED,
-        hint="write the cast that is meant, make the flow with session.flow(name), or leave ANSI mode on",
+        hint="write the cast that you mean, make the flow with session.flow(name), or leave ANSI mode on",
         position=position,
     )

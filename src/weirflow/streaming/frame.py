@@ -73,9 +73,7 @@ class StreamingDataFrame(DataFrame):
         """The column that ``with_event_time`` named; ``ConfigError`` if none was, or it is no longer selected."""
         found = self.event_time_or_none()
         if found is None:
-            raise ConfigError(
-                "The stream has no event time to make windows of.", hint="call with_event_time(...) first"
-            )
+            raise ConfigError("The stream has no event time for windows.", hint="call with_event_time(...) first")
         return found
 
     def event_time_or_none(self) -> str | None:

@@ -171,7 +171,7 @@ def spawn_vector_view(
         every: write once in so many epochs, or within a time such as ``"5 seconds"``.
         on_failure: what ticks do while the store cannot be written: ``raise`` an error, or go on and ``keep`` the
             deltas as long as they are few.
-        resync: replace what is there by the view's current rows.
+        resync: replace what is there with the view's current rows.
 
     Raises:
         ConfigError: the view has no such columns, or the table of the store others.

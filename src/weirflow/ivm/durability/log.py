@@ -179,7 +179,7 @@ class Log:
                 f"The log in {self._folder} could not be synced to the disk: {self._failure.strerror}. "
                 "What is on the disk is not known.",
                 uri=str(self._folder),
-                hint="repair the disk, close the flow and open it again: it goes on after the last tick that is whole",
+                hint="repair the disk, close the flow and open it again: it continues after the last whole tick",
             )
 
     def sync(self) -> None:

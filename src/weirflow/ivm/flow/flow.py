@@ -509,7 +509,7 @@ class Flow:
             every: write once in so many epochs, or within a time such as ``"5 seconds"``.
             on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
                 deltas as long as they are few.
-            resync: replace what is there by the view's current rows.
+            resync: replace what is there with the view's current rows.
 
         Raises:
             SinkConflict: the target is not one this view of this flow can go on with.
@@ -521,7 +521,7 @@ class Flow:
             )
         if table is None and (mode != SinkMode.CHANGELOG or key is not None):
             raise ConfigError(
-                "Files and functions take a changelog; there is nothing to merge into by a key.",
+                "Files and functions take a changelog; only tables can be merged into by a key.",
                 hint="use a flow of a Session and sink(view, table=..., mode='upsert', key=...)",
             )
         target = self._table_target(table, mode, key) if table is not None else to

@@ -155,7 +155,7 @@ def deltas_of(source: str | Mapping[str, Any], delta: Any) -> dict[str, Any]:
     if not isinstance(source, Mapping):
         return {source: delta}
     if delta is not None:
-        raise ConfigError("A delta was given beside a mapping.", hint="give tick(source, delta), or one mapping")
+        raise ConfigError("A delta was given together with a mapping.", hint="give tick(source, delta), or one mapping")
     return dict(source)
 
 

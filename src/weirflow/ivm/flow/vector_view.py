@@ -118,7 +118,7 @@ class VectorViewSpec:
         object.__setattr__(self, "metric", metric)
         if (self.queries is None) == (self.query is None):
             raise ConfigError(
-                "VectorViewSpec(): either queries, a source or view of them, or query, one vector, has to be given.",
+                "VectorViewSpec(): give either queries= (a source or view of queries) or query= (one vector).",
                 hint="pass queries='name of a source', or query=[0.1, ...]",
             )
         if self.query is not None:
@@ -130,7 +130,9 @@ class VectorViewSpec:
 
 def _require_numbers(query: Sequence[float]) -> None:
     if not len(query) or any(isinstance(one, bool) or not math.isfinite(one) for one in query):
-        raise ConfigError("VectorViewSpec(): query is a vector of finite numbers.", hint="pass it as a list of floats")
+        raise ConfigError(
+            "VectorViewSpec(): query must be a vector of finite numbers.", hint="pass it as a list of floats"
+        )
 
 
 def vector_view(
@@ -174,7 +176,7 @@ def _require_filter(condition: str, source: str, bind: Callable[[str], object]) 
         raise
     except QueryError as error:
         raise ConfigError(
-            f"VectorViewSpec(): filter is no condition over the columns of {source!r}: {error.message}",
+            f"VectorViewSpec(): filter is not a condition over the columns of {source!r}: {error.message}",
             hint=error.hint or "write one condition in SQL, such as lang = 'en' AND year > 2020",
         ) from None
 
@@ -229,7 +231,7 @@ def _vector(relation: str, schema: pa.Schema, name: str) -> str:
     kind = schema.field(found).type
     if not is_vector(kind):
         raise SqlTypeError(
-            f"The column {found!r} of {relation!r} is {type_name(kind)}, which is no vector.",
+            f"The column {found!r} of {relation!r} is {type_name(kind)}, which is not a vector.",
             hint="declare it as ARRAY<FLOAT> or ARRAY<DOUBLE>",
         )
     return found

@@ -354,7 +354,7 @@ class Coordinator:
             if policy is not None and policy != (definition.policy or EVEN):
                 raise ConfigError(
                     f"The rows of the flow at {self.uri} are spread by {definition.policy or EVEN!r}, not {policy!r}.",
-                    hint="leave out spread_policy=, or restore a checkpoint of the flow into a new one",
+                    hint="leave out spread_policy=, or restore a checkpoint of the flow into a new flow",
                 )
         if self._token <= before:
             raise LeaseLost(

@@ -65,7 +65,8 @@ class DeltaBatch:
         last = data.schema.field(data.num_columns - 1) if data.num_columns else None
         if last is None or not last.equals(_WEIGHT_FIELD):
             raise ConfigError(
-                f"The last column of a DeltaBatch is '{WEIGHT}: int64 not null'.", hint="use DeltaBatch.from_weighted"
+                f"The last column of a DeltaBatch must be '{WEIGHT}: int64 not null'.",
+                hint="use DeltaBatch.from_weighted",
             )
         self._data: pa.RecordBatch | None = data
         self._schema: pa.Schema | None = None

@@ -23,7 +23,7 @@ _MOST_REMEMBERED = 100_000
 def require_as_many(keys: Sequence[Any], values: Sequence[Any]) -> None:
     """Refuse keys without values, and values without keys; ``StateError``."""
     if len(keys) != len(values):
-        raise StateError(f"{len(keys)} keys were given {len(values)} values.", hint="nothing of it was written")
+        raise StateError(f"{len(keys)} keys were given {len(values)} values.", hint="nothing was written")
 
 
 class StateSlot:

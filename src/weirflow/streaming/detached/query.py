@@ -243,7 +243,7 @@ class DetachedQuery:
         def refuse(end: QueryEnd) -> None:
             raise UnsupportedError(
                 f"The query {self.name!r} has {end.state} and its process has ended: it cannot {act} any more.",
-                hint="detach it again, and it goes on from its checkpoint",
+                hint="detach it again, and it continues from its checkpoint",
             )
 
         return refuse

@@ -214,6 +214,6 @@ def _require_free(columns: pa.Schema) -> None:
     for name in (EPOCH, WEIGHT, PROGRESS):
         if name in columns.names:
             raise ConfigError(
-                f"The view has a column {name!r}, which is what a subscription adds to its columns.",
-                hint="follow another view that gives the column another name",
+                f"The view has a column {name!r}, but a subscription adds a column with that name.",
+                hint="subscribe to a view that gives the column another name",
             )

@@ -98,7 +98,7 @@ class SinkTerms:
         name: what errors call it.
         rhythm: when it writes.
         policy: what ticks do while it cannot.
-        resync: whether what is there is replaced by the view's current rows.
+        resync: whether what is there is replaced with the view's current rows.
     """
 
     name: str

@@ -127,7 +127,7 @@ class FlightSql:
         rows = prepared.bound
         if rows is not None and len(rows) != 1:
             raise UnsupportedError(
-                f"{len(rows)} rows of parameters are bound to a query; it is run with one.",
+                f"{len(rows)} rows of parameters are bound to a query, which runs with one.",
                 hint="run it once for each row",
             )
         return prepared.statement.sql, rows[0] if rows and prepared.statement.parameters else None
@@ -172,7 +172,7 @@ class FlightSql:
                 with self._cancelling.watching(is_left) as started:
                     return _updated(self._ingests.run(caller, read_ingest(command), sent, started))
             case name:
-                raise UnsupportedError(f"{name} is nothing that takes rows.")
+                raise UnsupportedError(f"{name} does not take rows.")
 
     def _update(self, caller: Caller, statement: str, params: Any, is_left: IsLeft) -> int:
         """Run a statement for its effect; returns how many rows it has changed, where that is known."""
