@@ -91,12 +91,12 @@ _LONGEST_TEXT = 20_000  # tracebacks of Spark's are shorter
 
 
 class WeirflowError(Exception):
-    """The root of all errors Weirflow raises on purpose.
+    """The root of all errors that Weirflow raises on purpose.
 
     Attributes:
         code: stable, upper-case identifier of this kind of error.
         message: what happened, to what.
-        hint: what to do about it, or None when the message says it all.
+        hint: what to do about it, or None if the message says everything.
     """
 
     code: ClassVar[str] = "WEIRFLOW_ERROR"

@@ -48,12 +48,12 @@ class RemoteOperation:
 
     @property
     def state(self) -> OperationState:
-        """Where in its life it is."""
+        """The current state."""
         return OperationState(self._now().state)
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """For how many seconds it has run, or ran."""
         return self._now().seconds
 
     @property

@@ -82,7 +82,7 @@ class SparkFlow(Flow):
         self._timer.look()
 
     def table(self, name: Name) -> DataFrame:
-        """The columns of a source or view as a Spark frame without rows, to make a view of; ``frame`` has the rows.
+        """The columns of a source or view as a Spark frame without rows, to build a view from; ``frame`` has the rows.
 
         >>> flow.register_view("totals", flow.table("orders").groupBy("customer").sum("amount"))  # doctest: +SKIP
         """
@@ -199,7 +199,7 @@ class SparkFlow(Flow):
         start: Count | str | None = None,
         every: str | None = None,
     ) -> TableFeed:
-        """Tick a source with every version of a Delta or Iceberg table: first all rows of one, then what changes.
+        """Tick a source with every version of a Delta or Iceberg table: first all rows, then the changes.
 
         Args:
             table: its name in SQL. A Delta table needs its change data feed (``delta.enableChangeDataFeed``).
@@ -216,7 +216,7 @@ class SparkFlow(Flow):
         return feed
 
     def close(self) -> None:
-        """Stop what is attached, and end the flow as any other; a temporary one is gone then.
+        """Stop what is attached, and close the flow. A temporary flow is then deleted.
 
         Raises:
             SinkFailed: a sink could not write what it still had; the flow is closed all the same.

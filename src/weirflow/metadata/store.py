@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @checked
 class Metadata(AbstractContextManager["Metadata"]):
-    """What ``open_metadata`` returns. Threads may share it; a process that is forked opens its own.
+    """The metadata store that ``open_metadata`` returns. Threads may share it; a forked process opens its own.
 
     Attributes:
         documents: small JSON documents by name.
@@ -36,7 +36,7 @@ class Metadata(AbstractContextManager["Metadata"]):
         return self._database.uri
 
     def acquire(self, name: Name, owner: Name, ttl: Lifetime, wait: Seconds | None = None) -> Lease:
-        """Become the one owner of a name, with a token greater than that of every owner before.
+        """Become the only owner of a name, with a token greater than that of every earlier owner.
 
         A lease that runs is refused also to the owner of the same name: it may be another process.
 
@@ -52,7 +52,7 @@ class Metadata(AbstractContextManager["Metadata"]):
         return acquire(self._database, name, owner, ttl, wait)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
-        """The leases that hold now, by name."""
+        """The leases that are valid now, by name."""
         return held_leases(self._database)
 
     def join(
@@ -76,11 +76,11 @@ class Metadata(AbstractContextManager["Metadata"]):
         return join(self._database, node_id, address, info or {}, ttl=ttl, on_lost=on_lost)
 
     def alive_nodes(self, ttl: Lifetime = NODE_TTL) -> tuple[Node, ...]:
-        """The nodes that were heard of within ``ttl`` seconds by the database's clock, by id."""
+        """The nodes that have reported within ``ttl`` seconds by the database's clock, by id."""
         return alive_nodes(self._database, ttl)
 
     def close(self) -> None:
-        """End the connection. Release leases and leave first: what is left is lost when its time is over."""
+        """Close the connection. First release leases and leave; what is left over is lost when its time is over."""
         self._database.close()
 
     def __exit__(self, *_: object) -> None:

@@ -113,11 +113,11 @@ class Session(Tables):
 
     @classmethod
     def from_env(cls) -> Self:
-        """A Session as the ``WEIRFLOW_*`` environment variables say."""
+        """A Session with the settings of the ``WEIRFLOW_*`` environment variables."""
         return cls()
 
     def sql(self, query: Sql, params: Params | None = None) -> DataFrame:
-        """The result of a SQL query, computed when it is asked for. Commands (CREATE, INSERT, ...) run at once.
+        """The result of a SQL query, computed when you ask for it. Commands (CREATE, INSERT, ...) run at once.
 
         Beside Spark's statements there are those about incremental flows, see ``flow``, and about catalogs, see
         ``add_catalog``. ``SUBSCRIBE TO view`` has no end, and returns what ``subscribe`` does.
@@ -132,7 +132,7 @@ class Session(Tables):
         return self._sql(query, kind, params)
 
     def subscribe(self, query: Sql, params: Params | None = None) -> Subscription:
-        """The changes of a view of a flow, for as long as they are read: rows with their epoch and weight.
+        """The changes of a view of a flow, for as long as you read them: rows with their epoch and weight.
 
         Args:
             query: ``SUBSCRIBE TO view [AS OF epoch] [WITH (SNAPSHOT = false, PROGRESS = true, UPSERT = (key))]``.
@@ -217,13 +217,13 @@ class Session(Tables):
         return self.operations.submit(_shorten(query), lambda: self.sql(query, params).to_arrow())
 
     def operation_registry(self) -> Operations:
-        """``operations``, as a call."""
+        """The same as ``operations``, as a method."""
         return self.operations
 
     def explain(
         self, query: Sql | DataFrame, mode: ExplainMode | str = ExplainMode.PHYSICAL, params: Params | None = None
     ) -> str:
-        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` it falls into.
+        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` that it consists of.
 
         Nothing runs; a statement that is not a query is refused, because Spark runs commands as it reads them.
         """
@@ -254,7 +254,7 @@ class Session(Tables):
     def flow(
         self, name: Name = "flow", *, partitions: Shards | None = None, **options: Any
     ) -> SessionFlow | PartitionedIncrementalFlow:
-        """The incremental flow of this name, made if there is none; a durable Session reopens it as it was.
+        """The incremental flow with this name. It is created if there is none; a durable Session reopens it as it was.
 
         Its views are tables for ``sql``, and what has no delta rule is recomputed by Spark and compared.
 
@@ -267,7 +267,7 @@ class Session(Tables):
         return self._flows_sql().flows.open(name, partitions=partitions, options=options)
 
     def materialized(self, name: Name) -> MaterializedView:
-        """The materialized view of this name: to refresh it, and to know how fresh it is.
+        """The materialized view with this name: refresh it, or ask how fresh it is.
 
         ``sql("CREATE MATERIALIZED VIEW ...")`` makes one.
 
@@ -280,7 +280,7 @@ class Session(Tables):
         return materialized_view(self, name)
 
     def add_catalog(self, name: Name, address: Annotated[str, NotEmpty()], **options: str) -> None:
-        """Have a catalog under a name from now on, as ``CREATE CATALOG`` does; one that does not answer is not added.
+        """Add a catalog under a name, as ``CREATE CATALOG`` does; one that does not answer is not added.
 
         Args:
             name: what SQL calls it, as in ``lake.sales.orders``.
@@ -292,11 +292,11 @@ class Session(Tables):
         self.operations.run(f"add the catalog {name}", lambda: self._catalogs.add(name, address, options))
 
     def drop_catalog(self, name: Name) -> None:
-        """Forget a catalog that was created by its address; what is in it stays."""
+        """Forget a catalog that was added; its tables stay."""
         self.operations.run(f"drop the catalog {name}", lambda: self._catalogs.drop(name))
 
     def catalogs(self) -> tuple[CatalogInfo, ...]:
-        """The catalogs that SQL can name, Spark's own included."""
+        """The catalogs that SQL can name, including Spark's own."""
         return self.operations.run("list catalogs", self._catalogs.all)
 
     def _about_catalogs(self, query: str, params: Params | None) -> pa.Table:
@@ -325,7 +325,7 @@ class Session(Tables):
         *,
         at: Count | Name | None = None,
     ) -> Any:
-        """What a slot of keyed state holds for a key, as it was saved last: a value or None, a list, a dict.
+        """What a slot of keyed state holds for a key, as last saved: a value or None, a list, or a dict.
 
         Args:
             job: where checkpoints or savepoints of keyed state are, or the checkpoint of a Spark query.
@@ -350,7 +350,7 @@ class Session(Tables):
         *,
         at: Count | Name | None = None,
     ) -> DataFrame:
-        """A slot of keyed state as a table, as it was saved last; see ``query_state``.
+        """A slot of keyed state as a table, as last saved; see ``query_state``.
 
         Its columns are those of the key, ``position`` for lists or ``entry`` for maps, and ``value``. The state is read
         by this process.

@@ -32,7 +32,7 @@ class Tables(SessionCore):
         return self._read("parquet", path, options)
 
     def read_csv(self, path: Paths, *, header: bool = True, infer_schema: bool = True, **options: Any) -> DataFrame:
-        """Read CSV files; by default with a header line and types found by looking at the data.
+        """Read CSV files; by default with a header line, and with types inferred from the data.
 
         Give ``schema="a int, b string"`` to say the types instead.
         """
@@ -88,7 +88,7 @@ class Tables(SessionCore):
     table = read_table
 
     def register(self, name: Name, data: Any) -> DataFrame:
-        """Make data known to SQL under ``name``, replacing what had the name, and return it as a frame.
+        """Make data available to SQL under ``name``, replacing what had the name, and return it as a frame.
 
         Args:
             name: any name; a dot separates schema and table, unless the name is quoted with backticks as in SQL.
@@ -100,7 +100,7 @@ class Tables(SessionCore):
         return self.read_table(name)
 
     def from_arrow(self, data: Any) -> DataFrame:
-        """Tabular Python data as a frame, without giving it a name; see ``register`` for what is taken."""
+        """Tabular Python data as a frame, without giving it a name; see ``register`` for the accepted kinds."""
         if self._is_frame(data):
             return self._frame("frame", lambda _: data)
         from weirflow.spark.frames.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark

@@ -141,7 +141,7 @@ class DataStreamWriter:
 
         Raises:
             StreamRefused: output mode, trigger, sink and query do not go together; the message says why.
-            StateMismatch: the query cannot go on from the savepoint; the message names what is another.
+            StateMismatch: the query cannot continue from the savepoint; the message names what is another.
             ConfigError: something is missing or contradicts itself.
         """
         if path is not None:

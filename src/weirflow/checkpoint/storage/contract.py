@@ -25,9 +25,9 @@ class ObjectInfo:
     Attributes:
         name: the name below the storage's URI.
         size: length in bytes.
-        version: opaque; another one after every replacement by other bytes. On S3 it is the ETag, so equal
-            bytes may share a version: store something unique (an epoch, a fencing token) where that matters.
-            None where the store does not tell it, which ``list`` on ``gs://`` may do; ask ``head``.
+        version: opaque; different after every replacement with other bytes. On S3 it is the ETag, so equal bytes may
+            share a version: store something unique (an epoch, a fencing token) if that matters. None if the store does
+            not report it, as in ``list`` on ``gs://``; then ask ``head``.
         modified: when it was written, by the store's clock. None in the answer of a put to an object store,
             which does not report it; ask ``head``.
     """
@@ -39,22 +39,22 @@ class ObjectInfo:
 
 
 class CheckpointStorage(Protocol):
-    """Whole objects under names, with put-if-absent as the one primitive of atomic publication.
+    """Whole objects under names; put-if-absent is the one operation that publishes atomically.
 
-    All methods are synchronous and may be called from any thread. A reader sees a whole object or none, also
-    while it is being replaced and also after a writer was killed. A put is durable when it returns: on local
-    files the bytes and all folder entries are fsynced, on an object store the store has acknowledged them;
-    ``memory://`` lasts as long as the process.
+    All methods are synchronous and may be called from any thread. A reader sees a whole object or none, even while it
+    is being replaced or after a writer was killed. A put is durable when it returns: on local files the bytes and all
+    folder entries are fsynced, on an object store the store has acknowledged them; ``memory://`` lasts as long as the
+    process.
 
-    ``data`` is bytes-like, or an iterable of bytes-like chunks for what should not be in memory at once.
+    ``data`` is bytes-like, or an iterable of bytes-like chunks if it should not be in memory at once.
     An error raised by that iterable passes through unchanged and nothing is written.
 
     Names are relative and ``/``-separated (see ``weirflow.checkpoint.storage.names``); a bad one is a ConfigError
     before anything is touched. A name should not also be the folder of other names: local files cannot hold
     both.
 
-    Failures of the store are a StorageError. Unless the method says otherwise, the outcome of a put that
-    failed so is unknown: the object is there, whole, or not at all.
+    Failures of the store are a StorageError. Unless the method says otherwise, the outcome of such a failed put is
+    unknown: the object is there as a whole, or not at all.
     """
 
     @property
@@ -66,10 +66,10 @@ class CheckpointStorage(Protocol):
         """Whether ``put_if_match`` works here; False for local files."""
 
     def put(self, name: str, data: Data) -> ObjectInfo:
-        """Write an object, atomically replacing what had the name."""
+        """Write an object, and atomically replace the one that had the name."""
 
     def put_if_absent(self, name: str, data: Data) -> ObjectInfo:
-        """Write an object whose name must be free. Of many concurrent writers exactly one succeeds.
+        """Write an object whose name must be free. If several writers try at once, exactly one succeeds.
 
         On object stores the whole of ``data`` is held in memory, because they know no conditional streamed
         upload: put big objects under a unique name, then publish them by a small manifest.

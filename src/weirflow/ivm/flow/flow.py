@@ -58,7 +58,7 @@ class Flow:
 
     @property
     def identity(self) -> str:
-        """Tells the flow from all others, also of its name; the same after a restart if the flow survives one."""
+        """Different for every flow, even of the same name; kept over a restart if the flow survives one."""
         return self._backend.identity
 
     @property
@@ -78,7 +78,7 @@ class Flow:
 
     @property
     def partitions(self) -> int:
-        """How many shards there are; 1 for a flow that is in none."""
+        """How many shards there are; 1 for a flow that is not in shards."""
         return self._backend.partitions
 
     @property
@@ -92,11 +92,11 @@ class Flow:
         return self._backend.closed
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
+        """Keep other threads from ticking or changing the flow in the block, so that what it reads stays true."""
         return self._backend.exclusive()
 
     def close(self) -> None:
-        """End all watches and sinks and let go of what the flow holds. What was ticked stays; a tick that waits fails.
+        """End all watches and sinks and free what the flow holds. Committed ticks stay; a tick that is waiting fails.
 
         Closing twice does nothing; a close that was interrupted goes on.
 
@@ -168,7 +168,7 @@ class Flow:
     def register_view(
         self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> None:
-        """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
+        """Declare a query over sources and other views, in any order. If there are rows, the view is filled at once.
 
         Registering the same view again does nothing.
 
@@ -186,7 +186,7 @@ class Flow:
     def replace_view(
         self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> EvolutionPlan:
-        """Let a view compute something else, and rebuild the views that read it, as one epoch; see ``register_view``.
+        """Give a view another query, and rebuild the views that read it, as one epoch; see ``register_view``.
 
         Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
         error nothing has changed.
@@ -197,7 +197,7 @@ class Flow:
         return plan
 
     def register_vector_view(self, name: Name, spec: VectorViewSpec, *, materialized: bool = True) -> None:
-        """Declare a view of the documents nearest to each standing query; it is filled at once if there are rows.
+        """Declare a view of the documents nearest to each standing query. If there are rows, it is filled at once.
 
         Queries and documents are rows of sources or views, which are there already. Both may come, change and go: the
         view equals brute force after every tick, or comes close to it if the spec has an index.
@@ -214,7 +214,7 @@ class Flow:
         self._defined()
 
     def replace_vector_view(self, name: Name, spec: VectorViewSpec, *, materialized: bool = True) -> EvolutionPlan:
-        """Let a view compute the nearest by another spec: another ``k``, metric or filter; see ``replace_view``."""
+        """Give a vector view another spec: another ``k``, metric or filter; see ``replace_view``."""
         plan = self._backend.replace_view(name, self._vector_view(spec, stored=materialized))
         self._defined()
         return plan
@@ -232,7 +232,7 @@ class Flow:
         """Called when sources or views have been defined: others may run now than before."""
 
     def refresh_view(self, name: Name) -> EvolutionPlan:
-        """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
+        """Compute a view again from the sources' rows, with the views that it reads and that read it, as one epoch.
 
         Tables of the Session that it reads are read again: the difference is ticked, for all views that read them.
         Watches get the difference: there is one where a table has other rows, or where a view depends on more than the
@@ -245,7 +245,7 @@ class Flow:
         return self._backend.refresh_view(name)
 
     def force_diff_based(self, view: Name | None = None) -> None:
-        """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
+        """Make Spark recompute and compare a view, whatever its mode; without a name, all views, including later ones.
 
         Its deltas stay the same. Should the rows differ from those that were maintained, watches get the difference,
         as one epoch. It stays so when a durable flow is reopened; doing it again does nothing.
@@ -257,7 +257,7 @@ class Flow:
         self._backend.force_diff(view)
 
     def view(self, function: Callable[[], str]) -> Callable[[], str]:
-        """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
+        """Register the SQL that a function returns as a view with the function's name; use it as a decorator."""
         self.register_view(getattr(function, "__name__", ""), function())
         return function
 
@@ -277,7 +277,7 @@ class Flow:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of the views, also of those that wait for something they read."""
+        """The names of the views, including those that wait for something that they read."""
         return tuple(self._backend.views)
 
     @property
@@ -286,7 +286,7 @@ class Flow:
         return self._backend.waiting
 
     def rescale(self, partitions: Shards, *, spread: Mapping[Name, SourceSpread | str] | None = None) -> None:
-        """Spread the flow over another number of shards, at the epoch it is at; results stay the same.
+        """Spread the flow over another number of shards at its current epoch; results stay the same.
 
         All views are filled anew from the rows of the sources.
 
@@ -347,7 +347,7 @@ class Flow:
         position: Position,
         timeout: Lifetime | None = None,
     ) -> StepSummary:
-        """A tick from a stream that can bring its deltas again; the flow remembers where the stream is.
+        """A tick from a stream that can send its deltas again; the flow remembers the stream's position.
 
         A delta from the position where the stream already is does nothing. One that fails is not kept.
 
@@ -359,22 +359,22 @@ class Flow:
         return self._backend.feed(deltas, Deadline(timeout), position)
 
     def position(self, stream: Name) -> Position | None:
-        """How far the flow has taken in what is attached under a name; None if nothing ever was."""
+        """How far the flow has read what is attached under a name; None if nothing ever was attached."""
         return self._backend.position(stream)
 
     def epoch_of(self, token: Token) -> int | None:
-        """The epoch of the tick that had this token, if it was one of the last; None if none had."""
+        """The epoch of the tick with this token, if it is still remembered; None otherwise."""
         return self._backend.epoch_of(token)
 
     def load(
         self, source: Name, data: Any, *, token: Token | None = None, timeout: Lifetime | None = None
     ) -> StepSummary:
-        """Insert (or upsert) a table of rows as one tick; made for millions of them."""
+        """Insert (or upsert) a table of rows as one tick; made for millions of rows."""
         return self.tick(source, data, token=token, timeout=timeout)
 
     @property
     def clock(self) -> datetime | None:
-        """What ``now()`` in views is, in UTC: the clock's last reading; None before the first, or when closed."""
+        """The value of ``now()`` in views, in UTC: the clock's last reading. None before the first, or when closed."""
         return self._backend.clock
 
     def advance(self, to: datetime | None = None, *, timeout: Lifetime | None = None) -> StepSummary:
@@ -396,11 +396,11 @@ class Flow:
         return self._backend.advance(to, Deadline(timeout), keep=True)
 
     def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
-        """Run the tick that failed again, in so many seconds if a timeout is given."""
+        """Run the failed tick again, within the timeout if one is given."""
         return self._backend.retry(Deadline(timeout))
 
     def discard(self) -> None:
-        """Give up the tick that failed: its delta never happened. Does nothing without one."""
+        """Drop the failed tick: its delta never happened. Does nothing if no tick has failed."""
         self._backend.discard()
 
     @property
@@ -409,7 +409,7 @@ class Flow:
         return self._backend.pending
 
     def too_late(self, source: Name, rows: Any) -> int:
-        """How many of these rows of a source, of its schema, would go to the late side output.
+        """How many of these rows, which have the source's schema, would go to the late side output.
 
         A flow in shards takes a Spark frame, too, and counts its rows where they are.
         """
@@ -426,7 +426,7 @@ class Flow:
         return self._backend.rows(names, None)
 
     def stream(self, view: Name) -> pa.RecordBatchReader:
-        """All rows of a view or source as they are now, in batches; of a flow in shards, shard by shard."""
+        """All rows of a view or source as they are now, in batches; for a flow in shards, shard by shard."""
         return self._backend.stream(view)[1]
 
     @property
@@ -455,7 +455,7 @@ class Flow:
         policy: OverflowPolicy | str = OverflowPolicy.FAIL,
         progress: bool = False,
     ) -> Watch:
-        """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``; nothing is ever left out.
+        """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``, without gaps.
 
         Args:
             view: the view, or ``"<source>.late"`` for rows that came too late.
@@ -491,7 +491,7 @@ class Flow:
         on_failure: str = "raise",
         resync: bool = False,
     ) -> Sink:
-        """Write the deltas of a view as ticks happen, beginning with its current rows, or where the target is.
+        """Write the deltas of a view as ticks happen, starting with its current rows, or from the target's position.
 
         On a flow that is kept somewhere a folder gets every delta exactly once, also when the process is killed.
 
@@ -506,7 +506,7 @@ class Flow:
                 Iceberg.
             key: columns that identify the view's rows in a table.
             name: what errors call it; the view's name if None.
-            every: write once in so many epochs, or within a time such as ``"5 seconds"``.
+            every: write once in this many epochs, or within a time such as ``"5 seconds"``.
             on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
                 deltas as long as they are few.
             resync: replace what is there with the view's current rows.
@@ -529,7 +529,7 @@ class Flow:
         return self._backend.sink(view, target, sink_terms(name or view, every, on_failure, resync=resync))
 
     def describe(self) -> FlowInfo:
-        """Where the flow runs and is kept, and what it is made of."""
+        """Where the flow runs, where it is kept, and what it consists of."""
         return self._backend.describe()
 
     def graph(self) -> FlowGraph:
@@ -537,9 +537,9 @@ class Flow:
         return FlowGraph(self.describe().relations)
 
     def explain(self, view: Name | None = None) -> str:
-        """How a view or source is maintained, or all of them: its mode and why, its operators and what they keep.
+        """How a view or source is maintained, or all of them: mode and reason, operators and what they keep.
 
-        Of a flow in shards: its stages, their operators, how rows are partitioned, and what the last job did where.
+        For a flow in shards: its stages, their operators, how rows are partitioned, and what the last job did where.
         """
         return self._backend.explain(view)
 
@@ -548,11 +548,11 @@ class Flow:
         return self._backend.explain_query(query, _mode(mode))
 
     def metrics(self) -> str:
-        """What the flow has done and holds, in shards shard by shard, in Prometheus' text format."""
+        """What the flow has done and holds, in Prometheus' text format; in shards, for each shard."""
         return self._backend.metrics()
 
     def gauges(self) -> FlowGauges | None:
-        """What the flow holds now, or what it held when last asked if a long tick is running; None when closed."""
+        """What the flow holds now; while a long tick runs, what it held when last asked. None when closed."""
         return self._backend.gauges()
 
     # Checkpoints
@@ -566,11 +566,11 @@ class Flow:
         return self._backend.save(uri, full=False)
 
     def checkpoint_full(self, uri: Uri) -> str:
-        """Save the flow whole, so that the checkpoint needs no file of earlier ones."""
+        """Save the whole flow, so that the checkpoint needs no file of earlier ones."""
         return self._backend.save(uri, full=True)
 
     def restore(self, uri: Uri, *, epoch: Count | None = None) -> EvolutionPlan:
-        """Go on from a checkpoint: the newest, or that of an epoch.
+        """Continue from a checkpoint: the newest, or the one of an epoch.
 
         A flow without sources takes those of the checkpoint. One that has its own keeps the state of views that are
         unchanged, builds changed and new ones from the sources' rows, and gives their watches the difference. On an
@@ -584,7 +584,7 @@ class Flow:
         return self._backend.restore(uri, epoch)
 
     def plan(self, other: Flow) -> EvolutionPlan:
-        """What restoring a checkpoint of this flow into ``other`` would keep, build anew and drop."""
+        """What would be kept, built again and dropped if a checkpoint of this flow were restored into ``other``."""
         wanted = other._backend
         return self._backend.plan(wanted.sources, wanted.views)
 

@@ -39,7 +39,7 @@ _OP_WEIGHTS = {
 
 
 class DeltaBatch:
-    """A change of a table: rows with weights, +n for n insertions and -n for n retractions of the row.
+    """A change to a table: rows with weights, +n for n insertions and -n for n retractions of the row.
 
     It is an Arrow record batch whose last column is ``_weight: int64 not null``, with Spark's types; it never changes.
     Two are equal (``==``) when they are the same change: same columns, and equal weights for equal rows.
@@ -93,7 +93,7 @@ class DeltaBatch:
     @classmethod
     @checked
     def from_deletes(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """Every row of ``data`` retracted once; otherwise as ``from_inserts``.
+        """Every row of ``data`` retracted once; otherwise like ``from_inserts``.
 
         For a source with a key, rows may have the columns of the key alone.
         """
@@ -102,7 +102,7 @@ class DeltaBatch:
     @classmethod
     @checked
     def from_updates(cls, old: Any, new: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """The rows ``old`` replaced by the rows ``new``; their numbers need not be equal.
+        """The rows ``old`` replaced with the rows ``new``; there may be more of one than of the other.
 
         For a source with a key, ``old`` may have the columns of the key alone; ``new`` has all columns.
         """
@@ -115,7 +115,7 @@ class DeltaBatch:
     @classmethod
     @checked
     def from_weighted(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """Rows with their weights in an integer column ``_weight``, at any place; ``schema`` is without it.
+        """Rows with their weights in an integer column ``_weight``, at any place; ``schema`` leaves it out.
 
         Rows of weight zero are left out.
         """
@@ -136,7 +136,7 @@ class DeltaBatch:
     @classmethod
     @checked
     def from_changes(cls, data: Any, *, op: Name = "op", schema: pa.Schema | None = None) -> DeltaBatch:
-        """Rows with the kind of their change in the column ``op``; ``schema`` is without it.
+        """Rows with the kind of their change in the column ``op``; ``schema`` leaves it out.
 
         Known kinds, in any case: insert, +I, I, c, r, update_postimage and +U insert a row; delete, -D, D,
         update_preimage and -U retract it.
@@ -197,7 +197,7 @@ class DeltaBatch:
         return zip(cells, self.weights.tolist(), strict=True)
 
     def consolidate(self) -> DeltaBatch:
-        """The same change with each different row once and no weight of zero; the order is unspecified.
+        """The same change with each different row once and without weights of zero; the order is unspecified.
 
         Raises:
             DataError: the weights of a row add up to more than int64 holds.
@@ -205,7 +205,7 @@ class DeltaBatch:
         return self.of_batch(self.schema, consolidate(self.batch))
 
     def canonical(self) -> DeltaBatch:
-        """The same change, consolidated, in an order that depends on nothing but its rows."""
+        """The same change, consolidated, in an order that depends only on its rows."""
         net = self.consolidate()
         order = sorted(range(len(net)), key=_texts(net.to_arrow()).__getitem__)
         return self.of_batch(self.schema, net.batch.take(np.array(order, np.int64)))
@@ -250,11 +250,11 @@ class DeltaBatch:
             ) from error
 
     def inserts(self) -> pa.Table:
-        """The inserted rows, without weights but as often as those say; consolidate first to drop what cancels."""
+        """The inserted rows, each as often as its weight says; consolidate first to drop rows that cancel."""
         return self._repeated(self.weights)
 
     def retractions(self) -> pa.Table:
-        """The retracted rows, without weights but as often as those say."""
+        """The retracted rows, each as often as its weight says."""
         return self._repeated(-self.weights)
 
     def to_arrow(self) -> pa.RecordBatch:

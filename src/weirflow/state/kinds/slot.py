@@ -114,7 +114,7 @@ class StateSlot:
         return data is not None and not (self._ttl is not None and self._expired(data))
 
     def write(self, place: bytes, value: Any) -> None:
-        """Give an entry a value."""
+        """Set the value of an entry."""
         self.buffer.changes[place] = self._codec.encode(value, self.key.value, self._stamp())
 
     def write_many(self, places: Sequence[bytes], keys: Sequence[Any], values: Sequence[Any]) -> None:

@@ -27,7 +27,7 @@ def require_match(name: str, saved: SavedQuery, wanted: SavedQuery) -> None:
         wanted: what the new query is.
     """
     for difference in _differences(saved, wanted):
-        raise StateMismatch(f"The query cannot go on from the savepoint {name!r}: {difference}.", hint=_HINT)
+        raise StateMismatch(f"The query cannot continue from the savepoint {name!r}: {difference}.", hint=_HINT)
 
 
 def _differences(saved: SavedQuery, wanted: SavedQuery) -> Iterator[str]:

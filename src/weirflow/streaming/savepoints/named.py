@@ -171,7 +171,7 @@ class QuerySavepoints(NamedStateFiles[QuerySavepoint]):
         if not (found is not None and found.is_of(savepoint)) and next(iter(target.list()), None) is not None:
             raise StreamConflict(
                 f"There is a checkpoint at {location} already, which is not of the savepoint {name!r}.",
-                hint="restore to an empty folder, or leave the savepoint out to go on from that checkpoint",
+                hint="restore to an empty folder, or leave the savepoint out to continue from that checkpoint",
             )
         mark = RestoreNote(name, savepoint.created, done=False, query_id=savepoint.query_id, batch=savepoint.batch)
         target.put(MARK, seal(mark))
