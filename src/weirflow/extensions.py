@@ -47,8 +47,8 @@ class ExtensionPoint:
         """Call the extension with this name with some arguments; returns the object that it makes.
 
         Raises:
-            ConfigError: nothing has the name, two distributions have it, it cannot be loaded, or what it makes lacks
-                methods. The sentence names the distribution.
+            ConfigError: nothing has the name, two packages have it, it cannot be loaded, or what it makes lacks
+                methods. The message names the package.
         """
         entry = self._entry(name)
         try:
@@ -68,9 +68,9 @@ class ExtensionPoint:
         """The error for a name that does not exist.
 
         Args:
-            name: what was asked for.
-            message: what is wrong, if it is not that nothing has the name.
-            mark: what stands behind a name where it is used, such as ``://``.
+            name: the name that was asked for.
+            message: the message, if something else is wrong than that nothing has the name.
+            mark: what follows the name where it is used, such as ``://``.
         """
         known = self.names
         near = None if name in known else did_you_mean(name, known)

@@ -74,7 +74,7 @@ class RemoteOperation:
         return None if found is None else error_of(found)
 
     def cancel(self) -> None:
-        """Ask it to stop; whoever waits for the result gets ``OperationCancelled``. Does nothing when it has ended."""
+        """Ask it to stop; whoever waits for the result gets ``OperationCancelled``. Does nothing if it has ended."""
         self._connection.call("cancel", OfOperation(self.id))
 
     @checked

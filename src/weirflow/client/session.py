@@ -131,7 +131,7 @@ class RemoteSession:
         Args:
             query: any statement that a Session understands.
             params: values for ``:name`` markers (a mapping) or ``?`` markers (a sequence).
-            timeout: the seconds after which the server stops it, with ``OperationTimeout``.
+            timeout: after how many seconds the server stops it, with ``OperationTimeout``.
         """
         kind = kind_of(query)
         if kind.about is About.SUBSCRIPTION:
@@ -153,7 +153,7 @@ class RemoteSession:
     ) -> RemoteOperation:
         """Run a statement on the server in the background; it continues if this process ends.
 
-        The operation returned has its state, progress, ``cancel()`` and ``result()``; it can be found again by its id.
+        The returned operation has its state, progress, ``cancel()`` and ``result()``. You can find it again by its id.
         """
         asked = Statement(query, pack_params(params), timeout)
         return RemoteOperation(self._connection, self._connection.call("submit", asked))
@@ -185,8 +185,8 @@ class RemoteSession:
 
         Args:
             name: the name of the flow.
-            partitions: over how many tasks of Spark a new one is spread.
-            options: those of ``Session.flow`` that are plain values.
+            partitions: over how many Spark tasks a new flow is spread.
+            options: options of ``Session.flow`` that are plain values.
         """
         known = self._flows.get(name)
         if known is not None and not known.closed and partitions is None and not options:

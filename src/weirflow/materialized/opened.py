@@ -51,7 +51,7 @@ def open_view(session: FlowSession, name: str) -> OpenedView:
 
     Raises:
         TableNotFound: there is no such table.
-        ConfigError: the table is no materialized view.
+        ConfigError: the table is not a materialized view.
     """
     main = classic_spark(session)
     found = session.operations.run(f"look up {name}", lambda: find_view(main, name))

@@ -34,8 +34,8 @@ class Database(ProcessResource, ABC):
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
         """The rows that a statement returns, once it is committed.
 
-        A repeatable statement, which does no harm when it is done twice, is sent again if the connection was
-        dropped; of another one that fails it may be unknown whether it was done.
+        A repeatable statement does no harm if it is done twice, so it is sent again if the connection was dropped. If
+        another statement fails, it may be unknown whether it was done.
         """
 
     @abstractmethod

@@ -70,7 +70,7 @@ class Documents:
 
         Raises:
             DocumentChanged: it has another version; nothing was written.
-            MetadataError: the database failed; the message says when it is unknown whether it was written.
+            MetadataError: the database failed; the message says so if nobody knows whether it was written.
         """
         require_name("The name of a document", name)
         text = to_json(f"The document {name!r}", value)

@@ -92,9 +92,9 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
     def valid(self) -> bool:
         """Whether nobody else can have the lease now. This does not ask the database and never waits.
 
-        The time counts from before the last acquisition or renewal was sent, so it is over here before it is
-        over in the database; also for a process that was stopped in the meantime. A forked child has no lease: it
-        stays with its parent.
+        The time counts from before the last acquisition or renewal was sent, so it is over here before it is over in
+        the database, even for a process that was stopped in the meantime. A forked child has no lease: the lease stays
+        with its parent.
         """
         return not self._over and clock.monotonic() < self._until and os.getpid() == self._process
 
@@ -114,7 +114,7 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
 
         Raises:
             LeaseLost: it was released, or somebody else has acquired it.
-            MetadataError: the database failed; the lease goes on until its time is over.
+            MetadataError: the database failed; the lease is still valid until its time is over.
         """
         self._require_own()
         asked = clock.monotonic()

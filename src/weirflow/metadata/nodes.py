@@ -98,7 +98,7 @@ class Membership(contextlib.AbstractContextManager["Membership"]):
         """Send a heartbeat now; the thread does it by itself.
 
         Raises:
-            LeaseLost: another process has joined with this id, this one has left, or was not heard of for a day.
+            LeaseLost: another process has joined with this id, this one has left, or it has not reported for a day.
         """
         self._change(_HEARTBEAT)
 

@@ -54,7 +54,7 @@ class Timers(Protocol):
     def register(self, at: int, kind: TimeKind = "event") -> None:
         """Call ``on_timer`` at a time: only once, however often the timer is registered before it fires.
 
-        In ``on_timer`` a time that is not after the one that fires waits for the next batch.
+        In ``on_timer``, a timer whose time is not later than the one that fires waits for the next batch.
         """
 
     def delete(self, at: int, kind: TimeKind = "event") -> None:
@@ -91,8 +91,8 @@ class ElementContext(BroadcastContext, Protocol):
         """Emit a row. A column that is left out is NULL.
 
         Raises:
-            UserCodeError: the row has a column that the output has not. What does not fit a column's type is found at
-                the end of the batch.
+            UserCodeError: the row has a column that the output does not have. Values that do not fit a column's type
+                are found at the end of the batch.
         """
 
     def side(self, tag: str, row: Mapping[str, Any]) -> None:

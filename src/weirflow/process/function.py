@@ -69,7 +69,7 @@ class ProcessFunction(KeyedFunction):
     def on_batch(self, ctx: ElementContext, key: Any, rows: Iterable[Row]) -> None:
         """Called with all rows of a key in a batch; keys come in the order of their first rows.
 
-        ``rows`` can be read once, and ``ctx.timestamp`` is that of the row that was read last.
+        ``rows`` can be read only once, and ``ctx.timestamp`` is the time of the row that was read last.
         """
         for row in rows:
             self.on_element(ctx, key, row)

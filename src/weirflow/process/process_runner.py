@@ -61,7 +61,7 @@ class ProcessRunner(FunctionRunner):
             ConfigError: these are not rows.
             ColumnNotFound: a row has no key or time.
             DataError: there is no time in the column of the time.
-            UserCodeError: the function raised, or put out what it has not declared.
+            UserCodeError: the function raised, or emitted what it has not declared.
             StateError: state could not be read or written, or a key or value is of another type than declared.
         """
         return self._batch([rows], broadcast)

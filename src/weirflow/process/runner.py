@@ -129,7 +129,7 @@ class FunctionRunner(ABC):
     def snapshot(self, checkpoints: KeyedStateCheckpoints) -> StateManifest:
         """Save state, timers, watermark and clock as the checkpoint of this epoch; fails like ``save`` of checkpoints.
 
-        A runner whose ``backend`` is ``checkpoints.restore`` goes on from it, at any parallelism.
+        A runner whose ``backend`` is ``checkpoints.restore`` continues from it, with any parallelism.
         """
         self._require_whole()
         return checkpoints.save(self.backends, epoch=self.epoch)
@@ -139,7 +139,7 @@ class FunctionRunner(ABC):
 
         Raises:
             ConfigError: the watermark is not a time.
-            UserCodeError: the function raised, or put out what it has not declared.
+            UserCodeError: the function raised, or emitted what it has not declared.
             StateError: state could not be read or written.
         """
         reached = None if watermark is None else as_time(watermark)
@@ -152,7 +152,8 @@ class FunctionRunner(ABC):
     def resume(self) -> ProcessResult | None:
         """Finish a batch that was interrupted by an exception while it was being written.
 
-        Returns what came out of it; None if there is no such batch: then all is as the last call that returned left it.
+        Returns the batch's output, or None if there is no such batch; then everything is as the last successful call
+        left it.
 
         Raises:
             StateError: state could not be written; call it again.
@@ -164,7 +165,7 @@ class FunctionRunner(ABC):
     def close(self) -> None:
         """Close the functions, and the backends that were opened by a URI. No batch can be run after that.
 
-        Those that were given stay open.
+        Backends that you passed in stay open.
         """
         self._closed = True
         try:

@@ -78,7 +78,7 @@ class Server(AbstractContextManager["Server"]):
         """Open what is kept, then listen; returns when requests are accepted. Does nothing the second time.
 
         Raises:
-            ConfigError: there are no tokens, a startup function is wrong, or nobody can listen at an address.
+            ConfigError: there are no tokens, a startup function is wrong, or an address cannot be used.
             DependencyMissing: the extra ``server`` is not installed.
         """
         with self._lock:
@@ -133,8 +133,8 @@ class Server(AbstractContextManager["Server"]):
         """Refuse new requests, let current ones finish, and end; returns whether all have finished.
 
         Args:
-            within: how many seconds that may take; the setting ``drain_seconds`` if None. What is not done by then is
-                cut off: its caller does not know whether it happened, and asks again with the same token.
+            within: how many seconds this may take; the setting ``drain_seconds`` if None. Requests that are not done by
+                then are cut off: their callers do not know whether they happened, and ask again with the same token.
         """
         self._asked.set()
         with self._lock:

@@ -79,7 +79,7 @@ class SessionCore:
         Closing twice does nothing.
 
         Raises:
-            SinkFailed: a sink of a flow could not write what it still had; the Session is closed all the same.
+            SinkFailed: a sink of a flow could not write what it still had; the Session is closed nevertheless.
         """
         try:
             if self._streams is not None:

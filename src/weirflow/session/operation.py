@@ -81,7 +81,7 @@ class Operation:
     def cancel(self) -> None:
         """Ask the operation to stop. Returns at once; a caller that waits for the result gets ``OperationCancelled``.
 
-        Does nothing when it has ended.
+        Does nothing if it has ended.
         """
         self._stop(OperationState.CANCELLED)
 
@@ -101,8 +101,8 @@ class Operation:
         """The stages of the plan as it runs, or ran, in the form of ``session.explain(query, "stages")``.
 
         Raises:
-            UnsupportedError: it computes no DataFrame's rows, it has ended and was asked for by its id, or Spark
-                is behind Spark Connect.
+            UnsupportedError: it does not compute a DataFrame's rows, it has ended and you looked it up by its id, or
+                Spark is behind Spark Connect.
         """
         if self._frame is None:
             raise UnsupportedError(

@@ -133,13 +133,13 @@ class KeyedStateStore:
 
         Args:
             key: of the declared type.
-            timestamp_ms: the time of its event, from which state by event time lives on.
+            timestamp_ms: the time of its event, from which the time to live of state by event time counts.
 
         Raises:
             StateTypeError: the key is not of the declared type, or is text that UTF-8 cannot hold.
             StateError: its key group is not owned here, or no slot is declared yet.
 
-        Some of this is said when the key is first used.
+        Some of these errors are raised only when the key is first used.
         """
         # This is done for each row.
         if timestamp_ms is not None and (type(timestamp_ms) is not int or not -_FOREVER < timestamp_ms < _FOREVER):
@@ -156,7 +156,7 @@ class KeyedStateStore:
     def keys(self, slot: Name) -> Iterator[Any]:
         """All keys that have state in a slot, in no particular order.
 
-        They are looked for as they are asked for: those that come or go meanwhile may or may not be among them.
+        They are found while you iterate: keys that come or go meanwhile may or may not be among them.
 
         Raises:
             StateError: no keyed slot of that name is declared.

@@ -128,7 +128,7 @@ class DataStreamWriter:
         state may be others; ``start`` refuses other sources, keys and aggregates with ``StateMismatch``.
 
         Args:
-            name: what the savepoint is called.
+            name: the name of the savepoint.
             at: where it is; by default where the Session's profile keeps checkpoints.
         """
         return self._told(savepoint=(name, None if at is None else str(at)))

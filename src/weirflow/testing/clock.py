@@ -36,7 +36,7 @@ class ManualClock:
         """Let time pass.
 
         Raises:
-            ConfigError: it would go back.
+            ConfigError: the clock would go back.
         """
         if by < timedelta(0):
             raise ConfigError(f"The clock cannot be advanced by {by}.", hint="time does not go back")

@@ -94,8 +94,8 @@ class Harness(Generic[_Runner]):
         """Continue from a snapshot with new instances of the function, as after a crash.
 
         Args:
-            snapshot: of this harness, or of another for the same function.
-            parallelism: the number of instances; as many as the snapshot has without it.
+            snapshot: a snapshot of this harness, or of another one for the same function.
+            parallelism: the number of instances; by default as many as the snapshot has.
         """
         self.output = snapshot.output.copy()
         self.sides = {tag: rows.copy() for tag, rows in snapshot.sides.items()}

@@ -56,25 +56,25 @@ class VectorStore(Protocol):
     def open(self, owner: str, layout: VectorLayout) -> None:
         """Called first, with what identifies this view of this flow, and its rows' layout.
 
-        Makes what is missing to hold such rows, and raises if what is there cannot, or if another sink uses the store.
-        What raises has let go of its connections.
+        Creates what is missing to hold such rows. Raises if the existing table cannot hold them, or if another sink
+        uses the store; its connections are then closed.
         """
 
     def position(self) -> int | None:
         """The epoch of the stored rows; None if nothing was written yet.
 
         Raises:
-            SinkConflict: somebody else than the owner has written.
+            SinkConflict: somebody other than the owner has written.
         """
 
     def apply(self, after: int, upto: int, changes: VectorChanges) -> None:
         """Bring the rows from one epoch to another. Even if there are no changes, the epoch is recorded.
 
-        Does nothing if the rows are of the later epoch already.
+        Does nothing if the rows are already of the later epoch.
 
         Raises:
-            SinkConflict: the rows are of neither epoch, or not the owner's any more.
-            DataError: a key that should be new is there.
+            SinkConflict: the rows are of neither epoch, or no longer the owner's.
+            DataError: a key that should be new exists already.
         """
 
     def backfill(self, epoch: int, rows: pa.Table) -> None:

@@ -71,12 +71,12 @@ class CheckpointStorage(Protocol):
     def put_if_absent(self, name: str, data: Data) -> ObjectInfo:
         """Write an object whose name must be free. If several writers try at once, exactly one succeeds.
 
-        On object stores the whole of ``data`` is held in memory, because they know no conditional streamed
-        upload: put big objects under a unique name, then publish them by a small manifest.
+        On object stores the whole of ``data`` is held in memory, because these have no conditional streamed upload. Put
+        big objects under a unique name, then publish them with a small manifest.
 
         Raises:
-            ObjectExists: the name is taken and its object untouched. When an object store failed to answer
-                and the request was repeated, that object can be this call's own: where it matters, compare.
+            ObjectExists: the name is taken and its object untouched. If an object store failed to answer and the
+                request was repeated, that object can be this call's own; compare it if that matters.
         """
 
     def put_if_match(self, name: str, data: Data, version: str) -> ObjectInfo:
@@ -111,8 +111,8 @@ class CheckpointStorage(Protocol):
     def stream(self, name: str, chunk_size: int = STREAM_CHUNK) -> Iterator[bytes]:
         """The object in order, in non-empty chunks of at most ``chunk_size`` bytes.
 
-        Nothing is opened before the first chunk is asked for; errors come then. All chunks are of one
-        version, also when the object is replaced or deleted meanwhile, or the stream fails.
+        Nothing is opened before you ask for the first chunk; errors come then. All chunks are of one version, even if
+        the object is replaced or deleted meanwhile; otherwise the stream fails.
 
         Raises:
             ObjectNotFound: no object has this name.
@@ -137,8 +137,9 @@ class CheckpointStorage(Protocol):
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """All objects, or those below a folder such as ``"epochs/"``, by name in code-point order.
 
-        The listing is streamed: objects put or deleted meanwhile may or may not be seen, all others once.
-        Files and keys whose names are not object names are not shown. A folder that does not exist is empty.
+        The listing is streamed. Objects that are put or deleted meanwhile may or may not be seen; all others are seen
+        once. Files and keys whose names are not valid object names are not shown. A folder that does not exist is
+        empty.
 
         Args:
             prefix: empty, or a folder with its final ``/``.

@@ -98,11 +98,11 @@ class Flow:
     def close(self) -> None:
         """End all watches and sinks and free what the flow holds. Committed ticks stay; a tick that is waiting fails.
 
-        Closing twice does nothing; a close that was interrupted goes on.
+        Closing twice does nothing; after an interruption, calling it again continues.
 
         Raises:
-            SinkFailed: a sink could not write what it still had; the flow is closed all the same.
-            StorageError: what was not synced yet could not be; the flow is closed all the same.
+            SinkFailed: a sink could not write what it still had; the flow is closed nevertheless.
+            StorageError: the last writes could not be synced; the flow is closed nevertheless.
         """
         self._backend.close()
 
@@ -133,18 +133,19 @@ class Flow:
         """Declare an input. Registering the same source again does nothing.
 
         Args:
-            name: what views and ticks call it.
+            name: its name in views and ticks.
             schema: an Arrow schema, a DDL string such as ``"id BIGINT, name STRING"``, or data of that schema.
-            key: columns that identify a row; rows given to ``tick`` are upserts then, and retractions delete by key.
-                None, or no columns, if nothing does.
-            dedup: drop a delta that equals the source's last one, or one of this many before it; ``"content"`` for one
-                of the last 10,000,000, in shards of the last 10,000. What is forgotten beyond that is counted by the
+            key: columns that identify a row; rows given to ``tick`` are then upserts, and retractions delete by key.
+                None, or no columns, if there is no key.
+            dedup: drop a delta that equals the source's last one, or with a number any of this many last ones;
+                ``"content"`` for any of the last 10,000,000 (in shards, 10,000). Forgotten deltas are counted by the
                 metric ``weirflow_dedup_evicted_total``.
             lateness: send rows that come too late to the side output ``"<name>.late"``.
-            dimensions: for columns of vectors, how many numbers each of them has: ``{"v": 384}``. A tick that brings a
-                vector of another length fails, and changes nothing; NULL is none.
-            spread: of a flow in shards, how its rows go to them: by their use, ``"evenly"`` for rows of which most have
-                the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale`` changes it.
+            dimensions: for columns of vectors, how many numbers each vector has: ``{"v": 384}``. A tick with a vector
+                of another length fails, and changes nothing; NULL is allowed.
+            spread: for a flow in shards, how the source's rows are spread over the shards: by their use, ``"evenly"``
+                if most rows have the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale``
+                changes it.
         """
         source = declared(
             name,
@@ -173,10 +174,10 @@ class Flow:
         Registering the same view again does nothing.
 
         Args:
-            name: what ``snapshot``, ``watch_output`` and other views call it.
-            sql: one query, in Spark's SQL; of a Session's flow also a frame, made of what ``table`` returns.
-            mode: ``incremental`` refuses what has no delta rule, ``diff`` recomputes on Spark and compares, ``auto``
-                chooses.
+            name: its name in ``snapshot``, ``watch_output`` and other views.
+            sql: one query in Spark's SQL. For a Session's flow also a frame that is made from what ``table`` returns.
+            mode: ``incremental`` refuses SQL without a rule for deltas, ``diff`` recomputes on Spark and compares,
+                ``auto`` chooses.
             materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
         """
         with self._kept_still(sql):
@@ -188,8 +189,8 @@ class Flow:
     ) -> EvolutionPlan:
         """Give a view another query, and rebuild the views that read it, as one epoch; see ``register_view``.
 
-        Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
-        error nothing has changed.
+        Watches get the difference. A watch ends if its view now has other columns, or if the view's rows are not kept.
+        On an error nothing has changed.
         """
         with self._kept_still(sql):
             plan = self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
@@ -199,16 +200,16 @@ class Flow:
     def register_vector_view(self, name: Name, spec: VectorViewSpec, *, materialized: bool = True) -> None:
         """Declare a view of the documents nearest to each standing query. If there are rows, it is filled at once.
 
-        Queries and documents are rows of sources or views, which are there already. Both may come, change and go: the
-        view equals brute force after every tick, or comes close to it if the spec has an index.
+        Queries and documents are rows of existing sources or views. Both may come, change and go. After every tick, the
+        view equals brute force, or comes close to it if the spec has an index.
 
         Args:
-            name: what ``snapshot``, ``watch_output`` and other views call it.
+            name: its name in ``snapshot``, ``watch_output`` and other views.
             spec: what it computes.
             materialized: as of ``register_view``.
 
         Raises:
-            DependencyMissing: the spec has an index, and what makes it is not installed.
+            DependencyMissing: the spec has an index, but the package for it is not installed.
         """
         self._backend.define_view(name, self._vector_view(spec, stored=materialized))
         self._defined()
@@ -234,9 +235,9 @@ class Flow:
     def refresh_view(self, name: Name) -> EvolutionPlan:
         """Compute a view again from the sources' rows, with the views that it reads and that read it, as one epoch.
 
-        Tables of the Session that it reads are read again: the difference is ticked, for all views that read them.
-        Watches get the difference: there is one where a table has other rows, or where a view depends on more than the
-        sources, as on a function.
+        Tables of the Session that it reads are read again, and the difference is ticked for all views that read them.
+        Watches get the difference. There is one if a table has other rows, or if a view depends on more than the
+        sources, for example on a function.
 
         Raises:
             TableNotFound: a table that it reads is gone; nothing has changed.
@@ -247,8 +248,8 @@ class Flow:
     def force_diff_based(self, view: Name | None = None) -> None:
         """Make Spark recompute and compare a view, whatever its mode; without a name, all views, including later ones.
 
-        Its deltas stay the same. Should the rows differ from those that were maintained, watches get the difference,
-        as one epoch. It stays so when a durable flow is reopened; doing it again does nothing.
+        Its deltas stay the same. If the rows differ from those that were maintained, watches get the difference, as one
+        epoch. The setting is kept when a durable flow is reopened; doing it again does nothing.
 
         Raises:
             EngineMissing: the flow has no Session.
@@ -288,14 +289,14 @@ class Flow:
     def rescale(self, partitions: Shards, *, spread: Mapping[Name, SourceSpread | str] | None = None) -> None:
         """Spread the flow over another number of shards at its current epoch; results stay the same.
 
-        All views are filled anew from the rows of the sources.
+        All views are filled again from the rows of the sources.
 
         Args:
             partitions: how many shards there are from now on.
-            spread: how the rows of some sources are spread over them from now on; others stay as they are.
+            spread: how the rows of some sources are spread over the shards from now on; others stay as they are.
 
         Raises:
-            ConfigError: the flow has no shards, a source does not keep its rows, or there is none of a name.
+            ConfigError: the flow has no shards, a source does not keep its rows, or a named source does not exist.
         """
         wanted = {name: _spread(how) for name, how in (spread or {}).items()}
         require_declared(wanted)
@@ -314,22 +315,22 @@ class Flow:
         """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
 
         A delta is a ``DeltaBatch``, or rows (Arrow, pandas, Polars, dicts) that are inserted, or upserted where the
-        source has a key. Either everything happens or nothing: when a view fails (an overflow, say) the delta is kept,
-        and ``retry()`` or ``discard()`` decides about it.
+        source has a key. Either everything happens or nothing. If a view fails (because of an overflow, say), the delta
+        is kept until you call ``retry()`` or ``discard()``.
 
-        For a flow in shards, it may be a Spark frame of any size: its rows go from executor to executor. Of a frame,
-        rows have no order, so for a source with a key it may hold each key once.
+        For a flow in shards, it may be a Spark frame of any size: its rows go from executor to executor. The rows of a
+        frame have no order, so for a source with a key it may contain each key only once.
 
         Args:
             source: the source's name, or a mapping of names to deltas; an empty one makes an epoch without changes.
             delta: the delta, unless ``source`` is a mapping.
-            token: names the tick, in 256 characters at most; does nothing if one of the last ticks had it: of the last
-                100,000, or 1,000 in shards.
-            timeout: the seconds it may take until its changes are known; None for any time. What a frame takes to be
-                read counts too, but is not cut short.
+            token: a name for the tick, of at most 256 characters. The call does nothing if one of the last 100,000
+                ticks (in shards, 1,000) had this token.
+            timeout: how many seconds it may take until its changes are known; None for any time. Reading a frame
+                counts, too, but is not cut short.
 
         Raises:
-            DataError: a row breaks a rule of a view, or a retracted row is not there.
+            DataError: a row breaks a rule of a view, or a retracted row does not exist.
             TickTimeout: the time is over.
             ConfigError: the delta does not fit the source's schema.
             TickPending: an earlier tick failed and waits.
@@ -349,7 +350,7 @@ class Flow:
     ) -> StepSummary:
         """A tick from a stream that can send its deltas again; the flow remembers the stream's position.
 
-        A delta from the position where the stream already is does nothing. One that fails is not kept.
+        A delta from a position that the stream has already reached does nothing. A delta that fails is not kept.
 
         Raises:
             StreamConflict: another stream was attached under this name before.
@@ -380,12 +381,12 @@ class Flow:
     def advance(self, to: datetime | None = None, *, timeout: Lifetime | None = None) -> StepSummary:
         """Let time pass: a tick without rows, which moves the clock.
 
-        Rows enter and leave views that compare them with ``now()``, ``current_date()`` and the like; other views stay
-        as they are. It costs what these rows weigh.
+        Rows enter and leave views that compare them with ``now()``, ``current_date()`` and the like; other views do not
+        change. The cost is that of these rows.
 
         Args:
-            to: the time to be, with a time zone; None for the system's. The clock never goes back, but the same time
-                again makes an epoch without changes.
+            to: the new time, with a time zone; None for the system's. The clock never goes back; the same time again
+                makes an epoch without changes.
             timeout: as ``tick``'s.
 
         Raises:
@@ -411,7 +412,7 @@ class Flow:
     def too_late(self, source: Name, rows: Any) -> int:
         """How many of these rows, which have the source's schema, would go to the late side output.
 
-        A flow in shards takes a Spark frame, too, and counts its rows where they are.
+        For a flow in shards, the rows may also be a Spark frame; they are counted where they are.
         """
         return self._backend.too_late(source, rows)
 
@@ -437,7 +438,7 @@ class Flow:
     def sql(self, query: Sql, *, tables: Mapping[Name, Any] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed where the flow runs.
 
-        It may also read ``tables``, by their names, which go before those of sources and views.
+        It may also read ``tables`` by their names, which take precedence over those of sources and views.
         """
         return self._backend.query(query, tables or {})
 
@@ -460,10 +461,10 @@ class Flow:
         Args:
             view: the view, or ``"<source>.late"`` for rows that came too late.
             snapshot: begin with all current rows.
-            from_epoch: begin with the deltas after this epoch, where they are still kept.
+            from_epoch: begin with the deltas after this epoch, if they are still kept.
             capacity: how many deltas may wait for the reader.
             policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
-            progress: also give a delta without rows for an epoch that leaves the view as it was; of those that the
+            progress: also deliver a delta without rows for an epoch that does not change the view; of several that the
                 reader has not taken, only the last.
         """
         if snapshot and from_epoch is not None:
@@ -493,26 +494,26 @@ class Flow:
     ) -> Sink:
         """Write the deltas of a view as ticks happen, starting with its current rows, or from the target's position.
 
-        On a flow that is kept somewhere a folder gets every delta exactly once, also when the process is killed.
+        With a durable flow, a folder gets every delta exactly once, even if the process is killed.
 
         Args:
             view: whose deltas.
             to: a folder or storage URI for Parquet files, which have the view's columns, ``_weight`` and ``_epoch``; or
                 a function that is called with ``(epoch, delta)``, after a crash with the last ones again; or another
                 target, such as an ``IvmVectorSink``.
-            table: an existing table of the flow's Session instead, by its name in SQL. Delta and Iceberg tables get
-                every delta exactly once.
+            table: instead of ``to``, an existing table of the flow's Session, by its name in SQL. Delta and Iceberg
+                tables get every delta exactly once.
             mode: ``changelog``; or, for a table, ``upsert`` by ``key``, so that the table equals the view; Delta and
                 Iceberg.
             key: columns that identify the view's rows in a table.
             name: what errors call it; the view's name if None.
             every: write once in this many epochs, or within a time such as ``"5 seconds"``.
-            on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
-                deltas as long as they are few.
+            on_failure: what ticks do while the target cannot be written: ``raise`` an error, or continue and ``keep``
+                the deltas as long as they are few.
             resync: replace what is there with the view's current rows.
 
         Raises:
-            SinkConflict: the target is not one this view of this flow can go on with.
+            SinkConflict: this view of this flow cannot continue with the target.
             SinkFailed: the target cannot be written.
         """
         if (to is None) == (table is None):
@@ -572,9 +573,9 @@ class Flow:
     def restore(self, uri: Uri, *, epoch: Count | None = None) -> EvolutionPlan:
         """Continue from a checkpoint: the newest, or the one of an epoch.
 
-        A flow without sources takes those of the checkpoint. One that has its own keeps the state of views that are
-        unchanged, builds changed and new ones from the sources' rows, and gives their watches the difference. On an
-        error nothing has changed.
+        A flow without sources takes the sources and views of the checkpoint. A flow with its own keeps the state of
+        unchanged views, builds changed and new ones from the sources' rows, and gives their watches the difference. On
+        an error nothing has changed.
 
         Raises:
             ObjectNotFound: there is no such checkpoint.

@@ -109,18 +109,18 @@ class IncrementalFlow(Flow):
     def salvage(cls, path: Folder, name: Name | None = None, **options: Any) -> tuple[Self, Repair]:
         """Open a damaged flow at its last whole epoch, and say what was lost.
 
-        What is damaged is moved to ``damaged-<time>`` in the flow's folder, and never deleted; a checkpoint is made, so
-        that the flow opens normally from then on. A flow that is whole is just opened.
+        Damaged files are moved to ``damaged-<time>`` in the flow's folder, and never deleted. A checkpoint is made, so
+        that the flow opens normally from then on. A flow that is whole is simply opened.
 
         Args:
             path: the flow's folder.
-            name: the flow's; without it the name in its newest checkpoint, or the folder's.
+            name: the flow's name; by default the name in its newest checkpoint, or that of the folder.
             options: those of the class.
 
         Raises:
             ObjectNotFound: there is no flow at the path.
             FlowError: the flow is open.
-            StorageError: nothing whole is left, or a file is of a later version; nothing has changed.
+            StorageError: nothing whole is left, or a later version has written a file; nothing has changed.
         """
         from weirflow.ivm.flow.folder.repair import repair_flow  # noqa: PLC0415 - for damaged flows only
 

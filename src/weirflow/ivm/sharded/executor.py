@@ -29,7 +29,7 @@ class StageExecutor(Protocol):
     def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
         """Run all stages one after the other, each on all shards; returns the reports of all.
 
-        A task that is lost is run again. What a task reports counts if this returns it, and only then.
+        A lost task is run again. What a task reports counts only if this method returns it.
         """
 
     def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
@@ -58,7 +58,8 @@ class StageExecutor(Protocol):
     ) -> Any:
         """The result of a query over tables in shards, as a distributed frame for ``over`` or ``table``.
 
-        It may also read tables that are ``given`` here. Without settings it means what it means in the Session now.
+        It may also read the tables that are ``given`` here. Without settings, the query uses the Session's current
+        ones.
         """
 
     def table(self, frame: Any) -> pa.Table:

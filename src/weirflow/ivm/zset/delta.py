@@ -81,9 +81,9 @@ class DeltaBatch:
         """Every row of ``data`` inserted once.
 
         Args:
-            data: Arrow data, a pandas or Polars frame, a list of dicts or a dict of columns. A dict that lacks a column
-                of the others has NULL there.
-            schema: the columns; every value is stored as it is, or refused. Without it they are those of the data.
+            data: Arrow data, a pandas or Polars frame, a list of dicts or a dict of columns. If a dict lacks a column
+                that others have, the value is NULL.
+            schema: the columns; every value is stored as it is, or refused. By default, the columns of the data.
 
         Raises:
             ConfigError: the data cannot be read, does not fit the schema, or has a column ``_weight``.
@@ -95,7 +95,7 @@ class DeltaBatch:
     def from_deletes(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
         """Every row of ``data`` retracted once; otherwise like ``from_inserts``.
 
-        For a source with a key, rows may have the columns of the key alone.
+        For a source with a key, rows may have only the columns of the key.
         """
         return cls._uniform(data, schema, -1)
 
@@ -104,7 +104,7 @@ class DeltaBatch:
     def from_updates(cls, old: Any, new: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
         """The rows ``old`` replaced with the rows ``new``; there may be more of one than of the other.
 
-        For a source with a key, ``old`` may have the columns of the key alone; ``new`` has all columns.
+        For a source with a key, ``old`` may have only the columns of the key; ``new`` must have all columns.
         """
         old, new = rereadable(old), rereadable(new)
         columns = _common_schema(old, new) if schema is None else spark_schema(schema)

@@ -107,7 +107,7 @@ class DataFrame:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Compute the rows as a stream of record batches, in order, with one or two partitions in memory at a time.
 
-        Spark works while the iterator is read; closing the iterator, or dropping it, stops Spark.
+        Spark works while you read the iterator; closing or dropping the iterator stops Spark.
         """
         if self._computed is not None:
             return iter(self._computed.to_batches())
@@ -186,7 +186,7 @@ class DataFrame:
     def to_streaming(self) -> StreamingDataFrame:
         """The same data as a stream: the rows that are there now, and those that come later.
 
-        Only for frames as ``read_*`` and ``table`` return them; filter, select and join afterwards.
+        Works only on frames as returned by ``read_*`` and ``table``; filter, select and join afterwards.
         """
         streams = self._runner.streams
         if self._computed is None and self.spark.isStreaming:

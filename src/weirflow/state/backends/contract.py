@@ -18,7 +18,8 @@ class StateReader(Protocol):
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """The keys in ``[start, end)`` with their values, in order.
 
-        It is read as it is asked for: what is written meanwhile may or may not be seen, all else is, once.
+        It is read while you iterate: what is written meanwhile may or may not be seen, and everything else is seen
+        once.
         """
 
     def operators(self) -> list[str]:

@@ -157,8 +157,8 @@ class RocksDbStateBackend(FolderStateBackend, form="rocksdb"):
     def link_files(self, folder: Path) -> list[Path]:
         """See ``FolderStateBackend``.
 
-        Data files are hard links where the folder is on the same file system, so that they cost no space; those of an
-        earlier call that are still in use are the same files.
+        Data files are hard links if the folder is on the same file system, so they take no space. Files that are still
+        in use since an earlier call are the same files.
         """
         self._require_open()
         try:

@@ -91,7 +91,7 @@ class TtlStateBackend(StateBackend):
             timestamp_ms: the time of the event that writes it; without one, the watermark.
 
         Raises:
-            StateError: it lives by event time, and neither is known.
+            StateError: it expires by event time, and neither time is known.
         """
         if ttl.time == "processing":
             begin = self._clock()
@@ -154,7 +154,7 @@ class TtlStateBackend(StateBackend):
     def cleanup(self, limit: Positive = 1000) -> int:
         """Remove what has expired among the next entries, at most ``limit`` of them; returns how many were removed.
 
-        Each call goes on where the last one ended, and starts over at the end.
+        Each call continues where the last one ended, and starts again at the end.
         """
         expired: dict[str, dict[bytes, bytes | None]] = {}
         for looked, (operator, key, data) in enumerate(self._from_cursor()):

@@ -46,7 +46,7 @@ class AggregatingState:
         """Add a value for the current key.
 
         Raises:
-            StateTypeError: the accumulator is not of the slot's type any more.
+            StateTypeError: the accumulator no longer has the slot's type.
         """
         place = self._slot.place()
         found = self._slot.read(place, _ABSENT)

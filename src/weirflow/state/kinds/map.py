@@ -47,7 +47,8 @@ class MapState:
     def items(self, start: Any = None, end: Any = None) -> Iterator[tuple[Any, Any]]:
         """The entries in the order of their keys: from ``start``, and before ``end``, if these are given.
 
-        It is the current key's map as it is now, whatever is current or changed while it is read.
+        These are the entries of the current key's map at the time of the call, even if the key or the map changes while
+        you read them.
         """
         base = self._base()
         first = None if start is None else self._place(start)

@@ -126,11 +126,11 @@ class DetachedQuery:
     def stop(self, within: Seconds = STOP_SECONDS) -> None:
         """End it after the current batch, for which it waits at most ``within`` seconds.
 
-        Returns when it has ended, and if it was its job's last query, when the process has. What had ended it
-        before stays in ``exception``.
+        Returns when the query has ended; for the last query of a job, when the process has ended. If an error had ended
+        it before, that stays in ``exception``.
 
         Raises:
-            SessionError: the query has ended, and the process does not.
+            SessionError: the query has ended, but the process has not.
         """
         self._ask("stop", lambda _: None, patience=within + _ANSWER_SECONDS, within=within)
         deadline = time.monotonic() + _EXIT_SECONDS
@@ -148,7 +148,7 @@ class DetachedQuery:
         """Save state and positions of the last committed batch under a name. The query keeps running.
 
         Args:
-            name: what the savepoint is called.
+            name: the name of the savepoint.
             to: a folder or storage URI, as the job's process knows it; by default where its Session's profile
                 keeps checkpoints.
 

@@ -171,9 +171,9 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
     def stop(self, within: Seconds = STOP_SECONDS) -> None:
         """End it after the current batch, for which it waits at most ``within`` seconds.
 
-        A batch that takes longer is cut short, and comes again when the query goes on from its checkpoint. Returns
-        when it has ended. Called by the query's own ``foreach_batch`` it returns at once, and the query ends after
-        that batch. What had ended it before stays in ``exception``.
+        A batch that takes longer is cut short, and comes again when the query continues from its checkpoint. Returns
+        when the query has ended. If the query's own ``foreach_batch`` calls it, it returns at once, and the query ends
+        after that batch. If an error had ended the query before, that stays in ``exception``.
         """
         self._run.stop(within)
 
@@ -182,7 +182,7 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
         """Save state and positions of the last committed batch under a name. The query keeps running.
 
         Args:
-            name: what the savepoint is called.
+            name: the name of the savepoint.
             to: a folder or storage URI; by default where the Session's profile keeps checkpoints.
 
         Raises:

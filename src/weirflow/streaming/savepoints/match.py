@@ -22,7 +22,7 @@ def require_match(name: str, saved: SavedQuery, wanted: SavedQuery) -> None:
     Sink, trigger, name and everything that keeps no state may be others.
 
     Args:
-        name: what the savepoint is called.
+        name: the name of the savepoint.
         saved: what the query of the savepoint was.
         wanted: what the new query is.
     """

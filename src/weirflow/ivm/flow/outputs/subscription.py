@@ -84,9 +84,9 @@ class Subscription(AbstractContextManager["Subscription"]):
         Args:
             flow: whose.
             view: its name there.
-            as_of: the epoch that it begins with; None for now.
+            as_of: the epoch to begin with; None for the current one.
             snapshot: whether all rows of that epoch come first.
-            progress: whether epochs that change nothing are told.
+            progress: whether epochs without changes are reported.
             upsert: the columns of the key by which rows replace each other.
             capacity: how many deltas may wait for the reader.
 

@@ -164,7 +164,7 @@ class Sink(AbstractContextManager["Sink"]):
         """Write everything that waits, now; returns the position.
 
         Raises:
-            SinkFailed: it cannot be written; it is kept.
+            SinkFailed: the deltas cannot be written; they are kept.
         """
         with self._sinks.lock:
             if self._closed:
@@ -187,8 +187,8 @@ class Sink(AbstractContextManager["Sink"]):
         """Write what waits, and end; the target stays. Closing twice does nothing.
 
         Raises:
-            SinkFailed: what waits cannot be written. The sink is closed all the same; made again on a durable flow, it
-                goes on where it was.
+            SinkFailed: what waits cannot be written. The sink is closed nevertheless; if you make it again on a durable
+                flow, it continues where it was.
         """
         with self._sinks.lock:
             if self._closed:
@@ -242,7 +242,7 @@ class Sink(AbstractContextManager["Sink"]):
     def record(self, *, patient: bool) -> None:
         """Write what waits, and the position even if nothing waits: a checkpoint is about to drop older deltas.
 
-        A patient caller, who comes again, does not try what has failed a moment ago.
+        A patient caller, who will call again, does not try again what failed a moment ago.
         """
         if patient and self.error is not None and time.monotonic() < self._again_at:
             raise self.error
