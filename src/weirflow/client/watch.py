@@ -139,7 +139,7 @@ class _Stream:
             except WeirflowError as error:
                 if not may_pass(error):
                     raise
-                _log.info("the watch of %s goes on after epoch %d: %s", self._ticket.view, self.epoch, error.message)
+                _log.info("the watch of %s continues after epoch %d: %s", self._ticket.view, self.epoch, error.message)
                 self.open()
             else:
                 return found

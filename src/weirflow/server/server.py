@@ -187,7 +187,7 @@ class _Running:
         if is_kept(self._config.session):
             hint = "make one: weirflow tokens create NAME --role admin, with the --path of the server; or --insecure"
         else:
-            hint = "a Session that keeps nothing keeps no tokens: give it a --path, or use --insecure on this machine"
+            hint = "a Session without a path stores no tokens: give it a --path, or use --insecure on this machine"
         raise ConfigError("The server has no tokens, so nobody could use it.", hint=hint)
 
     def start(self) -> None:

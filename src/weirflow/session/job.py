@@ -305,7 +305,7 @@ class _Keeper:
             failed = [query for query in self._queries if query.exception is not None]
             if None in delays or len(failed) > len(delays):
                 break
-            _log.info("Spark is gone; the queries go on in another")
+            _log.info("Spark is gone; the queries continue in another Session")
             if self.ending.asked.wait(max(delay for delay in delays if delay is not None)):
                 break
             try:

@@ -346,7 +346,7 @@ class Log:
             if payload is None or number != expected:
                 if expected <= synced:
                     raise self._damaged(path, f"record {expected} is wrong")
-                _log.warning("%s ends in a record that was not synced and is not whole: it never was", path)
+                _log.warning("%s ends in a record that was not synced and is not whole: its tick never happened", path)
                 return
             yield number, payload, stop
             at, expected = stop, expected + 1

@@ -679,7 +679,7 @@ class FlowHost(FlowBackend, ABC):
         try:
             self._changes.settle()
         except WeirflowError as error:
-            _log.warning("the flow %s is closed before all is told: %s", self.name, error.message)
+            _log.warning("the flow %s was closed before all readers were told: %s", self.name, error.message)
 
     def _settle_if_needed(self) -> None:
         if not self._changes.is_settled:

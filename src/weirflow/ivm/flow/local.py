@@ -504,7 +504,7 @@ class LocalBackend(FlowHost):
             self._sinks.record(patient=True)
             self._store.checkpoint(self._state)
         except (StorageError, SinkFailed) as error:
-            _log.warning("the flow %s goes on without a checkpoint: %s", self.name, error.message)
+            _log.warning("the flow %s continues without a checkpoint: %s", self.name, error.message)
 
     def _require_own(self) -> None:
         if self._store is not None:
