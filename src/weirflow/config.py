@@ -41,13 +41,15 @@ class Settings(BaseSettings):
 
     placement: Placement = Field(Placement.EMBEDDED, description="where Spark runs")
     durability_profile: Profile | None = Field(
-        None, description="which stores are used; by default what the placement implies"
+        None, description="which stores are used; by default chosen by the placement"
     )
     path: Path | None = Field(None, description="folder of the durable stores of a single-node Session")
     # Not in the repr: the parameters of an address and Spark's configuration may hold secrets.
-    endpoint: str | None = Field(None, repr=False, description="sc://host:port or spark://host:port, for distributed")
+    endpoint: str | None = Field(
+        None, repr=False, description="sc://host:port or spark://host:port, for distributed Sessions"
+    )
     token: SecretStr | None = Field(None, description="bearer token, or the cluster's shared secret")
-    checkpoint_uri: str | None = Field(None, description="where checkpoints go: file, s3, gs or az")
+    checkpoint_uri: str | None = Field(None, description="where checkpoints are stored: a file, s3, gs or az URI")
     metadata_url: SecretStr | None = Field(None, description="postgresql:// URL of the metadata store")
     packages: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="connectors by name, or Maven coordinates; comma-separated in the environment"
@@ -55,17 +57,19 @@ class Settings(BaseSettings):
     catalogs: dict[str, SecretStr | dict[str, SecretStr]] = Field(
         default_factory=dict,
         repr=False,
-        description="catalogs by name: an address, or an address and options; JSON in the environment",
+        description="catalogs by name: an address, or an address with options; JSON in the environment",
     )
     spark_conf: dict[str, str] = Field(
         default_factory=dict, repr=False, description="further Spark configuration; JSON in the environment"
     )
-    cores: int | None = Field(None, ge=1, le=_MOST_CORES, description="cores of local Spark; all of them by default")
+    cores: int | None = Field(None, ge=1, le=_MOST_CORES, description="how many cores local Spark uses; all by default")
     driver_memory: str = Field("2g", pattern=r"^\d+[mgMG]$", description="heap of the driver's JVM")
     worker_python: Path | None = Field(
         None, description="Python of Spark's workers on a cluster; this interpreter by default"
     )
-    connect_timeout: float = Field(10.0, gt=0, le=10**9, description="seconds until an endpoint counts as unreachable")
+    connect_timeout: float = Field(
+        10.0, gt=0, le=10**9, description="seconds after which an endpoint counts as unreachable"
+    )
     spark_log_level: SparkLogLevel = Field("off", description="what Spark logs to stderr")
     progress: ProgressMode = Field("auto", description="progress bar: auto shows it in terminals and notebooks")
     cache_dir: Path = Field(
@@ -119,7 +123,7 @@ def load_settings(**arguments: Any) -> Settings:
         # The chained pydantic error adds nothing and may quote its input.
         raise ConfigError(f"Settings cannot be used: {problems}.", hint=_nearest_choice(error, given)) from None
     except SettingsError as error:
-        raise ConfigError(f"Settings cannot be used: {error}.", hint="a mapping is given as JSON") from None
+        raise ConfigError(f"Settings cannot be used: {error}.", hint="write a mapping as JSON") from None
 
 
 def _nearest_choice(error: ValidationError, given: dict[str, Any]) -> str | None:

@@ -6,61 +6,61 @@ Each class has a stable ``code`` to match on; each message says what happened, t
     ├── ConfigError                 CONFIG_INVALID           a setting or argument cannot be used
     │   ├── ProfileError            PROFILE_REFUSED          a durability profile could not keep its promise
     │   ├── EngineMissing           ENGINE_MISSING           a view needs Spark, and the flow has no Session
-    │   └── FunctionMissing         FUNCTION_MISSING         a view calls a function that was not given
+    │   └── FunctionMissing         FUNCTION_MISSING         a view calls a function that was not passed in
     ├── DependencyMissing           DEPENDENCY_MISSING       an extra, or Java, is not installed
     ├── PackageUnavailable          PACKAGE_UNAVAILABLE      connector jars could not be fetched
-    ├── StackExhausted              STACK_EXHAUSTED          the caller is so deep in calls that no room is left
+    ├── StackExhausted              STACK_EXHAUSTED          the call is so deep inside others that no stack is left
     ├── UnsupportedError            UNSUPPORTED              this placement, store or Spark cannot do it
-    │   └── StreamRefused           STREAM_REFUSED           output mode, trigger, sink and query do not go together
+    │   └── StreamRefused           STREAM_REFUSED           output mode, trigger, sink and query do not work together
     ├── SessionError                SESSION_FAILED           Spark could not be started, or was lost
     │   ├── SessionClosed           SESSION_CLOSED           the Session was closed
     │   └── SessionConflict         SESSION_CONFLICT         another Session holds this process's Spark
     ├── EndpointError
-    │   ├── EndpointUnreachable     ENDPOINT_UNREACHABLE     nothing answers there in time
+    │   ├── EndpointUnreachable     ENDPOINT_UNREACHABLE     nothing answers at the endpoint in time
     │   └── AuthenticationFailed    AUTHENTICATION_FAILED    the endpoint refused the token
-    ├── NotAllowed                  NOT_ALLOWED              the token is good, and not for this
-    ├── MessageTooLarge             MESSAGE_TOO_LARGE        a request is larger than a server takes
+    ├── NotAllowed                  NOT_ALLOWED              the token is valid, but not for this
+    ├── MessageTooLarge             MESSAGE_TOO_LARGE        a request is larger than a server accepts
     ├── RetryLater                  RETRY_LATER              a server cannot do it now; the same call later may
-    │   ├── ServerBusy              SERVER_BUSY              the token has as much under way as it may
+    │   ├── ServerBusy              SERVER_BUSY              the token has as many requests as it may have
     │   ├── ServerDraining          SERVER_DRAINING          the server is about to end
     │   └── SpoolFull               SPOOL_FULL               results that can still be fetched leave no room for more
-    ├── TicketExpired               TICKET_EXPIRED           a result cannot be fetched any more
-    ├── QueryError                  QUERY_FAILED             Spark refused or failed the query
+    ├── TicketExpired               TICKET_EXPIRED           a result can no longer be fetched
+    ├── QueryError                  QUERY_FAILED             Spark refused the query, or it failed
     │   ├── SqlSyntaxError          SQL_SYNTAX               the text is not SQL
     │   ├── SqlTooComplex           SQL_TOO_COMPLEX          the text is too long, or too deeply nested
     │   ├── TableNotFound           TABLE_NOT_FOUND
     │   ├── CatalogNotFound         CATALOG_NOT_FOUND        no catalog has this name
     │   ├── ColumnNotFound          COLUMN_NOT_FOUND
     │   ├── AmbiguousColumn         AMBIGUOUS_COLUMN         a name stands for several columns
-    │   ├── NotGrouped              COLUMN_NOT_GROUPED       a column is beside aggregates, and not grouped
+    │   ├── NotGrouped              COLUMN_NOT_GROUPED       a column next to aggregates is not grouped
     │   ├── FunctionNotFound        FUNCTION_NOT_FOUND
     │   ├── PathNotFound            PATH_NOT_FOUND
-    │   ├── AlreadyExists           ALREADY_EXISTS           a table or path to be created is there already
+    │   ├── AlreadyExists           ALREADY_EXISTS           a table or path to be created already exists
     │   ├── StreamNotFound          STREAM_NOT_FOUND         no streaming query has this name or id
     │   ├── SqlTypeError            SQL_TYPE                 types do not fit
     │   ├── DataError               DATA_ERROR               a row broke a rule: overflow, division by zero, bad cast
     │   │   ├── FunctionFailed      FUNCTION_FAILED          a function that a view calls raised
-    │   │   └── ResultTooLarge      RESULT_TOO_LARGE         an expression or join would make more than fits in memory
+    │   │   └── ResultTooLarge      RESULT_TOO_LARGE         an expression or join would produce more than fits
     │   ├── NotIncremental          NOT_INCREMENTAL          the query cannot be an incremental view
-    │   └── UserCodeError           USER_CODE_FAILED         a Python function that was given to be run raised
+    │   └── UserCodeError           USER_CODE_FAILED         a Python function of the user raised
     ├── OperationError
     │   ├── OperationCancelled      OPERATION_CANCELLED
     │   ├── OperationTimeout        OPERATION_TIMEOUT
     │   └── OperationUnknown        OPERATION_UNKNOWN        no operation has this id
-    ├── FlowError                   FLOW_FAILED              a flow cannot do what it was asked now
+    ├── FlowError                   FLOW_FAILED              a flow cannot do this in its present state
     │   ├── FlowNotFound            FLOW_NOT_FOUND           no flow has this name
     │   ├── TickPending             TICK_PENDING             a failed tick waits to be retried or discarded
-    │   ├── FlowReentered           FLOW_REENTERED           a function that a tick calls would tick the same flow
+    │   ├── FlowReentered           FLOW_REENTERED           a function that a tick calls tried to tick the same flow
     │   ├── TickTimeout             TICK_TIMEOUT             a tick did not finish in time; nothing has changed
     │   ├── WatchOverflow           WATCH_OVERFLOW           a reader of deltas fell too far behind
-    │   ├── HistoryGone             HISTORY_GONE             deltas of an epoch are not kept any more
+    │   ├── HistoryGone             HISTORY_GONE             deltas of an epoch are no longer kept
     │   ├── SinkFailed              SINK_FAILED              a sink could not write; its deltas are kept
     │   ├── SinkConflict            SINK_CONFLICT            a sink's target does not fit the flow
     │   └── StreamConflict          STREAM_CONFLICT          an attached stream is not where the flow left it
     ├── RefreshRefused              REFRESH_REFUSED          a materialized view cannot be refreshed by an increment
     ├── StateError                  STATE_FAILED             keyed state cannot do what it was asked
     │   ├── StateTypeError          STATE_TYPE               a key or value is not of its slot's type
-    │   ├── StateMismatch           STATE_MISMATCH           a slot is stored as something else than is declared
+    │   ├── StateMismatch           STATE_MISMATCH           a slot is stored differently than declared
     │   ├── StateDamaged            STATE_DAMAGED            stored bytes are not a key or value of their slot
     │   └── MigrationMissing        MIGRATION_MISSING        no step leads from a stored version to the declared one
     ├── StorageError                STORAGE_FAILED           checkpoint storage failed
@@ -73,7 +73,7 @@ Each class has a stable ``code`` to match on; each message says what happened, t
         ├── LeaseLost               LEASE_LOST               the lease ran out, or went to somebody else
         └── DocumentChanged         DOCUMENT_CHANGED         a document has another version than expected
 
-Errors pickle whole, so they cross Spark workers and processes unchanged.
+Errors can be pickled with all their attributes, so they cross Spark workers and processes unchanged.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ _LONGEST_TEXT = 20_000  # tracebacks of Spark's are shorter
 
 
 class WeirflowError(Exception):
-    """The root of all errors Weirflow raises on purpose.
+    """The root of all errors that Weirflow raises on purpose.
 
     Attributes:
         code: stable, upper-case identifier of this kind of error.
         message: what happened, to what.
-        hint: what to do about it, or None when the message says it all.
+        hint: what to do about it, or None if the message says everything.
     """
 
     code: ClassVar[str] = "WEIRFLOW_ERROR"
@@ -134,15 +134,15 @@ class ProfileError(ConfigError, code="PROFILE_REFUSED"):
 
 
 class EngineMissing(ConfigError, code="ENGINE_MISSING"):
-    """A view is to be recomputed by Spark, and the flow was made without a Session; nothing has changed."""
+    """Spark has to recompute a view, but the flow was made without a Session; nothing has changed."""
 
 
 class FunctionMissing(ConfigError, code="FUNCTION_MISSING"):
-    """A view calls a function that was not given, or not in the version that the view was made with."""
+    """A view calls a function that was not passed in, or was passed in with another version."""
 
 
 class DependencyMissing(WeirflowError, code="DEPENDENCY_MISSING"):
-    """Something that must be installed first is not; the hint holds the command."""
+    """Something that is needed is not installed; the hint is the command that installs it."""
 
     @classmethod
     def extra(cls, extra: str, *, needed_for: str) -> DependencyMissing:
@@ -163,15 +163,15 @@ class PackageUnavailable(WeirflowError, code="PACKAGE_UNAVAILABLE"):
 
 
 class StackExhausted(WeirflowError, code="STACK_EXHAUSTED"):
-    """The caller is so deep inside other calls that Python leaves no room for this one; nothing has changed."""
+    """The call is so deep inside other calls that Python has no stack left for it; nothing has changed."""
 
 
 class UnsupportedError(WeirflowError, code="UNSUPPORTED"):
-    """What was asked for cannot be done here; the message says where it can."""
+    """This cannot be done here; the message says where it can."""
 
 
 class StreamRefused(UnsupportedError, code="STREAM_REFUSED"):
-    """This output mode, trigger, sink and query do not go together; nothing was started."""
+    """This output mode, trigger, sink and query do not work together; nothing was started."""
 
 
 class SessionError(WeirflowError, code="SESSION_FAILED"):
@@ -195,15 +195,15 @@ class EndpointUnreachable(EndpointError, code="ENDPOINT_UNREACHABLE"):
 
 
 class AuthenticationFailed(EndpointError, code="AUTHENTICATION_FAILED"):
-    """The endpoint answered and refused the token."""
+    """The endpoint answered, but refused the token."""
 
 
 class NotAllowed(WeirflowError, code="NOT_ALLOWED"):
-    """Who asks is known, and may not do this, or not with this flow or catalog; nothing was done."""
+    """The caller is known, but may not do this, or not with this flow or catalog; nothing was done."""
 
 
 class MessageTooLarge(WeirflowError, code="MESSAGE_TOO_LARGE"):
-    """A request is larger than the server takes; nothing was done."""
+    """A request is larger than the server accepts; nothing was done."""
 
 
 class RetryLater(WeirflowError, code="RETRY_LATER"):
@@ -219,11 +219,11 @@ class RetryLater(WeirflowError, code="RETRY_LATER"):
 
 
 class ServerBusy(RetryLater, code="SERVER_BUSY"):
-    """A token, or the server, has as much under way as it may."""
+    """The token, or the server, has as many requests under way as it may have."""
 
 
 class ServerDraining(RetryLater, code="SERVER_DRAINING"):
-    """The server finishes what it has and takes nothing new, because it is about to end."""
+    """The server finishes its current requests and accepts no new ones, because it is about to end."""
 
 
 class SpoolFull(RetryLater, code="SPOOL_FULL"):
@@ -231,7 +231,7 @@ class SpoolFull(RetryLater, code="SPOOL_FULL"):
 
 
 class TicketExpired(WeirflowError, code="TICKET_EXPIRED"):
-    """A result cannot be fetched any more, or is somebody else's."""
+    """A result can no longer be fetched, or belongs to somebody else."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class TableNotFound(QueryError, code="TABLE_NOT_FOUND"):
 
 
 class CatalogNotFound(QueryError, code="CATALOG_NOT_FOUND"):
-    """No catalog that was created by its address has this name."""
+    """No catalog with this name was created."""
 
 
 class ColumnNotFound(QueryError, code="COLUMN_NOT_FOUND"):
@@ -296,7 +296,7 @@ class AmbiguousColumn(QueryError, code="AMBIGUOUS_COLUMN"):
 
 
 class NotGrouped(QueryError, code="COLUMN_NOT_GROUPED"):
-    """A column is used beside aggregates, yet it is neither grouped nor aggregated."""
+    """A column is used next to aggregates, but it is neither grouped nor aggregated."""
 
 
 class FunctionNotFound(QueryError, code="FUNCTION_NOT_FOUND"):
@@ -304,15 +304,15 @@ class FunctionNotFound(QueryError, code="FUNCTION_NOT_FOUND"):
 
 
 class PathNotFound(QueryError, code="PATH_NOT_FOUND"):
-    """No file or folder is at this path."""
+    """There is no file or folder at this path."""
 
 
 class AlreadyExists(QueryError, code="ALREADY_EXISTS"):
-    """The table or path to be created exists already; nothing was written."""
+    """The table or path to be created already exists; nothing was written."""
 
 
 class StreamNotFound(QueryError, code="STREAM_NOT_FOUND"):
-    """No streaming query that runs has this name or id."""
+    """No running streaming query has this name or id."""
 
 
 class SqlTypeError(QueryError, code="SQL_TYPE"):
@@ -320,30 +320,30 @@ class SqlTypeError(QueryError, code="SQL_TYPE"):
 
 
 class DataError(QueryError, code="DATA_ERROR"):
-    """A row broke a rule while the query ran: overflow, division by zero, a cast that cannot be."""
+    """A row broke a rule while the query ran: overflow, division by zero, an impossible cast."""
 
 
 class ResultTooLarge(DataError, code="RESULT_TOO_LARGE"):
-    """An expression, a generator or a join would make more at once than is allowed or fits; none of it was made."""
+    """An expression, a generator or a join would produce more at once than is allowed or fits into memory."""
 
 
 class FunctionFailed(DataError, code="FUNCTION_FAILED"):
-    """A function that a view calls raised, or returned what it was not declared to; the tick has changed nothing."""
+    """A function that a view calls raised, or returned an undeclared type; the tick has changed nothing."""
 
 
 class Reason(StrEnum):
-    """Why a query is valid Spark SQL, yet not accepted as an incremental view: codes that stay."""
+    """Stable codes that say why a query is valid Spark SQL but not accepted as an incremental view."""
 
     EXPRESSION_NOT_DETERMINISTIC = "EXPRESSION_NOT_DETERMINISTIC"
-    """The same rows could give another result tomorrow: ``now()``, ``rand()``, ``uuid()``."""
+    """The same rows could give a different result tomorrow: ``now()``, ``rand()``, ``uuid()``."""
     FUNCTION_NOT_DECLARED = "FUNCTION_NOT_DECLARED"
-    """A function of the user's that nobody has declared: ``session.udf(..., deterministic=True)`` does."""
+    """A user's function that is not declared deterministic with ``session.udf(..., deterministic=True)``."""
     FUNCTION_NOT_PROVEN = "FUNCTION_NOT_PROVEN"
-    """Spark has the function, but no proof says that ours equals it."""
+    """Spark has the function, but ours is not proven to equal it."""
     OPERATOR_NOT_INCREMENTALIZABLE = "OPERATOR_NOT_INCREMENTALIZABLE"
-    """The operator has no delta rule: PIVOT, TABLESAMPLE, LATERAL subqueries that cannot become joins."""
+    """The operator has no rule for deltas: TABLESAMPLE, LATERAL subqueries that cannot become joins."""
     SETTING_NOT_SUPPORTED = "SETTING_NOT_SUPPORTED"
-    """The SQL is to be read with a setting that only Spark knows."""
+    """The SQL has to be read with a setting that only Spark supports."""
     SPARK_NOT_ON_EXECUTORS = "SPARK_NOT_ON_EXECUTORS"
     """Spark could evaluate a part of it on the delta, but the rows are on executors, where there is no Spark to ask."""
     TYPE_NOT_SUPPORTED = "TYPE_NOT_SUPPORTED"
@@ -409,7 +409,7 @@ class OperationUnknown(OperationError, code="OPERATION_UNKNOWN"):
 
 
 class FlowError(WeirflowError, code="FLOW_FAILED"):
-    """A flow cannot do what it was asked, in the state it is in."""
+    """A flow cannot do this in its present state."""
 
 
 class FlowNotFound(FlowError, code="FLOW_NOT_FOUND"):
@@ -481,7 +481,7 @@ class StateError(WeirflowError, code="STATE_FAILED"):
 
 
 class StateTypeError(StateError, code="STATE_TYPE"):
-    """A key or value is not of the type its slot declares; nothing of it was written.
+    """A key or value is not of the type its slot declares; nothing was written.
 
     Attributes:
         slot: the name of the slot.

@@ -15,13 +15,13 @@ from weirflow.errors import ConfigError, WeirflowError, did_you_mean
 
 @dataclass(frozen=True)
 class ExtensionPoint:
-    """Where other distributions can add something, each under a name.
+    """A point at which other packages can add something, each under a name.
 
     Attributes:
         group: the group of entry points.
-        what: what one of them is called in sentences.
-        own: the names that are Weirflow's own.
-        methods: what has to be callable on what an extension makes.
+        what: what one such thing is called in messages.
+        own: the names of Weirflow's own ones.
+        methods: the methods that the object made by an extension must have.
     """
 
     group: str
@@ -31,7 +31,7 @@ class ExtensionPoint:
 
     @property
     def installed(self) -> tuple[str, ...]:
-        """The names that other distributions have added."""
+        """The names that other packages have added."""
         return tuple(sorted({one.name for one in entry_points(group=self.group)} - set(self.own)))
 
     @property
@@ -40,15 +40,15 @@ class ExtensionPoint:
         return (*self.own, *self.installed)
 
     def has(self, name: str) -> bool:
-        """Whether a distribution has added this name."""
+        """Whether a package has added this name."""
         return name in self.installed
 
     def make(self, name: str, *arguments: Any) -> Any:
-        """Call what has this name with some arguments; returns what it makes.
+        """Call the extension with this name with some arguments; returns the object that it makes.
 
         Raises:
-            ConfigError: nothing has the name, two distributions have it, it cannot be loaded, or what it makes lacks
-                methods. The sentence names the distribution.
+            ConfigError: nothing has the name, two packages have it, it cannot be loaded, or what it makes lacks
+                methods. The message names the package.
         """
         entry = self._entry(name)
         try:
@@ -60,17 +60,17 @@ class ExtensionPoint:
         return self._whole(entry, made)
 
     def get(self, name: str) -> Any:
-        """What has this name, as it is; fails like ``make``."""
+        """The extension with this name, as it is; fails like ``make``."""
         entry = self._entry(name)
         return self._whole(entry, self._loaded(entry))
 
     def unknown(self, name: str, message: str | None = None, *, mark: str = "") -> ConfigError:
-        """The error for a name that nothing has.
+        """The error for a name that does not exist.
 
         Args:
-            name: what was asked for.
-            message: what is wrong, if it is not that nothing has the name.
-            mark: what stands behind a name where it is used, such as ``://``.
+            name: the name that was asked for.
+            message: the message, if something else is wrong than that nothing has the name.
+            mark: what follows the name where it is used, such as ``://``.
         """
         known = self.names
         near = None if name in known else did_you_mean(name, known)
@@ -81,7 +81,7 @@ class ExtensionPoint:
         )
 
     def check(self) -> dict[str, str | ConfigError]:
-        """For each name that was added, which distribution provides it, or why it cannot be loaded."""
+        """For each added name, the package that provides it, or why it cannot be loaded."""
         found: dict[str, str | ConfigError] = {}
         for name in self.installed:
             try:
@@ -122,7 +122,7 @@ class ExtensionPoint:
         missing = [one for one in self.methods if not callable(getattr(made, one, None))]
         if missing:
             raise ConfigError(
-                f"The {self.what} {entry.name!r} of {provider(entry)} gave something of type "
+                f"The {self.what} {entry.name!r} of {provider(entry)} returned something of type "
                 f"{type(made).__name__}, which has no {', '.join(missing)}.",
                 hint="docs/extending.md says what it has to do",
             )

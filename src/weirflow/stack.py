@@ -68,7 +68,7 @@ def require_room() -> None:
         except RecursionError:
             raise StackExhausted(
                 "This was called so deep inside other calls that Python has no room left for it; nothing has changed.",
-                hint="call it from fewer calls deep, or from a thread of its own",
+                hint="call it from less deep inside other calls, or in a thread of its own",
             ) from None
         _import_lazy()
 

@@ -52,7 +52,7 @@ class Profile(StrEnum):
 
 
 class VectorMetric(StrEnum):
-    """How far two vectors are from each other; the smaller, the nearer."""
+    """How the distance of two vectors is measured; a smaller distance is nearer."""
 
     COSINE = "cosine"
     """1 minus the cosine of the angle between them."""
@@ -66,9 +66,9 @@ class VectorIndexKind(StrEnum):
     """What finds the nearest vectors approximately."""
 
     IVF = "ivf"
-    """Lists of vectors around centres, of which the nearest are searched (faiss)."""
+    """An index of lists of vectors around centres; the nearest lists are searched (faiss)."""
     HNSW = "hnsw"
-    """A graph of near vectors that is walked (usearch)."""
+    """An index that follows a graph of near vectors (usearch)."""
 
 
 class SourceSpread(StrEnum):

@@ -12,7 +12,7 @@ def test_a_flow_on_a_connect_server(connect_server, tmp_path):
             lambda: session.flow("shop", partitions=2),
             lambda: session.sql("CREATE SOURCE shop.orders (id INT)"),
         ):
-            with pytest.raises(ConfigError, match="all executors reach"):
+            with pytest.raises(ConfigError, match="all executors can reach"):
                 make()
         flow = session.flow("shop", partitions=2, path=tmp_path / "flow")
         flow.register_source("orders", "id BIGINT, customer STRING")

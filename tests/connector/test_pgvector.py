@@ -383,7 +383,7 @@ def test_an_index_can_be_asked_for_later_and_with_other_options_is_refused(datab
     later = {"index": "hnsw", "index_options": {"m": 5}}
     spawn_vector_view(flow, "chunks", store(database.uri, **later), key="id").close()
     assert len(database.run(INDEXES)) == 1
-    with pytest.raises(ConfigError, match="index chunks_v_idx with m=5; asked for is m=6"):
+    with pytest.raises(ConfigError, match="index chunks_v_idx with m=5; you asked for m=6"):
         spawn_vector_view(flow, "chunks", store(database.uri, index="hnsw", index_options={"m": 6}), key="id")
 
 

@@ -187,7 +187,7 @@ def test_a_frame_without_a_delta_rule_says_what_it_is(flow, name):
 
 
 def test_a_frame_is_not_recomputed_and_nothing_else_is_a_view(flow):
-    with pytest.raises(ConfigError, match="maintained by deltas or not at all"):
+    with pytest.raises(ConfigError, match="can only be maintained by deltas"):
         flow.register_view("v", flow.table("orders"), mode="diff")
     for wrong in (7, None, ["SELECT 1"], functools.partial(print)):
         with pytest.raises(ConfigError, match="A view is one query in SQL"):

@@ -171,11 +171,11 @@ def test_what_cannot_be_a_snapshot_is_refused_and_leaves_nothing(session, flow, 
         ("SELECT * FROM ticking", StreamRefused, "is a stream"),
         ("SELECT * FROM STREAM customers", UnsupportedError, "as a stream"),
         ("SELECT * FROM customers VERSION AS OF 1", UnsupportedError, "earlier version"),
-        ("SELECT * FROM IDENTIFIER('customers')", UnsupportedError, "name the table plainly"),
+        ("SELECT * FROM IDENTIFIER('customers')", UnsupportedError, "write the table's plain name"),
         (
             "SELECT * FROM (WITH customers AS (SELECT 1 AS x) SELECT * FROM customers), customers",
             UnsupportedError,
-            "no common table",
+            "give no CTE the same name",
         ),
         ("SELECT * FROM nothing_of_this_name", None, ""),
     ]
@@ -311,7 +311,7 @@ def test_frames_of_others_are_refused(session, flow, tmp_path):
         flow.register_view("v", flow.table("orders").join(session.read_parquet(str(tmp_path / "p")), "id"))
     other = session.spark.newSession()
     other.createDataFrame([(1,)], "id BIGINT").createOrReplaceTempView("elsewhere")
-    with pytest.raises(TableNotFound, match="no table of this Session"):
+    with pytest.raises(TableNotFound, match="not a table of this Session"):
         flow.register_view("v", other.table("elsewhere"))
     assert flow.views == ()
     assert set(kinds(flow).values()) == {"source"}

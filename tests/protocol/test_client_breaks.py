@@ -276,7 +276,7 @@ def test_tokens(tmp_path):
         with RemoteSession(server.flight_url, token) as session:
             assert session.describe().caller == "test"
             assert token not in repr(session)
-        with pytest.raises(ConfigError, match="characters that no token has, or too many"):
+        with pytest.raises(ConfigError, match="invalid characters, or too many"):
             RemoteSession(server.flight_url, "wf_\n")
 
 

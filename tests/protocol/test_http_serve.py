@@ -121,7 +121,7 @@ def test_check_says_what_would_be_done_and_starts_nothing(tmp_path):
         (["--http", "127.0.0.1:0"], "no tokens"),
         (["--insecure", "--http", "0.0.0.0:0"], "needs tokens"),
         (["--insecure", "--http", "nonsense"], "host:port"),
-        (["--insecure", "--http", "off", "--flight", "off"], "needs a door"),
+        (["--insecure", "--http", "off", "--flight", "off"], "needs at least one address"),
         (["--insecure", "--http", "127.0.0.1:0", "--tls-key", "key.pem"], "certificate and its key"),
     ],
 )

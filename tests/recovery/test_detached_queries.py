@@ -117,7 +117,7 @@ def test_a_killed_job_goes_on_from_its_checkpoint(folder):
         wait_gone(everything, 30.0)
         assert query.status().state is QueryState.FAILED
         assert "'copy' was ended from outside" in query.exception.message
-        assert "goes on from its checkpoint" in query.exception.hint
+        assert "continues from its checkpoint" in query.exception.hint
         with pytest.raises(SessionError, match="kill -9"):
             query.await_termination()
 
@@ -224,7 +224,7 @@ def test_a_job_may_have_several_queries(folder):
     ("function", "error", "said"),
     [
         ("fails", UserCodeError, "ValueError: no such luck\nTraceback"),
-        ("returns_nothing", ConfigError, "returned None, which is no streaming query"),
+        ("returns_nothing", ConfigError, "returned None, which is not a streaming query"),
         ("refuses", StreamNotFound, "nothing to read"),
         ("ends", SessionError, "ended as it started"),
         ("absent", ConfigError, "has no 'absent'"),

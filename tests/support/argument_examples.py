@@ -539,7 +539,7 @@ REFUSED = {
         for flow in ("IncrementalFlow", "PartitionedFlow")
         for one in ("register", "replace")
     },
-    "LocalStorage.put_if_match": "files offer no such step",
+    "LocalStorage.put_if_match": "files have no such operation",
     "Tokens.revoke": "there is no such token",
     "PartitionedFlow.sql": "it takes a Session",
 }

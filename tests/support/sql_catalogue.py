@@ -90,7 +90,7 @@ CONSTRUCTS = [
             "SELECT CAST(v AS STRING) AS a, TRY_CAST(s AS INT) AS b, COALESCE(v, 0) AS c FROM t",
         ),
         (
-            "regular expressions, as far as RE2 reads them as Java does",
+            "regular expressions that RE2 reads as Java does",
             "SELECT regexp_extract(s, '^([a-z]+)', 1) AS x FROM t WHERE s RLIKE '^[a-m]' OR s LIKE '%n_'",
         ),
         ("DISTINCT", "SELECT DISTINCT k, s FROM t"),
@@ -172,7 +172,7 @@ CONSTRUCTS = [
         ("BIT_AND, BIT_OR, BIT_XOR", "SELECT k, bit_and(v) AS a, bit_or(v) AS o, bit_xor(v) AS x FROM t GROUP BY k"),
         ("mode, where ties are decided", "SELECT k, mode(v, true) AS m FROM t GROUP BY k"),
         (
-            "mode, where they are not",
+            "mode, where ties are not decided",
             "SELECT k, mode(v) AS m FROM t GROUP BY k",
             "EXPRESSION_NOT_DETERMINISTIC",
             RECOMPUTED,
@@ -187,7 +187,10 @@ CONSTRUCTS = [
             "SELECT k, percentile_disc(0.5) WITHIN GROUP (ORDER BY v DESC) AS p FROM t GROUP BY k",
         ),
         ("percentile(DISTINCT)", "SELECT k, percentile(DISTINCT v, 0.5) AS p FROM t GROUP BY k", TOUCHED),
-        ("first, last, any_value of what a group has in common", "SELECT k, any_value(k + 1) AS a FROM t GROUP BY k"),
+        (
+            "first, last, any_value of a value that the whole group shares",
+            "SELECT k, any_value(k + 1) AS a FROM t GROUP BY k",
+        ),
         (
             "first, last, any_value",
             "SELECT k, first(v) AS a FROM t GROUP BY k",
@@ -285,21 +288,25 @@ CONSTRUCTS = [
 def document() -> str:
     """The page about what SQL a view may hold."""
     lines = [
-        "# SQL that views are maintained for",
+        "# SQL for views",
         "",
-        "Every line is an example that the tests compile and compare with Spark; `make docs-sql` writes this page.",
+        "This page lists the SQL that a view may contain, and how the view is then kept up to date. Every line is an",
+        "example that the tests compile and compare with Spark; `make docs-sql` writes this page.",
         "",
-        "- **incremental**: a change costs what the change weighs;",
-        "- **touched stretch**: rows around a change, or behind it in its partition, are computed again as far as it",
-        "  reaches, and those that differ come out: a new first row changes all ranks behind it, but one lag;",
-        "- **touched group**: the groups, partitions or sessions that a change touches are computed again, no others;",
-        "- **as time passes**: as incremental; rows also enter and leave as [the clock](flows.md#time-passes) goes on,",
-        "  which costs what these rows weigh;",
-        f"- **{ON_DELTA}**: Spark evaluates [what the kernel has not](functions-in-views.md), for these rows only;",
-        f"- **{RECOMPUTED}**: in mode `auto` Spark runs the whole query at each tick, and the difference is emitted;",
-        "- a code such as `FUNCTION_NOT_PROVEN`: refused, with this reason and the place in the SQL.",
+        "- **incremental**: a tick costs as much as the change, however large the tables are.",
+        "- **touched stretch**: rows near a change, or after it in its partition, are computed again as far as the",
+        "  change reaches, and those that differ are emitted. A new first row changes all ranks after it, but only one",
+        "  `lag`.",
+        "- **touched group**: only the groups, partitions or sessions that a change touches are computed again.",
+        "- **as time passes**: like incremental. In addition, rows enter and leave as",
+        "  [the clock](flows.md#time-passes) advances, at the cost of these rows.",
+        f"- **{ON_DELTA}**: Spark evaluates [what Weirflow's kernel cannot](functions-in-views.md), only for the",
+        "  rows of the delta.",
+        f"- **{RECOMPUTED}**: in mode `auto`, Spark runs the whole query at each tick, and the difference is emitted.",
+        "- A code such as `FUNCTION_NOT_PROVEN`: the view is refused. The error has this reason and the place in the",
+        "  SQL.",
         "",
-        "Each [function of Spark](functions.md) is in a table of its own.",
+        "A separate page has a table of [every function of Spark](functions.md).",
     ]
     for section in dict.fromkeys(one.section for one in CONSTRUCTS):
         lines += [
@@ -320,24 +327,26 @@ def document() -> str:
         "",
         "## Functions",
         "",
-        f"The {len(names)} scalar functions and operators that are proven to equal Spark's:",
+        f"These {len(names)} scalar functions and operators are proven to equal Spark's. Operators, and variants of a",
+        "function, have descriptive names here, such as `subtract_dates`:",
         "",
     ]
     lines += [", ".join(f"`{name}`" for name in names[at : at + 8]) + "," for at in range(0, len(names), 8)]
     lines[-1] = lines[-1].removesuffix(",") + "."
     lines += [
         "",
-        "So are `try_add`, `try_subtract`, `try_multiply`, `try_divide`, `try_mod`, `try_element_at`, `try_sum`,",
-        "`try_avg`, and without a format `try_to_date` and `try_to_timestamp`. In a Session all of them are also",
-        "maintained as Spark means them without ANSI (`spark.sql.ansi.enabled=false`): integers wrap around, most",
-        "other values that do not fit are NULL.",
+        "The same is true of `try_add`, `try_subtract`, `try_multiply`, `try_divide`, `try_mod`, `try_element_at`,",
+        "`try_sum`, `try_avg`, and, without a format, `try_to_date` and `try_to_timestamp`. In a Session without ANSI",
+        "mode (`spark.sql.ansi.enabled=false`) all of them are maintained with the meaning that Spark gives them:",
+        "integers wrap around, and most other values that do not fit are NULL.",
         "",
-        f"Spark has no {', '.join(f'`{name}`' for name in sorted(VECTORS))} and `{AVERAGE}`, which are",
-        "[Weirflow's own](vector-views.md). A Session defines them in Spark, the first ones by Spark's own functions.",
+        f"Spark does not have {', '.join(f'`{name}`' for name in sorted(VECTORS))} and `{AVERAGE}`. They are",
+        "[Weirflow's own](vector-views.md). A Session defines them in Spark, all but the last one with Spark's own",
+        "functions.",
         "",
-        "They are computed by the clocks of the view's time zone, whichever it is: the Session's when the view was",
-        "registered, or that of `IncrementalFlow(time_zone=...)`. Only the gap of a `session_window` must be less than",
-        "a day where clocks are changed.",
+        "Functions of dates and times use the view's time zone, whichever it is: the Session's zone when the view was",
+        "registered, or that of `IncrementalFlow(time_zone=...)`. In zones that change their clocks, the gap",
+        "of a `session_window` must be shorter than a day.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -20,27 +20,27 @@ REFUSALS = {
         "use Trigger.processing_time",
     ),
     "b": (
-        "Rows reach parquet in batches, which Trigger.continuous does not make.",
+        "Rows reach parquet in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "c": (
-        "Files are only ever added, so a parquet folder cannot take updates of rows it has.",
+        "Files are only ever added, so a parquet folder cannot take updates of existing rows.",
         "use OutputMode.APPEND with a watermark, or a delta or iceberg table with keys()",
     ),
     "d": (
-        "Files are only ever added, so a parquet folder cannot be written anew after each batch.",
+        "Files are only ever added, so a parquet folder cannot be rewritten after each batch.",
         "use OutputMode.APPEND with a watermark, or a delta or iceberg table",
     ),
     "e": (
-        "Rows reach foreach_batch in batches, which Trigger.continuous does not make.",
+        "Rows reach foreach_batch in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "f": (
-        "Rows reach foreach in batches, which Trigger.continuous does not make.",
+        "Rows reach foreach in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "g": (
-        "Rows reach flow in batches, which Trigger.continuous does not make.",
+        "Rows reach flow in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "h": (
@@ -48,11 +48,11 @@ REFUSALS = {
         "use OutputMode.UPDATE and a source with a key, which is an upsert",
     ),
     "i": (
-        "Rows reach delta in batches, which Trigger.continuous does not make.",
+        "Rows reach delta in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
     "j": (
-        "Rows reach iceberg in batches, which Trigger.continuous does not make.",
+        "Rows reach iceberg in batches, and Trigger.continuous makes none.",
         "use Trigger.processing_time, or write to kafka, memory or console",
     ),
 }
@@ -147,18 +147,18 @@ def document() -> str:
 
 
 _HEAD = f"""\
-# Which output mode, trigger and sink go together
+# Which output modes, triggers and sinks work together
 
-Written by `make docs-streaming` from what the tests run: each *yes* is a query that ran, each letter one that `start()`
-refused with the sentence below. The queries: rows that are filtered for append, counts by key for update and complete.
-What [streaming queries](streaming.md) do besides is on their page.
+This page shows which combinations work in a [streaming query](streaming.md). Each *yes* is a query that the tests run.
+Each letter is a query that `start()` refuses with the message below the table. For append the query filters rows; for
+update and complete it counts by key. `make docs-streaming` writes this page.
 
 | sink | output mode | {" | ".join(trigger.kind for trigger in TRIGGERS)} | delivery |
 |---|---|{"---|" * len(TRIGGERS)}---|"""
 _BELOW = """\
-`kafka-transactions` is as `kafka`, exactly once and without the continuous trigger; `json`, `csv`, `orc`, `text`
-and `avro` are as `parquet`; other formats are passed to Spark, which knows them. Updates of `delta`
-and `iceberg` tables are merged by `keys(...)`; those of a `flow` need a source with a key.
+`kafka-transactions` is like `kafka`, but exactly once and without the continuous trigger. `json`, `csv`, `orc`, `text`
+and `avro` are like `parquet`. Other formats are passed on to Spark. Updates of `delta` and `iceberg` tables are
+merged by `keys(...)`; updates of a `flow` need a source with a key.
 """
 assert set(TriggerKind) == {trigger.kind for trigger in TRIGGERS}
 assert set(TABLE) == {(sink, mode) for sink in (*LOCAL_SINKS, *CONNECTOR_SINKS) for mode in OutputMode}

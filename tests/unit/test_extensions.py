@@ -180,7 +180,7 @@ def sunk(uri):
     ("target", "says"),
     [
         ("broken_things:fails", r"of acme-broken 2\.1 cannot be opened: OSError: no route to <uri>\."),
-        ("broken_things:wrong", r"of acme-broken 2\.1 gave something of type int, which has no "),
+        ("broken_things:wrong", r"of acme-broken 2\.1 returned something of type int, which has no "),
         ("broken_things:number", r"of acme-broken 2\.1 is not callable: broken_things:number is of type int"),
         ("broken_things:nothing", r"of acme-broken 2\.1 cannot be loaded: AttributeError"),
         ("not_there:open", r"of acme-broken 2\.1 cannot be loaded: ModuleNotFoundError: No module named 'not_there'"),

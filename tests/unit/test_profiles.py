@@ -105,7 +105,7 @@ def test_describe_starts_nothing_and_reads_well():
         "profile      single-node-durable",
         "keyed state  RocksDB at /data/state",
         "Spark state  RocksDB provider, changelog checkpoints",
-        "shuffle      local disk, in a folder that goes with the Session",
+        "shuffle      local disk, in a folder that is deleted with the Session",
         "checkpoints  file:///data/checkpoints",
         "metadata     SQLite at /data/metadata.db",
     ]
@@ -120,7 +120,7 @@ FALLBACK = {"spark.storage.decommission.fallbackStorage.path": "s3a://b/shuffle/
         ({"spark_conf": {"spark.local.dir": "/fast"}}, "local disk at /fast"),
         ({"spark_conf": {"spark.shuffle.sort.io.plugin.class": "a.B"}}, "by the plugin a.B"),
         ({"spark_conf": {"spark.shuffle.manager": "a.C"}}, "by the shuffle manager a.C"),
-        ({"spark_conf": {"spark.shuffle.manager": "sort"}}, "local disk, in a folder that goes with the Session"),
+        ({"spark_conf": {"spark.shuffle.manager": "sort"}}, "local disk, in a folder that is deleted with the Session"),
         (ENDPOINT, "where the Spark Connect server has it"),
         ({"placement": "distributed", "endpoint": "spark://host:7077"}, "local disks of the executors"),
         (

@@ -15,6 +15,6 @@ def require_plain_methods(owner: type) -> None:
     for name, member in vars(owner).items():
         if runs_later(member) and any(name in vars(base) for base in ours):
             raise ConfigError(
-                f"{owner.__name__}.{name}() is async or a generator, so that calling it runs nothing.",
+                f"{owner.__name__}.{name}() is async or a generator, so calling it would run nothing.",
                 hint="write a plain method: no async, no yield",
             )

@@ -31,9 +31,9 @@ def doctor(
     report: ReportOptions,
     session: SessionOptions,
 ) -> None:
-    """Check this machine: one line for each check, and what to do about a problem.
+    """Check this machine: prints one line for each check, and what to do about a problem.
 
-    Exits with 1 if there is a problem. An extra that is not installed is not one.
+    Exits with 1 if there is a problem. An extra that is not installed is not a problem.
 
     [bold]Examples[/bold]
 

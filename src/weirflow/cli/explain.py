@@ -22,7 +22,8 @@ def explain(
     *,
     query: QueryOptions,
     mode: Annotated[
-        ExplainMode, typer.Option("--mode", help="The logical plans, the physical plan, or the stages it falls into.")
+        ExplainMode,
+        typer.Option("--mode", help="Show the logical plans, the physical plan, or the stages that it consists of."),
     ] = ExplainMode.PHYSICAL,
     report: ReportOptions,
     session: SessionOptions,

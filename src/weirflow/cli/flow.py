@@ -25,13 +25,13 @@ _ON_SPARK = "Some of its views are recomputed by Spark: it opens in a Session, a
 flow = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 Place = Annotated[
-    str, typer.Argument(help="The folder that keeps the flow; of one in shards also a storage URI.", metavar="PATH")
+    str, typer.Argument(help="The folder of the flow; for a flow in shards, a folder or a storage URI.", metavar="PATH")
 ]
 
 
 @flow.callback()
 def _flow() -> None:
-    """Look at the files of a durable flow, and repair them.
+    """Check the files of a durable flow, and repair them.
 
     [bold]Examples[/bold]
 
@@ -44,8 +44,8 @@ def _flow() -> None:
 def check(*, path: Place, report: ReportOptions) -> None:
     """Read every file of a flow with its checksums, and say what is whole. Changes nothing.
 
-    Ends with 0 if all is whole, 1 if something is damaged or missing, 2 if there is no flow.
-    The flow may be open meanwhile.
+    Exits with 0 if everything is whole, 1 if something is damaged or missing, 2 if there is no flow.
+    The flow may be open in another process.
 
     [bold]Examples[/bold]
 
@@ -69,12 +69,12 @@ def repair(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
     report: ReportOptions,
 ) -> None:
-    """Bring a damaged flow to its last whole epoch, and say what is lost.
+    """Bring a damaged flow back to its last whole epoch, and say what is lost.
 
-    What is damaged is moved to damaged-TIME in the flow's folder, and never deleted. Then the flow is opened and makes
-    a checkpoint. A flow that is whole is left as it is. The flow must not be open.
+    Damaged files are moved to damaged-TIME in the flow's folder, and never deleted. Then the flow is opened and makes
+    a checkpoint. A flow that is whole is left as it is. The flow must not be open in another process.
 
-    Ends with 0 if the flow is whole now, 1 if it is not, 2 if there is no flow.
+    Exits with 0 if the flow is whole now, 1 if it is not, 2 if there is no flow.
 
     [bold]Examples[/bold]
 
@@ -141,7 +141,7 @@ def _shown(found: "Checkup | ShardsCheckup") -> str:
     rows = [(file.name, file.holds, file.trouble or "whole") for file in found.files]
     lines = [render_table(("file", "holds", "state"), rows).rstrip("\n"), _summary(found)]
     if found.is_open:
-        lines.append("It is open in another process: what that is writing may be missing here.")
+        lines.append("It is open in another process, so what that process is writing may be missing here.")
     if not found.is_whole:
         lines.append(f"'weirflow flow repair {found.path}' opens it at epoch {found.epoch}.")
     return "\n".join(lines)

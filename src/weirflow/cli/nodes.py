@@ -21,7 +21,7 @@ _COLUMNS = ("node", "kind", "state", "address", "heard of")
 
 @nodes.callback()
 def _nodes() -> None:
-    """See what runs where, and have a server drain.
+    """Show what runs where, and tell a server to drain.
 
     [bold]Examples[/bold]
 
@@ -34,7 +34,7 @@ def _nodes() -> None:
 
 
 def list_(*, store: StoreOptions, report: ReportOptions) -> None:
-    """List the nodes that were heard of lately, and the leases that they hold.
+    """List the nodes that have reported lately, and the leases that they hold.
 
     [bold]Examples[/bold]
 
@@ -62,7 +62,7 @@ def show(
     store: StoreOptions,
     report: ReportOptions,
 ) -> None:
-    """Show one node: where it is, what it told of itself, and which leases it holds.
+    """Show one node: where it is, what it reports about itself, and which leases it holds.
 
     [bold]Examples[/bold]
 
@@ -75,7 +75,7 @@ def show(
             looking = ServerNodes(metadata)
             node = next((one for one in looking.all() if one.id == name), None)
             if node is None:
-                raise ConfigError(f"No node is called {name!r}.", hint="`weirflow nodes list` has those that are there")
+                raise ConfigError(f"There is no node {name!r}.", hint="`weirflow nodes list` shows all nodes")
             leases = [one for one in looking.leases() if node.id.startswith(one.owner)]
         document = {**node_json(node), "leases": [lease_json(one) for one in leases]}
         if report.json:
@@ -91,7 +91,7 @@ def drain(
     store: StoreOptions,
     report: ReportOptions,
 ) -> None:
-    """Have a server finish what is under way, take nothing new, and end; it hears of it within seconds.
+    """Tell a server to finish its current requests, accept no new ones, and end. It reacts within seconds.
 
     [bold]Examples[/bold]
 
@@ -102,7 +102,7 @@ def drain(
 
         with store.metadata() as metadata:
             node = ServerNodes(metadata).drain(name)
-        typer.echo(json.dumps({"drains": node_json(node)}) if report.json else f"{node.id} is told to drain.")
+        typer.echo(json.dumps({"drains": node_json(node)}) if report.json else f"{node.id} was told to drain.")
 
 
 for _name, _command in (("list", list_), ("show", show), ("drain", drain)):

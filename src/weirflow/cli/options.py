@@ -40,7 +40,7 @@ class SessionOptions:
     token: Annotated[
         str | None,
         typer.Option(
-            help="The endpoint's token; better kept in the variable WEIRFLOW_TOKEN, which no process list shows.",
+            help="The endpoint's token. Better put it in the variable WEIRFLOW_TOKEN, which no process list shows.",
             rich_help_panel=_SESSION,
         ),
     ] = None
@@ -64,8 +64,8 @@ class SessionOptions:
     catalog: Annotated[
         list[str],
         typer.Option(
-            help="A catalog by its address, as lake=iceberg-rest+https://host/path; repeatable. Those with secrets are "
-            "better kept in the variable WEIRFLOW_CATALOGS.",
+            help="A catalog and its address, such as lake=iceberg-rest+https://host/path; repeatable. Better put "
+            "catalogs with secrets in the variable WEIRFLOW_CATALOGS.",
             rich_help_panel=_SESSION,
             metavar="NAME=ADDRESS",
         ),
@@ -75,16 +75,19 @@ class SessionOptions:
         typer.Option(help="A Spark setting; repeatable.", rich_help_panel=_SESSION, metavar="NAME=VALUE"),
     ] = field(default_factory=list)
     cores: Annotated[
-        int | None, typer.Option(min=1, help="Cores of local Spark; all by default.", rich_help_panel=_SESSION)
+        int | None,
+        typer.Option(min=1, help="How many cores local Spark uses; all by default.", rich_help_panel=_SESSION),
     ] = None
     driver_memory: Annotated[
         str | None,
-        typer.Option(help="Heap of the driver, such as 4g; 2g by default.", rich_help_panel=_SESSION, metavar="SIZE"),
+        typer.Option(
+            help="The heap of Spark's driver, such as 4g; 2g by default.", rich_help_panel=_SESSION, metavar="SIZE"
+        ),
     ] = None
     spark_log_level: Annotated[
         str | None,
         typer.Option(
-            help="What Spark logs to stderr: off (the default), error, warn, info, debug.",
+            help="What Spark logs to stderr: off (the default), error, warn, info or debug.",
             rich_help_panel=_SESSION,
             metavar="LEVEL",
         ),
@@ -129,7 +132,7 @@ class QueryOptions:
         typer.Option(
             "--table",
             "-t",
-            help="Make a parquet, csv or json file, or a folder of them, known to SQL as NAME; repeatable.",
+            help="Use a parquet, csv or json file, or a folder of them, as the table NAME in SQL; repeatable.",
             rich_help_panel=_QUERY,
             metavar="NAME=PATH",
         ),

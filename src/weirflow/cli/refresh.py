@@ -19,28 +19,32 @@ _HEADINGS = ("view", "refresh", "rows", "seconds", "why")
 
 def refresh(
     *,
-    views: Annotated[list[str] | None, typer.Argument(help="Their names, as SQL has them.", show_default=False)] = None,
-    every: Annotated[bool, typer.Option("--all", help="All materialized views of the schema.")] = False,
-    schema: Annotated[
-        str | None, typer.Option(help="The schema of --all, such as lake.gold; the current one by default.")
+    views: Annotated[
+        list[str] | None, typer.Argument(help="Names of materialized views, written as in SQL.", show_default=False)
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Compute everything, and build state anew.")] = False,
-    cascade: Annotated[bool, typer.Option("--cascade", help="Refresh the views that they read first.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Refresh all materialized views of the schema.")] = False,
+    schema: Annotated[
+        str | None, typer.Option(help="The schema for --all, such as lake.gold; the current one by default.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Compute everything, and build the state again.")] = False,
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="First refresh the materialized views that these read.")
+    ] = False,
     parallel: Annotated[
         int | None,
         typer.Option(
-            min=1, max=64, help="How many are refreshed at a time; as many as Spark has cores, up to 4, by default."
+            min=1, max=64, help="How many to refresh at a time; by default as many as Spark has cores, at most 4."
         ),
     ] = None,
     report: ReportOptions,
     session: SessionOptions,
 ) -> None:
-    """Bring materialized views up to date, each behind those that it reads, several at a time where they can be.
+    """Bring materialized views up to date, several at a time. A view is refreshed after the views that it reads.
 
-    A view that fails stops only those that read it. What is up to date is left alone, so that the same command goes on
-    where one before it was stopped.
+    If a view fails, only the views that read it are skipped. Views that are up to date are left alone, so the same
+    command continues where an earlier one was stopped.
 
-    The exit code is 0 if all are up to date, and 1 if one is not: it failed, or reads one that did.
+    The exit code is 0 if all views are up to date, and 1 if a view failed or was skipped.
 
     [bold]Examples[/bold]
 
@@ -51,7 +55,7 @@ def refresh(
     with reported(report):
         names = list(views or ())
         if bool(names) == every:
-            raise typer.BadParameter("give the names of views, or --all, and not both", param_hint="'[VIEWS]...'")
+            raise typer.BadParameter("give either the names of views or --all", param_hint="'[VIEWS]...'")
         with opened(session) as command:
             done = command.run(
                 "refresh",

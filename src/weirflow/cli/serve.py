@@ -29,13 +29,13 @@ class ServerOptions:
     config: Annotated[
         Path | None,
         typer.Option(
-            help="A file of settings; by default weirflow.toml here, if there is one.", rich_help_panel=_SERVER
+            help="The settings file; by default weirflow.toml in this folder, if there is one.", rich_help_panel=_SERVER
         ),
     ] = None
     http: Annotated[
         str | None,
         typer.Option(
-            help="Where HTTP listens; 127.0.0.1:8080 by default, off for nowhere.",
+            help="The address for HTTP; 127.0.0.1:8080 by default. off does not listen.",
             rich_help_panel=_SERVER,
             metavar="HOST:PORT",
         ),
@@ -43,7 +43,7 @@ class ServerOptions:
     flight: Annotated[
         str | None,
         typer.Option(
-            help="Where Arrow Flight listens; 127.0.0.1:8815 by default, off for nowhere.",
+            help="The address for Arrow Flight; 127.0.0.1:8815 by default. off does not listen.",
             rich_help_panel=_SERVER,
             metavar="HOST:PORT",
         ),
@@ -52,7 +52,7 @@ class ServerOptions:
         bool | None,
         typer.Option(
             "--insecure",
-            help="Let everybody on this machine do everything without a token; on loopback only.",
+            help="Let everybody on this machine do everything without a token. Only for loopback addresses.",
             rich_help_panel=_SERVER,
         ),
     ] = None
@@ -65,7 +65,7 @@ class ServerOptions:
     startup: Annotated[
         list[str],
         typer.Option(
-            help="A function called with the Session at each start, as file.py:name; repeatable.",
+            help="A function to call with the Session at each start, as file.py:name; repeatable.",
             rich_help_panel=_SERVER,
             metavar="FUNCTION",
         ),
@@ -75,11 +75,15 @@ class ServerOptions:
     )
     drain_seconds: Annotated[
         float | None,
-        typer.Option(min=0, help="How long requests may finish at the end; 30 by default.", rich_help_panel=_SERVER),
+        typer.Option(
+            min=0,
+            help="How many seconds requests may take to finish at the end; 30 by default.",
+            rich_help_panel=_SERVER,
+        ),
     ] = None
     log_level: Annotated[
         str,
-        typer.Option(help="What is logged to stderr: debug, info, warning, error.", rich_help_panel=_SERVER),
+        typer.Option(help="What to log to stderr: debug, info, warning or error.", rich_help_panel=_SERVER),
     ] = "info"
 
     def arguments(self) -> dict[str, Any]:
@@ -102,13 +106,13 @@ def serve(
     server: ServerOptions,
     report: ReportOptions,
     check: Annotated[
-        bool, typer.Option("--check", help="Say what would be started, and what is wrong with it; start nothing.")
+        bool, typer.Option("--check", help="Start nothing; print what would be started, and what is wrong with it.")
     ] = False,
 ) -> None:
-    """Own a Session and let others reach it over HTTP and Arrow Flight SQL.
+    """Run a server: own a Session, and let others reach it over HTTP and Arrow Flight SQL.
 
-    Settings come from options, then WEIRFLOW_* and WEIRFLOW_SERVER_* variables, then weirflow.toml. SIGTERM and Ctrl-C
-    let what is under way finish and refuse what is new; a second one ends the process at once.
+    Settings come from options, then WEIRFLOW_* and WEIRFLOW_SERVER_* variables, then weirflow.toml. After
+    SIGTERM or Ctrl-C the server finishes its current requests and refuses new ones; a second one ends it at once.
 
     [bold]Examples[/bold]
 

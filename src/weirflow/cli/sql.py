@@ -30,12 +30,14 @@ def sql(
     query: QueryOptions,
     format: Annotated[  # noqa: A002 - the option's name
         Format | None,
-        typer.Option("--format", help="How to print rows; by default a table on a terminal, csv elsewhere."),
+        typer.Option("--format", help="How to print rows; by default as a table on a terminal, and as csv elsewhere."),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=0, help=f"The most rows to give; 0 for all. {_TABLE_ROWS} in a table, all in other formats."
+            "--limit",
+            min=0,
+            help=f"How many rows to print; 0 for all. Default: {_TABLE_ROWS} in a table, all in other formats.",
         ),
     ] = None,
     output: Annotated[
@@ -43,7 +45,7 @@ def sql(
         typer.Option("--output", "-o", help="Write to a file instead: .parquet, .csv, .jsonl or .arrow."),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Stop the query after so many seconds.", metavar="SECONDS")
+        float | None, typer.Option("--timeout", help="Stop the query after this many seconds.", metavar="SECONDS")
     ] = None,
     report: ReportOptions,
     session: SessionOptions,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weirflow.streaming.detached.jobs import DetachedJobs
     from weirflow.streaming.detached.query import DetachedQuery
 
-_LEFT_ALONE = "Cancelled; jobs that run go on."
+_LEFT_ALONE = "Cancelled. Running jobs continue."
 _LINES = 100
 _AT = "The folder of jobs; by default jobs under the folder of --path, or of WEIRFLOW_PATH."
 
@@ -29,7 +29,7 @@ Name = Annotated[str, typer.Argument(help="The name of a query or of its job, or
 
 @streams.callback()
 def _streams() -> None:
-    """Run streaming queries in processes of their own, which outlive this shell.
+    """Run streaming queries in separate processes, which outlive this shell.
 
     [bold]Examples[/bold]
 
@@ -45,9 +45,7 @@ def _streams() -> None:
 class PlaceOptions:
     """Where jobs are found again."""
 
-    path: Annotated[Path | None, typer.Option(help="The folder of the single-node Session they were started in.")] = (
-        None
-    )
+    path: Annotated[Path | None, typer.Option(help="The folder of the single-node Session that started them.")] = None
     at: Annotated[Path | None, typer.Option(help=_AT)] = None
 
     def jobs(self) -> "DetachedJobs":
@@ -74,10 +72,10 @@ def start(
     report: ReportOptions,
     session: SessionOptions,
 ) -> None:
-    """Start queries in a process of their own, and return once they run.
+    """Start queries in a separate process, and return once they run.
 
-    FUNCTION is file.py:function or module:function. A job that has ended is started again by the same command, and
-    its queries go on from their checkpoints.
+    FUNCTION is file.py:function or module:function. If the job has ended, the same command starts it again, and its
+    queries continue from their checkpoints.
 
     [bold]Examples[/bold]
 
@@ -90,11 +88,11 @@ def start(
         if report.json:
             _print({"queries": [_document(query) for query in started]})
         else:
-            _print("\n".join(f"{query.name} runs; its log is {query.log}" for query in started))
+            _print("\n".join(f"{query.name} is running; its log is {query.log}" for query in started))
 
 
 def list_(*, report: ReportOptions, place: PlaceOptions) -> None:
-    """List queries of jobs, running and ended.
+    """List the queries of all jobs, running or ended.
 
     [bold]Examples[/bold]
 
@@ -131,13 +129,13 @@ def show(*, name: Name, report: ReportOptions, place: PlaceOptions) -> None:
 
 
 def stop(*, name: Name, report: ReportOptions, place: PlaceOptions) -> None:
-    """Stop a query, or all queries of a job, after the batch that is under way; the last one ends the process.
+    """Stop a query, or all queries of a job, after the current batch. With its last query, the process ends, too.
 
     [bold]Examples[/bold]
 
       weirflow streams stop orders --path data
     """
-    with reported(report, interrupted="Cancelled; the query stops after its batch if it was asked to by then."):
+    with reported(report, interrupted="Cancelled. If the query was already told to stop, it stops after its batch."):
         queries = place.jobs().required(name)
         for query in queries:
             query.stop()
@@ -156,7 +154,7 @@ def log(
     report: ReportOptions,
     place: PlaceOptions,
 ) -> None:
-    """Print what the process of a job has printed, that of a start that failed included.
+    """Print the log of a job: what its process has printed, even if its start failed.
 
     [bold]Examples[/bold]
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from weirflow.metadata.store import Metadata
     from weirflow.server.access.tokens import TokenInfo, Tokens
 
-_LIMITS = "Limits (the server's, if nothing is said)"
+_LIMITS = "Limits (by default those of the server)"
 
 tokens = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 
 @tokens.callback()
 def _tokens() -> None:
-    """Say who may use a server, and for what.
+    """Decide who may use a server, and for what.
 
-    The server need not run; one that runs hears of it within two seconds.
+    The server does not have to run. A running server notices the change within two seconds.
 
     [bold]Examples[/bold]
 
@@ -46,7 +46,7 @@ class StoreOptions:
 
     path: Annotated[Path | None, typer.Option(help="The folder of the server's Session.")] = None
     config: Annotated[
-        Path | None, typer.Option(help="The server's file of settings; weirflow.toml here by default.")
+        Path | None, typer.Option(help="The server's settings file; by default weirflow.toml in this folder.")
     ] = None
 
     def metadata(self) -> "Metadata":
@@ -57,8 +57,8 @@ class StoreOptions:
         session = load_config(file=self.config, session={"path": self.path}).session
         if not is_kept(session):
             raise ConfigError(
-                "It is not said where the server keeps what it knows.",
-                hint="give the server's --path, or --config; WEIRFLOW_PATH and WEIRFLOW_METADATA_URL do as well",
+                "It is not known where the server keeps its tokens and nodes.",
+                hint="give the server's --path or --config, or set WEIRFLOW_PATH or WEIRFLOW_METADATA_URL",
             )
         return open_store(session)
 
@@ -76,13 +76,13 @@ class LimitOptions:
     """What a token may have where that is not what the server lets each token have."""
 
     statement_seconds: Annotated[
-        float | None, typer.Option(min=0.001, help="How long a statement of it may take.", rich_help_panel=_LIMITS)
+        float | None, typer.Option(min=0.001, help="How many seconds a statement may take.", rich_help_panel=_LIMITS)
     ] = None
     result_bytes: Annotated[
-        int | None, typer.Option(min=1, help="How large a result in one answer may be.", rich_help_panel=_LIMITS)
+        int | None, typer.Option(min=1, help="How many bytes a result in one answer may have.", rich_help_panel=_LIMITS)
     ] = None
     message_bytes: Annotated[
-        int | None, typer.Option(min=1024, help="How large a request may be.", rich_help_panel=_LIMITS)
+        int | None, typer.Option(min=1024, help="How many bytes a request may have.", rich_help_panel=_LIMITS)
     ] = None
     statements_at_once: Annotated[
         int | None, typer.Option(min=1, help="How many requests may run at a time.", rich_help_panel=_LIMITS)
@@ -94,22 +94,24 @@ class LimitOptions:
 
 def create(
     *,
-    name: Annotated[str, typer.Argument(help="Whose it is, or what it is for.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="Whose token it is, or what it is for.", metavar="NAME")],
     role: Annotated[str, typer.Option(help="reader, writer, operator or admin.", metavar="ROLE")],
     flow: Annotated[
         list[str] | None,
-        typer.Option("--flow", help="A flow that it is for, or a pattern such as sales_*; repeatable. All by default."),
+        typer.Option(
+            "--flow", help="A flow that it may use, or a pattern such as sales_*; repeatable. All by default."
+        ),
     ] = None,
     catalog: Annotated[
         list[str] | None,
-        typer.Option("--catalog", help="A catalog that it is for, or a pattern; repeatable. All by default."),
+        typer.Option("--catalog", help="A catalog that it may use, or a pattern; repeatable. All by default."),
     ] = None,
-    days: Annotated[float | None, typer.Option(min=0.0001, max=36_500, help="For how long it is good.")] = None,
+    days: Annotated[float | None, typer.Option(min=0.0001, max=36_500, help="How many days it is valid.")] = None,
     limits: LimitOptions,
     store: StoreOptions,
     report: ReportOptions,
 ) -> None:
-    """Make a token and print it. It is shown this once: the server keeps no more than its hash."""
+    """Make a token and print it. It is shown only now: the server keeps nothing but its hash."""
     with reported(report):
         from weirflow.server.access.caller import Role  # noqa: PLC0415 - help does without
         from weirflow.types import one_of  # noqa: PLC0415 - as above
@@ -147,11 +149,11 @@ def list_(*, store: StoreOptions, report: ReportOptions) -> None:
 
 def revoke(
     *,
-    token: Annotated[str, typer.Argument(help="The id of the token, which `weirflow tokens list` has.", metavar="ID")],
+    token: Annotated[str, typer.Argument(help="The id of the token; `weirflow tokens list` shows it.", metavar="ID")],
     store: StoreOptions,
     report: ReportOptions,
 ) -> None:
-    """Have a token refused from now on."""
+    """Revoke a token: from now on it is refused."""
     with reported(report):
         with store.tokens() as opened:
             info = opened.revoke(token)

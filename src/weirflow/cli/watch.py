@@ -24,21 +24,26 @@ def watch(
     ] = _SERVER,
     token: Annotated[
         str | None,
-        typer.Option(help="The token; better kept in the variable WEIRFLOW_TOKEN, which no process list shows."),
+        typer.Option(help="The token. Better put it in the variable WEIRFLOW_TOKEN, which no process list shows."),
     ] = None,
-    as_of: Annotated[int | None, typer.Option(min=0, help="Begin with this epoch; by default with now.")] = None,
+    as_of: Annotated[
+        int | None, typer.Option(min=0, help="The epoch to begin with; by default the current one.")
+    ] = None,
     snapshot: Annotated[bool, typer.Option(help="Print all rows of that epoch first.")] = True,
     progress: Annotated[bool, typer.Option(help="Also print epochs that change nothing.")] = False,
     upsert: Annotated[
         str | None,
-        typer.Option(help="Columns of a key, with commas: one row for each key, its newest.", metavar="COLUMNS"),
+        typer.Option(
+            help="Key columns, separated by commas: print only the newest row of each key.", metavar="COLUMNS"
+        ),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="End after the changes of so many epochs.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="End after the changes of this many epochs.")] = None,
     report: ReportOptions,
 ) -> None:
     """Print the changes of a view on a server, one JSON object for each row, until Ctrl-C.
 
-    A row has the view's columns, ``_epoch`` and ``_weight``. When the connection breaks it goes on where it was.
+    A row has the view's columns, _epoch and _weight. If the connection breaks, the command connects again and continues
+    without a gap.
 
     [bold]Examples[/bold]
 

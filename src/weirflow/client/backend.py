@@ -113,7 +113,9 @@ class RemoteBackend(FlowBackend):
 
     @override
     def exclusive(self) -> AbstractContextManager[None]:
-        raise _elsewhere("others are kept from ticking it only there", "tick several sources at once by one mapping")
+        raise _elsewhere(
+            "exclusive() can only be used there", "to tick several sources together, pass one mapping to tick()"
+        )
 
     @override
     def require_outside(self, what: str) -> None:
@@ -419,7 +421,7 @@ def _call_back(watch: Watch, callback: Callable[[int, DeltaBatch], None]) -> Non
             except Exception:  # noqa: BLE001 - whatever a callback raises, the tick has happened
                 _log.exception("a callback for deltas of %s failed at epoch %d", watch.view, epoch)
     except WeirflowError as error:
-        _log.error("deltas of %s are not told any more: %s", watch.view, error.message)
+        _log.error("deltas of %s are no longer delivered: %s", watch.view, error.message)
 
 
 def _epoch_of(rows: pa.Table | pa.RecordBatchReader) -> int:

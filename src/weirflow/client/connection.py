@@ -93,7 +93,7 @@ class Connection:
 
     Args:
         address: where it is.
-        token: the bearer token; None for a server that asks for none.
+        token: the bearer token; None for a server that needs none.
         connect_seconds: how long the first answer may take.
         retry_seconds: how long calls that do no harm twice are repeated when the connection breaks.
         root_certificates: PEM, of whom TLS trusts; None for the system's.

@@ -42,7 +42,7 @@ def view_form(name: str, view: View) -> ViewForm:
     """A view as it is sent; ``ConfigError`` for one that was made of a frame."""
     if view.is_frame:
         raise ConfigError(
-            f"The view {name!r} was made of a frame, which is of the Session that made it.",
+            f"The view {name!r} was made from a frame, which belongs to the Session that made it.",
             hint="send its query in SQL",
         )
     return ViewForm(name, view.sql, view.mode, view.stored, view.forced)

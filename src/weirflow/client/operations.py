@@ -48,12 +48,12 @@ class RemoteOperation:
 
     @property
     def state(self) -> OperationState:
-        """Where in its life it is."""
+        """The current state."""
         return OperationState(self._now().state)
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """For how many seconds it has run, or ran."""
         return self._now().seconds
 
     @property
@@ -74,7 +74,7 @@ class RemoteOperation:
         return None if found is None else error_of(found)
 
     def cancel(self) -> None:
-        """Ask it to stop; whoever waits for the result gets ``OperationCancelled``. Does nothing when it has ended."""
+        """Ask it to stop; whoever waits for the result gets ``OperationCancelled``. Does nothing if it has ended."""
         self._connection.call("cancel", OfOperation(self.id))
 
     @checked

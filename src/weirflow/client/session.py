@@ -65,11 +65,11 @@ class ServerInfo:
 
 @checked
 class RemoteSession:
-    """A Session that a server has: its SQL, its flows, its streaming queries and operations.
+    """A Session whose work is done by a server: SQL, flows, streaming queries and operations.
 
-    It needs neither Java nor pyspark. Nothing is opened before the first call, which says within ``connect_timeout``
-    seconds if the server cannot be used. When the connection breaks, calls that do no harm twice are made again, ticks
-    by their token, and watches go on where they were.
+    It needs neither Java nor pyspark. It does not connect before the first call, which fails within ``connect_timeout``
+    seconds if the server cannot be used. If the connection breaks, calls that are safe to repeat are made again, ticks
+    with their token, and watches continue where they were.
 
     >>> from weirflow import RemoteSession
     >>> with RemoteSession("weirflow://localhost:8815", token="wf_…") as session:  # doctest: +SKIP
@@ -77,10 +77,10 @@ class RemoteSession:
 
     Args:
         endpoint: ``weirflow://host:port``, or ``weirflow+tls://host:port``.
-        token: the bearer token; None for a server that asks for none.
+        token: the bearer token; None for a server that needs none.
         connect_timeout: seconds until the first answer.
         retry_timeout: for how many seconds calls are repeated while the connection is broken.
-        root_certificates: a PEM file of whom TLS trusts; None for the system's.
+        root_certificates: a PEM file of the certificates that TLS trusts; None for the system's.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class RemoteSession:
             raise ConfigError("Certificates are for TLS, which the address does not ask for.", hint="weirflow+tls://…")
         if token is not None and not _is_token(token):
             raise ConfigError(
-                "The token has characters that no token has, or too many.",
+                "This is not a token: it has invalid characters, or too many.",
                 hint="pass it as `weirflow tokens` showed it",
             )
         roots = None if root_certificates is None else _read_file(Path(root_certificates))
@@ -107,7 +107,7 @@ class RemoteSession:
         self._flows: dict[str, RemoteFlow] = {}
 
     def close(self) -> None:
-        """End watches and let go of the connection; what runs on the server goes on. Closing twice does nothing."""
+        """End watches and close the connection; what runs on the server continues. Closing twice does nothing."""
         for flow in list(self._flows.values()):
             flow.close()
         self._connection.close()
@@ -124,14 +124,14 @@ class RemoteSession:
     # SQL
 
     def sql(self, query: Sql, params: Params | None = None, *, timeout: Lifetime | None = None) -> RemoteResult:
-        """The result of a statement. A query runs when its rows are asked for, anything else at once.
+        """The result of a statement. A query runs when you ask for its rows, anything else at once.
 
         ``SUBSCRIBE TO view`` has no end, and returns what ``subscribe`` does.
 
         Args:
             query: any statement that a Session understands.
             params: values for ``:name`` markers (a mapping) or ``?`` markers (a sequence).
-            timeout: the seconds after which the server stops it, with ``OperationTimeout``.
+            timeout: after how many seconds the server stops it, with ``OperationTimeout``.
         """
         kind = kind_of(query)
         if kind.about is About.SUBSCRIPTION:
@@ -151,15 +151,15 @@ class RemoteSession:
     def submit(
         self, query: Annotated[Sql, NotEmpty()], params: Params | None = None, *, timeout: Lifetime | None = None
     ) -> RemoteOperation:
-        """Run a statement on the server in the background; it goes on if this process ends.
+        """Run a statement on the server in the background; it continues if this process ends.
 
-        The operation returned has its state, progress, ``cancel()`` and ``result()``; it can be found again by its id.
+        The returned operation has its state, progress, ``cancel()`` and ``result()``. You can find it again by its id.
         """
         asked = Statement(query, pack_params(params), timeout)
         return RemoteOperation(self._connection, self._connection.call("submit", asked))
 
     def subscribe(self, query: Sql, params: Params | None = None) -> Subscription:
-        """The changes of a view of a flow, for as long as they are read; it goes on where it was after a break.
+        """The changes of a view, for as long as you read them; after a broken connection it continues where it was.
 
         Args:
             query: ``SUBSCRIBE TO view [AS OF epoch] [WITH (SNAPSHOT = false, PROGRESS = true, UPSERT = (key))]``.
@@ -174,19 +174,19 @@ class RemoteSession:
         )
 
     def explain(self, query: Sql, mode: ExplainMode | str = ExplainMode.PHYSICAL, params: Params | None = None) -> str:
-        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` it falls into."""
+        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` that it consists of."""
         chosen = one_of(ExplainMode, mode, "No explain mode is called")
         return str(self._connection.call("explain_sql", calls.Explain(query, chosen, pack_params(params))))
 
     # What the server has
 
     def flow(self, name: Name = "flow", *, partitions: Shards | None = None, **options: Any) -> RemoteFlow:
-        """The flow of this name, made if there is none and the token may make one.
+        """The flow with this name. It is created if there is none and the token may create one.
 
         Args:
-            name: what the flow is called.
-            partitions: over how many tasks of Spark a new one is spread.
-            options: those of ``Session.flow`` that are plain values.
+            name: the name of the flow.
+            partitions: over how many Spark tasks a new flow is spread.
+            options: options of ``Session.flow`` that are plain values.
         """
         known = self._flows.get(name)
         if known is not None and not known.closed and partitions is None and not options:
@@ -194,7 +194,8 @@ class RemoteSession:
         for option, value in options.items():
             if not isinstance(value, _PLAIN):
                 raise UnsupportedError(
-                    f"The option {option!r} of a flow on a server is a plain value.", hint="set it up on the server"
+                    f"The option {option!r} of a flow on a server must be a plain value.",
+                    hint="set it up on the server",
                 )
         if partitions is None and not options:
             try:
@@ -222,7 +223,7 @@ class RemoteSession:
         return RemoteOperations(self._connection)
 
     def operation_registry(self) -> RemoteOperations:
-        """``operations``, as a call."""
+        """The same as ``operations``, as a method."""
         return self.operations
 
     def nodes(self) -> tuple[NodeForm, ...]:
@@ -235,7 +236,7 @@ class RemoteSession:
         return str(self._connection.call("server_metrics"))
 
     def describe(self) -> ServerInfo:
-        """The server: versions, whose token this is, and what it keeps where."""
+        """The server: versions, whose token this is, and where it keeps what."""
         said = self._connection.call("server")
         return ServerInfo(
             str(self._connection.address),

@@ -32,7 +32,7 @@ class RemoteStream:
 
     @property
     def state(self) -> QueryState:
-        """Where in its life it is."""
+        """The current state."""
         return QueryState(self._now().state)
 
     @property
@@ -52,7 +52,7 @@ class RemoteStream:
         return self._now().restarts
 
     def describe(self) -> str:
-        """What it writes, how often rows arrive, where its progress is kept."""
+        """What it writes, how often rows arrive, and where its progress is kept."""
         return self._form.description
 
     def last_progress(self) -> dict[str, Any] | None:
@@ -62,7 +62,7 @@ class RemoteStream:
 
     @checked
     def stop(self, within: Seconds | None = None) -> None:
-        """End it after the batch that is under way, for which it waits ``within`` seconds at most."""
+        """End it after the current batch, for which it waits at most ``within`` seconds."""
         self._form = self._connection.call("stop_stream", StopStream(self.name, within))
 
     @checked

@@ -139,7 +139,7 @@ class _Stream:
             except WeirflowError as error:
                 if not may_pass(error):
                     raise
-                _log.info("the watch of %s goes on after epoch %d: %s", self._ticket.view, self.epoch, error.message)
+                _log.info("the watch of %s continues after epoch %d: %s", self._ticket.view, self.epoch, error.message)
                 self.open()
             else:
                 return found
@@ -170,7 +170,7 @@ class _Stream:
         self._columns = pa.schema(list(batch.schema)[:-1])
         if self._identity not in (None, mark.identity):
             raise HistoryGone(
-                f"The flow {ticket.flow!r} is another one than before; deltas after epoch {self.epoch} went with it.",
+                f"The flow {ticket.flow!r} is not the same one as before; deltas after epoch {self.epoch} are gone.",
                 oldest=mark.epoch,
                 hint="begin with a snapshot",
             )

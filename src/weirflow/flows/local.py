@@ -24,7 +24,7 @@ class SessionFlow(SparkFlow, IncrementalFlow):
 
     Args:
         session: whose flow it is.
-        name: what the flow is called.
+        name: the name of the flow.
         clock_every: the seconds between two looks whether time has brought a row to where a view changes, if views
             follow the system's clock.
         options: those of ``IncrementalFlow``.

@@ -92,8 +92,8 @@ class SessionTables:
         found = self._lookup(parts)
         if found is None:
             raise TableNotFound(
-                f"A frame reads {shown_name(parts)!r}, which is no table of this Session.",
-                hint="make it of tables of the Session whose flow it is",
+                f"A frame reads {shown_name(parts)!r}, which is not a table of this Session.",
+                hint="make it from tables of the Session that the flow belongs to",
             )
         return found
 

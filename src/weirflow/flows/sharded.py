@@ -32,22 +32,23 @@ SPARK = "spark"
 class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
     """A flow in shards; ``session.flow(name, partitions=N)`` opens one. See docs/partitioned-flows.md for what differs.
 
-    Each tick is one Spark job, or shares one with those of other threads. Deltas may be Spark frames of any size: their
-    rows go from executor to executor. Views come back as frames, too. The process that has the flow open coordinates
-    it, under a lease where the Session's profile has a metadata store: if it dies, the next one goes on where it was,
-    with the tick it had begun.
+    Each tick is one Spark job, or shares one with ticks of other threads. Deltas may be Spark frames of any size; their
+    rows go from executor to executor. Views can be read as frames, too. The process that has the flow open coordinates
+    it. It holds a lease if the Session's profile has a metadata store. If it dies, the next process continues with the
+    tick that had begun.
 
     Args:
         session: whose Spark runs the shards.
-        partitions: how many shards a new flow has; one that is there keeps its own, see ``rescale``.
-        name: what the flow is called.
-        path: the folder or URI that keeps it, which all executors and this process reach. None takes the Session's: its
-            ``path`` or ``checkpoint_uri``, or for ``dev-local`` a temporary folder that goes with the flow.
+        partitions: how many shards a new flow has; an existing flow keeps its number, see ``rescale``.
+        name: the name of the flow.
+        path: the folder or URI that keeps it, which all executors and this process can reach. None takes the Session's:
+            its ``path`` or ``checkpoint_uri``, or for ``dev-local`` a temporary folder that is deleted with the flow.
         metadata: the metadata store of the lease; None takes the Session's.
         lease_seconds: after how long another process may take over from one that is silent.
         wait: for how many seconds to wait for the lease if another process has it; None does not wait.
-        clock_every: the seconds between two ticks that let time pass, if views follow the system's clock.
-        executor: what runs the shards' tasks: ``spark``, or one that another distribution adds; see docs/extending.md.
+        clock_every: the seconds between two ticks that let time pass, if views depend on the system's clock.
+        executor: what runs the shards' tasks: ``spark``, or an executor that another package adds; see
+            docs/extending.md.
         options: those of ``PartitionedFlow``.
     """
 
@@ -96,7 +97,7 @@ class PartitionedIncrementalFlow(SparkFlow, PartitionedFlow):
             self._leadership = leadership
 
     def alive_nodes(self) -> tuple[Node, ...]:
-        """The processes that coordinate flows of the metadata store and were heard of lately; none without a store."""
+        """The processes that coordinate flows in the metadata store and have reported lately; none without a store."""
         return () if self._leadership is None else self._leadership.store.alive_nodes()
 
 
@@ -107,7 +108,7 @@ def _is_temporary(session: FlowSession, name: str) -> bool:
         return False
     if session.settings.placement is Placement.DISTRIBUTED:
         raise ConfigError(
-            "A partitioned flow needs a place that this process and all executors reach.",
+            "A partitioned flow needs a place that this process and all executors can reach.",
             hint="pass path= with a shared folder or an object store, or use the profile distributed-durable",
         )
     return True

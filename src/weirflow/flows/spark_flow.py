@@ -82,7 +82,7 @@ class SparkFlow(Flow):
         self._timer.look()
 
     def table(self, name: Name) -> DataFrame:
-        """The columns of a source or view as a Spark frame without rows, to make a view of; ``frame`` has the rows.
+        """The columns of a source or view as a Spark frame without rows, to build a view from; ``frame`` has the rows.
 
         >>> flow.register_view("totals", flow.table("orders").groupBy("customer").sum("amount"))  # doctest: +SKIP
         """
@@ -128,7 +128,7 @@ class SparkFlow(Flow):
     def frame(self, view: Name, *, epoch: Count | None = None) -> DataFrame:
         """All rows of a view or source as a Spark frame; see ``snapshot``.
 
-        If the flow is in shards, they stay on the executors; those of an earlier epoch come by this process.
+        If the flow is in shards, the rows stay on the executors; rows of an earlier epoch pass through this process.
         """
         if not self.takes_frames or epoch not in (None, self.epoch):
             return self._in_spark(self.snapshot(view, epoch=epoch))
@@ -161,19 +161,19 @@ class SparkFlow(Flow):
     ) -> StreamingQuery:
         """Tick a source with every batch of a Structured Streaming frame, each exactly once.
 
-        The flow remembers the stream's last batch in one step with its rows. A durable flow and the stream so go on
-        together when the process is killed. A tick that fails ends the stream; restarted, it brings the batch again. If
-        the flow is in shards, rows stay on the executors. The query is one of ``session.streams``, called
-        ``<flow>/<name>``; it runs until it or the flow is stopped.
+        The flow records the stream's last batch together with its rows, in one step. So a durable flow and the stream
+        continue together after the process was killed. A tick that fails ends the stream; after a restart, it sends the
+        batch again. If the flow is in shards, rows stay on the executors. The query is listed in ``session.streams`` as
+        ``<flow>/<name>``. It runs until you stop it or close the flow.
 
         Args:
             stream: a streaming frame, PySpark's or ours. A column ``_weight`` holds weights: -1 retracts a row.
             source: a source of the flow with the stream's columns.
-            name: under which the flow remembers the stream; the source's name if None.
-            checkpoint: the folder of Spark's checkpoint. None keeps it in the flow's folder, or for a flow without one
-                in a temporary folder that goes with the query.
-            trigger: the pause between batches, such as ``"1 second"``, or ``"available now"`` to end when all is read;
-                None runs a batch as soon as there are rows.
+            name: the name under which the flow remembers the stream; the source's name if None.
+            checkpoint: the folder of Spark's checkpoint. None keeps it in the flow's folder, or, for a flow without a
+                folder, in a temporary one that is deleted with the query.
+            trigger: the pause between batches, such as ``"1 second"``, or ``"available now"`` to end when everything is
+                read; None runs a batch as soon as there are rows.
             changes: a column with the kind of each change (insert, delete, ...); see ``DeltaBatch.from_changes``.
             restart: whether and when the query is started again after an error; None ends it.
         """
@@ -199,12 +199,13 @@ class SparkFlow(Flow):
         start: Count | str | None = None,
         every: str | None = None,
     ) -> TableFeed:
-        """Tick a source with every version of a Delta or Iceberg table: first all rows of one, then what changes.
+        """Tick a source with every version of a Delta or Iceberg table: first all rows, then the changes.
 
         Args:
             table: its name in SQL. A Delta table needs its change data feed (``delta.enableChangeDataFeed``).
-            source: the source; made with the table's columns if there is none. None gives it the table's name.
-            name: under which the flow remembers the table's version; the table's name if None.
+            source: the source; it is created with the table's columns if it does not exist. None gives it the table's
+                name.
+            name: the name under which the flow remembers the table's version; the table's name if None.
             start: the version (for Iceberg the snapshot's id) to begin with; None for the current one.
             every: poll in the background with pauses such as ``"10 seconds"``; None leaves it to ``poll()``.
         """
@@ -216,11 +217,11 @@ class SparkFlow(Flow):
         return feed
 
     def close(self) -> None:
-        """Stop what is attached, and end the flow as any other; a temporary one is gone then.
+        """Stop what is attached, and close the flow. A temporary flow is then deleted.
 
         Raises:
-            SinkFailed: a sink could not write what it still had; the flow is closed all the same.
-            StorageError: what was not synced yet could not be; the flow is closed all the same.
+            SinkFailed: a sink could not write what it still had; the flow is closed nevertheless.
+            StorageError: the last writes could not be synced; the flow is closed nevertheless.
         """
         if os.getpid() != self._owner:  # Spark, too, belongs to the process that this one was forked from
             super().close()

@@ -57,7 +57,7 @@ class SparkStages(StageExecutor):
 
     @property
     def runs(self) -> str:
-        """Where, for people."""
+        """Where it runs, in words for people."""
         return f"on Spark {self._session.describe().spark}"
 
     @property

@@ -76,7 +76,7 @@ class TableFlow(SparkFlow, PartitionedFlow):
         self._backend.define_view(_VIEW, View(text, Mode.INCREMENTAL, stored=False, plan=plan, settings=settings))
         if self._backend.follows_clock:
             raise NotIncremental(
-                "The query compares with the time at which it is run.", reason=Reason.EXPRESSION_NOT_DETERMINISTIC
+                "The query compares with the time at which it runs.", reason=Reason.EXPRESSION_NOT_DETERMINISTIC
             )
 
     def columns(self, parts: tuple[str, ...]) -> pa.Schema:

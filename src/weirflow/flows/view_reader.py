@@ -82,11 +82,11 @@ class ViewReader:
             relations.become(tables)
             query = AnalyzedQuery.of_sql(relations.native, sql)
         if not query.is_query:
-            raise QueryError("A view is one query.", hint="statements that change something are run by session.sql")
+            raise QueryError("A view is one query.", hint="use session.sql for statements that change something")
         if query.reads_others:
             raise UnsupportedError(
                 "The view reads a table of the Session in a way that cannot be replaced by a snapshot.",
-                hint="name the table plainly, and no common table as it is called; or read a view of it",
+                hint="write the table's plain name, and give no CTE the same name; or read a Spark view of the table",
             )
         try:
             plan = self._read(relations.native, query.plan, tables, settings)
@@ -153,9 +153,9 @@ class ViewReader:
             self._require_names(calls)
         if calls and self._in_shards:
             raise NotIncremental(
-                f"{shown(calls[0])} is evaluated by Spark or this process, which a flow in shards cannot ask for it.",
+                f"{shown(calls[0])} needs Spark or this process to evaluate it, and a flow in shards can use neither.",
                 reason=Reason.SPARK_NOT_ON_EXECUTORS,
-                hint="a flow in this process, session.flow(name), has Spark evaluate it for the rows of the delta",
+                hint="use a flow in this process, session.flow(name): there Spark evaluates it for the delta",
             )
         return plan
 
@@ -232,9 +232,7 @@ def _read_by_binder(relations: EmptyRelations, sql: str, tables: Mapping[str, pa
 
 def _require_classic(native: Any) -> None:
     if not hasattr(native, "_jsparkSession"):
-        raise UnsupportedError(
-            "Over Spark Connect there is no plan of a frame that a view could be made of.", hint="register SQL"
-        )
+        raise UnsupportedError("Over Spark Connect a view cannot be made from a frame.", hint="register SQL")
 
 
 def _columns(query: AnalyzedQuery) -> tuple[Field, ...]:
@@ -255,6 +253,6 @@ def _with_columns(plan: Plan, columns: tuple[Field, ...]) -> Plan:
     """The plan, unless its columns are not those that Spark gives the query."""
     if plan.fields != columns:
         raise NotIncremental(
-            "Spark gives the query other columns than it would have here.", reason=Reason.TYPE_NOT_SUPPORTED
+            "Spark gives the query other columns than Weirflow would.", reason=Reason.TYPE_NOT_SUPPORTED
         )
     return plan

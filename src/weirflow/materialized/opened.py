@@ -41,7 +41,7 @@ def classic_spark(session: FlowSession) -> Any:
     native = session.spark
     if not hasattr(native, "_jsparkSession"):
         raise UnsupportedError(
-            "Over Spark Connect there are no materialized views.", hint="use an embedded or standalone Spark"
+            "Materialized views do not work over Spark Connect.", hint="use an embedded or standalone Spark"
         )
     return native
 
@@ -51,7 +51,7 @@ def open_view(session: FlowSession, name: str) -> OpenedView:
 
     Raises:
         TableNotFound: there is no such table.
-        ConfigError: the table is no materialized view.
+        ConfigError: the table is not a materialized view.
     """
     main = classic_spark(session)
     found = session.operations.run(f"look up {name}", lambda: find_view(main, name))

@@ -70,7 +70,7 @@ def require_allowed(obstacle: Obstacle) -> None:
     """``RefreshRefused`` unless a strict policy allows a full refresh for this."""
     if obstacle.code not in ALLOWED_WHEN_STRICT:
         raise RefreshRefused(
-            f"The view is to be refreshed by increments only, and this one cannot be: {obstacle.why}",
+            f"The view may only be refreshed by increments, and this refresh cannot be one: {obstacle.why}",
             reason=obstacle.code,
             hint="refresh it with FULL, or give it another refresh_policy",
         )

@@ -215,7 +215,7 @@ def _whole_name(native: Any, parts: tuple[str, ...]) -> tuple[str, ...]:
     found = native.catalog.getTable(".".join(map(quoted, parts)))
     if found.isTemporary:
         raise UnsupportedError(
-            f"A materialized view cannot read {found.name}, which goes with this Session.",
+            f"A materialized view cannot read {found.name}, which ends with this Session.",
             hint="read tables of a catalog, or write it to one first",
         )
     return (found.catalog, *found.namespace, found.name)

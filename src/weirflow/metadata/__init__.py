@@ -1,4 +1,4 @@
-"""Who coordinates a flow and which nodes are there: leases with fencing tokens, heartbeats, small documents."""
+"""Who coordinates a flow, and which nodes are alive: leases with fencing tokens, heartbeats, small documents."""
 
 from weirflow.metadata.documents import Document, Documents
 from weirflow.metadata.keeper import LeaseKeeper

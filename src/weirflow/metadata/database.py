@@ -12,12 +12,12 @@ from weirflow.forks import ProcessResource, keep_to_this_process
 
 
 class Database(ProcessResource, ABC):
-    """What holds metadata: a connection that threads may share; a forked child is refused.
+    """A database for metadata: a connection that threads may share, but a forked child may not use.
 
     Each statement is a transaction of its own.
 
-    SQL marks values with ``?`` and asks for the database's clock, in seconds since 1970, with ``clock()``.
-    Whatever fails is a ``MetadataError``.
+    In its SQL, ``?`` stands for values, and ``clock()`` is the database's clock in seconds since 1970. Every failure is
+    a ``MetadataError``.
 
     Attributes:
         uri: where it is, without credentials.
@@ -34,8 +34,8 @@ class Database(ProcessResource, ABC):
     def run(self, sql: str, values: Sequence[object] = (), *, repeatable: bool = True) -> list[tuple[Any, ...]]:
         """The rows that a statement returns, once it is committed.
 
-        A repeatable statement, which does no harm when it is done twice, is sent again if the connection was
-        dropped; of another one that fails it may be unknown whether it was done.
+        A repeatable statement does no harm if it is done twice, so it is sent again if the connection was dropped. If
+        another statement fails, it may be unknown whether it was done.
         """
 
     @abstractmethod
@@ -44,11 +44,11 @@ class Database(ProcessResource, ABC):
 
     @abstractmethod
     def create(self, statements: Sequence[str]) -> None:
-        """Run statements without values as one transaction, of which one runs at a time, in whichever process."""
+        """Run statements without values as one transaction; only one process at a time runs such a transaction."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the connection; every later call fails. That of a parent process, and what others share, goes on."""
+        """Close the connection; every later call fails. Connections of a parent process, and shared ones, stay open."""
 
     def _require_own(self) -> None:
         if self._is_foreign:  # nor may its lock be waited for, which nobody here will ever let go

@@ -33,7 +33,7 @@ RETURNING version"""
 
 @dataclass(frozen=True)
 class Document:
-    """A document as it was read. Its version is greater than all before it of this name, also of deleted ones."""
+    """A document as it was read. Its version is greater than all earlier ones of this name, even deleted ones."""
 
     name: str
     version: int
@@ -42,13 +42,13 @@ class Document:
 
 @checked
 class Documents:
-    """The documents of a metadata store. They are for registrations and catalogues, not for data."""
+    """The documents of a metadata store, for registrations and catalogues, not for data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, name: Name) -> Document | None:
-        """The document of that name, or None."""
+        """The document with that name, or None."""
         require_name("The name of a document", name)
         rows = self._database.run(_GET, (name,))
         return Document(name, rows[0][0], json.loads(rows[0][1])) if rows else None
@@ -70,7 +70,7 @@ class Documents:
 
         Raises:
             DocumentChanged: it has another version; nothing was written.
-            MetadataError: the database failed; the message says when it is unknown whether it was written.
+            MetadataError: the database failed; the message says so if nobody knows whether it was written.
         """
         require_name("The name of a document", name)
         text = to_json(f"The document {name!r}", value)
@@ -84,7 +84,7 @@ class Documents:
         return version
 
     def delete(self, name: Name, *, expected_version: Positive) -> None:
-        """Delete the version that was read. Raises as ``put`` does."""
+        """Delete the version that was read. Raises like ``put``."""
         require_name("The name of a document", name)
         if not self._database.run(_DELETE, (name, expected_version), repeatable=False):
             raise self._changed(name, expected_version)

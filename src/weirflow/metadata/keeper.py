@@ -44,16 +44,16 @@ class Renewable(Protocol):
 
 @checked
 class LeaseKeeper(AbstractContextManager["LeaseKeeper"]):
-    """Renews at once and then three times within each time to live, from a daemon thread.
+    """Renews a lease at once, and then three times within each time to live, from a daemon thread.
 
-    It ends by itself when the lease is released, and when it is lost: when somebody else has it, or when the database
-    could not be reached until its time was over. A process that was stopped for longer finds the lease not ``valid``
-    at once; if nobody took it, the keeper renews it and goes on.
+    It ends by itself when the lease is released or lost. A lease is lost when somebody else has it, or when the
+    database could not be reached until its time was over. In a process that was stopped for longer, the lease is not
+    ``valid`` at once; if nobody took it, the keeper renews it and continues.
 
     Args:
         kept: the lease.
-        on_lost: called once, in the keeper's thread, when the lease is lost, maybe before the constructor returns.
-            It may call ``stop()``.
+        on_lost: called once, in the keeper's thread, when the lease is lost; perhaps before the constructor returns. It
+            may call ``stop()``.
     """
 
     def __init__(self, kept: Renewable, *, on_lost: Callable[[LeaseLost], None] | None = None) -> None:
@@ -68,7 +68,7 @@ class LeaseKeeper(AbstractContextManager["LeaseKeeper"]):
             raise
 
     def stop(self) -> None:
-        """Renew no more, and wait for a renewal that is under way. The lease is not released."""
+        """Stop renewing, and wait for a renewal that is under way. The lease is not released."""
         self._stopping.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()

@@ -39,7 +39,7 @@ class LeaseInfo:
     """A lease that somebody has.
 
     Attributes:
-        name: what it is a lease of.
+        name: the name that is leased.
         owner: who has it.
         token: greater than that of every earlier lease of this name.
         since: when it was acquired, by the database's clock.
@@ -63,14 +63,14 @@ def held_leases(database: Database) -> tuple[LeaseInfo, ...]:
 
 
 class Lease(contextlib.AbstractContextManager["Lease"]):
-    """A lease that was acquired; threads may share it. As a context manager it is released at the end.
+    """A lease that was acquired. Threads may share it. As a context manager, it is released at the end.
 
     Attributes:
-        name: what it is a lease of.
+        name: the name that is leased.
         owner: who has it.
-        token: greater than that of every earlier lease of this name. What is written under the lease carries it,
-            and who reads refuses a token smaller than one already seen.
-        ttl: for how many seconds an acquisition or renewal holds.
+        token: greater than that of every earlier lease of this name. Write it together with your data; readers refuse a
+            token smaller than one already seen.
+        ttl: for how many seconds an acquisition or renewal is valid.
     """
 
     def __init__(
@@ -90,17 +90,17 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
 
     @property
     def valid(self) -> bool:
-        """Whether nobody else can have the lease now. It asks nobody and never waits.
+        """Whether nobody else can have the lease now. This does not ask the database and never waits.
 
-        The time counts from before the last acquisition or renewal was sent, so it is over here before it is
-        over in the database; also for a process that was stopped in the meantime. A forked child has no lease: it
-        stays with its parent.
+        The time counts from before the last acquisition or renewal was sent, so it is over here before it is over in
+        the database, even for a process that was stopped in the meantime. A forked child has no lease: the lease stays
+        with its parent.
         """
         return not self._over and clock.monotonic() < self._until and os.getpid() == self._process
 
     @property
     def released(self) -> bool:
-        """Whether the owner itself has let go of it."""
+        """Whether the owner itself has released it."""
         return self._released
 
     def require(self) -> None:
@@ -110,11 +110,11 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
             raise self._lost("has run out, was released, or went to somebody else")
 
     def renew(self) -> None:
-        """Let the lease hold for its time to live from now. One that ran out is renewed too, if nobody has taken it.
+        """Extend the lease by its time to live from now. A lease that ran out is also renewed if nobody has taken it.
 
         Raises:
             LeaseLost: it was released, or somebody else has acquired it.
-            MetadataError: the database failed; the lease goes on until its time is over.
+            MetadataError: the database failed; the lease is still valid until its time is over.
         """
         self._require_own()
         asked = clock.monotonic()
@@ -124,7 +124,7 @@ class Lease(contextlib.AbstractContextManager["Lease"]):
         self._until = asked + self.ttl
 
     def release(self) -> None:
-        """Let others have it at once. Does nothing for a lease that is lost, in a forked child, nor the second time.
+        """Let others have it at once. Does nothing for a lost lease, in a forked child, or the second time.
 
         If it raises, it can be called again.
         """

@@ -39,12 +39,12 @@ SELECT id, address, state, joined, clock() - heartbeat, info FROM weirflow_nodes
 
 @dataclass(frozen=True)
 class Node:
-    """A node as it was last heard of.
+    """A node, as it last reported.
 
     Attributes:
-        id: its name, one process at a time.
+        id: its name, which one process at a time has.
         address: where it can be reached.
-        state: running, or terminating: still there, but not for new work.
+        state: running, or terminating: still there, but takes no new work.
         joined: when it joined, by the database's clock.
         age: seconds since its last heartbeat.
         info: what it told about itself.
@@ -59,9 +59,10 @@ class Node:
 
 
 class Membership(contextlib.AbstractContextManager["Membership"]):
-    """This process as a node. Heartbeats are sent from a thread until it leaves, also while it drains.
+    """This process as a node. A thread sends heartbeats until the node leaves, even while it drains.
 
-    As a context manager it leaves at the end. ``name`` is the node's id; ``ttl`` three times the pause of heartbeats.
+    As a context manager, it leaves at the end. ``name`` is the node's id; ``ttl`` is three times the pause between
+    heartbeats.
     """
 
     def __init__(
@@ -97,16 +98,16 @@ class Membership(contextlib.AbstractContextManager["Membership"]):
         """Send a heartbeat now; the thread does it by itself.
 
         Raises:
-            LeaseLost: another process has joined with this id, this one has left, or was not heard of for a day.
+            LeaseLost: another process has joined with this id, this one has left, or it has not reported for a day.
         """
         self._change(_HEARTBEAT)
 
     def drain(self) -> None:
-        """Be listed as terminating: others give this node no new work. Raises ``LeaseLost`` as ``renew()`` does."""
+        """Be listed as terminating, so that this node gets no new work. Raises ``LeaseLost`` like ``renew()``."""
         self._change(_DRAIN)
 
     def leave(self) -> None:
-        """End the heartbeats and be listed no more. Does nothing the second time, nor in a forked child.
+        """Stop the heartbeats and leave the list of nodes. Does nothing the second time, or in a forked child.
 
         If it raises, it can be called again.
         """

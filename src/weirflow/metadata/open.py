@@ -23,7 +23,7 @@ _MEMORY_NAME = re.compile(r"[\w.-]*")
 
 @checked
 def open_metadata(uri: Annotated[Uri, Hint(_USE)]) -> Metadata:
-    """Open the metadata at a URI or path, and create its tables if there are none.
+    """Open the metadata store at a URI or path, and create its tables if there are none.
 
     >>> with open_metadata("memory://") as metadata:
     ...     metadata.acquire("flow/shop", owner="node-1", ttl=10).token
@@ -32,13 +32,13 @@ def open_metadata(uri: Annotated[Uri, Hint(_USE)]) -> Metadata:
     Args:
         uri: ``memory://`` (private to this call) or ``memory://name`` (shared by name within the process);
             a path or ``sqlite:///absolute/path``, for the processes of one machine;
-            ``postgresql://user:password@host:port/database``, for many; or a scheme that another distribution adds,
-            see docs/extending.md.
+            ``postgresql://user:password@host:port/database``, for many; or a scheme that another package adds, see
+            docs/extending.md.
 
     Raises:
         ConfigError: the URI cannot be used. It is not repeated, because it may hold a password.
         DependencyMissing: PostgreSQL's driver is not installed.
-        MetadataError: the database cannot be reached, or its tables are of another version of Weirflow.
+        MetadataError: the database cannot be reached, or its tables belong to another version of Weirflow.
     """
     database = _open(uri)
     try:

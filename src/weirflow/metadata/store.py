@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @checked
 class Metadata(AbstractContextManager["Metadata"]):
-    """What ``open_metadata`` returns. Threads may share it; a process that is forked opens its own.
+    """The metadata store that ``open_metadata`` returns. Threads may share it; a forked process opens its own.
 
     Attributes:
         documents: small JSON documents by name.
@@ -36,23 +36,23 @@ class Metadata(AbstractContextManager["Metadata"]):
         return self._database.uri
 
     def acquire(self, name: Name, owner: Name, ttl: Lifetime, wait: Seconds | None = None) -> Lease:
-        """Become the one owner of a name, with a token greater than that of every owner before.
+        """Become the only owner of a name, with a token greater than that of every earlier owner.
 
-        A lease that runs is refused also to the owner of the same name: it may be another process.
+        A valid lease is refused even to an owner with the same name, which may be another process.
 
         Args:
-            name: what is to have one owner at a time.
-            owner: who asks, as others are to see it.
+            name: the name that may have one owner at a time.
+            owner: the owner's name, as others see it.
             ttl: seconds after which the lease runs out unless it is renewed, by the database's clock.
             wait: for how many seconds to wait for another owner; None does not wait.
 
         Raises:
-            LeaseHeld: somebody has it, still after ``wait``.
+            LeaseHeld: somebody else has it, even after ``wait``.
         """
         return acquire(self._database, name, owner, ttl, wait)
 
     def leases(self) -> tuple[LeaseInfo, ...]:
-        """The leases that hold now, by name."""
+        """The leases that are valid now, by name."""
         return held_leases(self._database)
 
     def join(
@@ -69,18 +69,18 @@ class Metadata(AbstractContextManager["Metadata"]):
         Args:
             node_id: its name. A process that joins with the same id replaces this one.
             address: where others reach it.
-            info: what else others should know; JSON.
-            ttl: three heartbeats are sent in so many seconds.
+            info: what others should know in addition, as JSON.
+            ttl: three heartbeats are sent in this many seconds.
             on_lost: called once, in the thread of the heartbeats, when another process has replaced this one.
         """
         return join(self._database, node_id, address, info or {}, ttl=ttl, on_lost=on_lost)
 
     def alive_nodes(self, ttl: Lifetime = NODE_TTL) -> tuple[Node, ...]:
-        """The nodes that were heard of within ``ttl`` seconds by the database's clock, by id."""
+        """The nodes that have reported within ``ttl`` seconds by the database's clock, by id."""
         return alive_nodes(self._database, ttl)
 
     def close(self) -> None:
-        """End the connection. Release leases and leave first: what is left is lost when its time is over."""
+        """Close the connection. First release leases and leave; what is left over is lost when its time is over."""
         self._database.close()
 
     def __exit__(self, *_: object) -> None:

@@ -21,9 +21,10 @@ class CoProcessRunner(FunctionRunner):
 
     Args:
         function: copied for each instance.
-        key: of the left and of the right rows; else as for ``ProcessRunner``.
-        event_time: of the left and of the right rows; an input without one does not hold the watermark back.
-        watermark_delay: as for ``ProcessRunner``, of both.
+        key: the keys of the left and of the right rows; otherwise as for ``ProcessRunner``.
+        event_time: the event times of the left and of the right rows; an input without one does not hold the watermark
+            back.
+        watermark_delay: as for ``ProcessRunner``, for both inputs.
         operator: as for ``ProcessRunner``.
         parallelism: as for ``ProcessRunner``.
         backend: as for ``ProcessRunner``.

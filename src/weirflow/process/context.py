@@ -18,7 +18,7 @@ END_OF_TIME: Final = (1 << 63) - 1
 
 
 class OpenContext(Protocol):
-    """Declares the slots of a function; each name once, all keyed ones with the same type of key.
+    """Declares the slots of a function. Each name is declared once, and all keyed slots have the same type of key.
 
     Every method fails with ``ConfigError`` if the slot cannot be stored as declared, ``StateMismatch`` if it is stored
     in another form, and ``MigrationMissing`` if it is stored in another version and no steps lead to this one.
@@ -44,36 +44,36 @@ class OpenContext(Protocol):
 
 
 class Timers(Protocol):
-    """The current key's timers: for each kind of time a set of moments.
+    """The current key's timers: a set of moments for each kind of time.
 
-    They are state: they are written with the state that their callback changes, and restored with it. A timer fires
-    once, when the watermark (``"event"``) or the clock (``"processing"``) has reached its time; when that is past
-    already, with the batch that registers it.
+    Timers are state: they are written with the state that their callback changes, and restored with it. A timer fires
+    once, when the watermark (``"event"``) or the clock (``"processing"``) has reached its time. If that time is already
+    past, it fires with the batch that registers it.
     """
 
     def register(self, at: int, kind: TimeKind = "event") -> None:
-        """Have ``on_timer`` called at a time; once, however often it is registered before it fires.
+        """Call ``on_timer`` at a time: only once, however often the timer is registered before it fires.
 
-        In ``on_timer`` a time that is not after the one that fires waits for the next batch.
+        In ``on_timer``, a timer whose time is not later than the one that fires waits for the next batch.
         """
 
     def delete(self, at: int, kind: TimeKind = "event") -> None:
-        """Take a timer back; that it is not there is no error."""
+        """Remove a timer; if it does not exist, that is not an error."""
 
 
 class BroadcastContext(Protocol):
-    """The time, as ``on_broadcast`` sees it."""
+    """The times that ``on_broadcast`` can read."""
 
     @property
     def watermark(self) -> int | None:
-        """How far event time had come before this batch; in ``on_timer``, after it. None before the first event.
+        """The watermark before this batch; in ``on_timer``, after it. None before the first event.
 
         ``END_OF_TIME`` when a bounded input has ended.
         """
 
     @property
     def now(self) -> int:
-        """Processing time: the clock when the batch began. It never goes back, also not over a restore."""
+        """Processing time: the clock when the batch began. It never goes back, not even after a restore."""
 
 
 class ElementContext(BroadcastContext, Protocol):
@@ -88,12 +88,12 @@ class ElementContext(BroadcastContext, Protocol):
         """The current key's timers."""
 
     def emit(self, row: Mapping[str, Any]) -> None:
-        """Put a row out. A column that is left out is NULL.
+        """Emit a row. A column that is left out is NULL.
 
         Raises:
-            UserCodeError: the row has a column that the output has not. What does not fit a column's type is found at
-                the end of the batch.
+            UserCodeError: the row has a column that the output does not have. Values that do not fit a column's type
+                are found at the end of the batch.
         """
 
     def side(self, tag: str, row: Mapping[str, Any]) -> None:
-        """Put a row out beside; fails like ``emit``, and with ``UserCodeError`` if the tag is not declared."""
+        """Emit a row to a side output; fails like ``emit``, and with ``UserCodeError`` if the tag is not declared."""

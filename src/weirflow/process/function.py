@@ -45,7 +45,7 @@ class KeyedFunction:
         """Declare the state. Called once for each instance, before anything else."""
 
     def on_timer(self, ctx: ElementContext, key: Any, ts: int, kind: TimeKind) -> None:
-        """Called when a timer of the key fires, behind the rows of a batch: by time, then by key.
+        """Called when a timer of the key fires, after the rows of a batch, ordered by time, then by key.
 
         Timers by event time come first, then those by processing time. A timer that is registered here for a later
         time, and is due, fires in the same batch.
@@ -53,13 +53,13 @@ class KeyedFunction:
         raise NotImplementedError(f"{type(self).__name__} registers timers and has no on_timer")
 
     def close(self) -> None:
-        """Let go of what ``open`` has opened. Called once for each instance, also behind a batch that failed."""
+        """Close what ``open`` has opened. Called once for each instance, even after a batch that failed."""
 
 
 class ProcessFunction(KeyedFunction):
-    """Code that runs for each row of a key; override ``on_element``, or ``on_batch`` to have a key's rows together.
+    """Code that runs for each row of a key. Override ``on_element``, or ``on_batch`` to get a key's rows together.
 
-    The state that callbacks read and write is that of the key they are called for.
+    Callbacks read and write the state of the key for which they are called.
     """
 
     def on_element(self, ctx: ElementContext, key: Any, row: Row) -> None:
@@ -69,7 +69,7 @@ class ProcessFunction(KeyedFunction):
     def on_batch(self, ctx: ElementContext, key: Any, rows: Iterable[Row]) -> None:
         """Called with all rows of a key in a batch; keys come in the order of their first rows.
 
-        ``rows`` can be read once, and ``ctx.timestamp`` is that of the row that was read last.
+        ``rows`` can be read only once, and ``ctx.timestamp`` is the time of the row that was read last.
         """
         for row in rows:
             self.on_element(ctx, key, row)
@@ -85,7 +85,7 @@ class ProcessFunction(KeyedFunction):
 class CoProcessFunction(KeyedFunction):
     """Code that runs for each row of two inputs with the same keys, which share state and timers.
 
-    Of each batch the right rows come first, then the left ones: what is looked up, then who looks it up.
+    In each batch the right rows come first, then the left rows, so that left rows can look up right ones.
     """
 
     def on_left(self, ctx: ElementContext, key: Any, row: Row) -> None:

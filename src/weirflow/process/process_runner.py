@@ -22,20 +22,20 @@ class ProcessRunner(FunctionRunner):
 
     Args:
         function: copied for each instance.
-        key: the column of the key, several for a tuple, or a function of the row.
+        key: the column of the key, several columns for a tuple, or a function of the row.
         event_time: the column with the time of the event: a timestamp, or milliseconds since 1970.
-        watermark_delay: how far the watermark is behind the latest event; None if only ``advance`` moves it.
-        operator: whose state it is in the backend.
+        watermark_delay: how far the watermark is behind the latest event; None if only ``advance`` moves the watermark.
+        operator: the operator that has this state in the backend.
         parallelism: the number of instances, which share the key groups.
-        backend: where state is (in memory without it): a URI or path, such as ``rocksdb:///var/state``, which
-            ``open_state_backend`` opens; a backend for one instance; or a function that gives one for each range of
-            key groups. A run continues with the state that is there.
+        backend: where the state is (by default in memory): a URI or path, such as ``rocksdb:///var/state``, which
+            ``open_state_backend`` opens; a backend for one instance; or a function that returns one for each range of
+            key groups. A run continues with the existing state.
         clock: processing time, milliseconds since 1970.
 
     Raises:
         ConfigError: an option, a schema or a slot of the function cannot be used.
         UserCodeError: ``open`` raised.
-        StateError: what is stored is not what the function declares, or not of one moment.
+        StateError: the stored state does not fit what the function declares, or is not of one moment.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class ProcessRunner(FunctionRunner):
         self._whole_batches = type(function).on_batch is not ProcessFunction.on_batch
 
     def run(self, rows: Rows, *, broadcast: Rows = ()) -> ProcessResult:
-        """Run a batch: what is broadcast, then the rows, then the timers that are due.
+        """Run a batch: the broadcast rows, then the rows, then the timers that are due.
 
         Raises:
             ConfigError: these are not rows.
             ColumnNotFound: a row has no key or time.
             DataError: there is no time in the column of the time.
-            UserCodeError: the function raised, or put out what it has not declared.
+            UserCodeError: the function raised, or emitted what it has not declared.
             StateError: state could not be read or written, or a key or value is of another type than declared.
         """
         return self._batch([rows], broadcast)

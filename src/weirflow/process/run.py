@@ -32,13 +32,13 @@ def run_process(
     backend: BackendFor | None = None,
     clock: Callable[[], int] = wall_clock,
 ) -> Iterator[ProcessResult]:
-    """Run a function over batches; each is run when its result is asked for.
+    """Run a function over batches. Each batch runs when you ask for its result.
 
     Args:
         function: what to run.
         batches: Arrow data or lists of dicts, one for each batch.
-        finish: whether the input has an end, where all timers by event time fire; their output is one more result.
-        key: as for ``ProcessRunner``, like all that follow.
+        finish: whether the input ends: at its end all timers by event time fire, and their output is one more result.
+        key: as for ``ProcessRunner``, like all the following arguments.
         event_time: the column with the time of the event.
         watermark_delay: how far the watermark is behind the latest event.
         operator: whose state it is.
@@ -76,13 +76,14 @@ def run_co_process(
     backend: BackendFor | None = None,
     clock: Callable[[], int] = wall_clock,
 ) -> Iterator[ProcessResult]:
-    """Run a function over batches of two inputs, ``(left, right)``; else like ``run_process``.
+    """Run a function over batches of two inputs, ``(left, right)``; otherwise like ``run_process``.
 
     Args:
         function: what to run.
         batches: the left and the right rows of each batch.
         finish: as for ``run_process``.
-        key: of the left and of the right rows; this and what follows as for ``CoProcessRunner``.
+        key: the keys of the left and of the right rows; this and the following arguments are as for
+            ``CoProcessRunner``.
         event_time: of the left and of the right rows.
         watermark_delay: of both.
         operator: whose state it is.

@@ -39,7 +39,7 @@ Element: TypeAlias = "tuple[Instance, Any, int | None, Row]"
 
 @dataclass(frozen=True)
 class ProcessResult:
-    """What came out of one batch.
+    """The output of one batch.
 
     Attributes:
         rows: the output.
@@ -108,12 +108,12 @@ class FunctionRunner(ABC):
 
     @property
     def epoch(self) -> int:
-        """The number of batches that are done, those before a restore included."""
+        """The number of batches that are done, including those before a restore."""
         return self._progress.epoch
 
     @property
     def watermark(self) -> int | None:
-        """The time that events have reached, in milliseconds, or None."""
+        """The watermark, in milliseconds, or None."""
         return self._progress.watermark
 
     @property
@@ -123,36 +123,37 @@ class FunctionRunner(ABC):
 
     @property
     def backends(self) -> dict[KeyGroupRange, StateBackend]:
-        """Where the state is, to be saved by ``KeyedStateCheckpoints`` or ``Savepoints`` between two batches."""
+        """The backends with the state, for ``KeyedStateCheckpoints`` or ``Savepoints`` to save between two batches."""
         return {instance.groups: instance.backend for instance in self._instances}
 
     def snapshot(self, checkpoints: KeyedStateCheckpoints) -> StateManifest:
-        """Save state, timers, watermark and clock as the checkpoint of this epoch; fails like ``save`` there.
+        """Save state, timers, watermark and clock as the checkpoint of this epoch; fails like ``save`` of checkpoints.
 
-        A runner whose ``backend`` is ``checkpoints.restore`` goes on from it, at any parallelism.
+        A runner whose ``backend`` is ``checkpoints.restore`` continues from it, with any parallelism.
         """
         self._require_whole()
         return checkpoints.save(self.backends, epoch=self.epoch)
 
     def advance(self, watermark: int | None = None) -> ProcessResult:
-        """A batch without rows: fire the timers that are due by the clock, or by a watermark that is given.
+        """Run a batch without rows: fire the timers that are due by the clock, or by the watermark if one is given.
 
         Raises:
             ConfigError: the watermark is not a time.
-            UserCodeError: the function raised, or put out what it has not declared.
+            UserCodeError: the function raised, or emitted what it has not declared.
             StateError: state could not be read or written.
         """
         reached = None if watermark is None else as_time(watermark)
         return self._batch([()] * len(self._intakes), watermark=reached)
 
     def finish(self) -> ProcessResult:
-        """Say that no event comes any more: every timer by event time fires. Rows that come nevertheless are late."""
+        """Say that no more events will come: every timer by event time fires. Rows that still come are late."""
         return self.advance(END_OF_TIME)
 
     def resume(self) -> ProcessResult | None:
-        """Finish a batch that an exception came into while it was being written.
+        """Finish a batch that was interrupted by an exception while it was being written.
 
-        Returns what came out of it; None if there is no such batch: then all is as the last call that returned left it.
+        Returns the batch's output, or None if there is no such batch; then everything is as the last successful call
+        left it.
 
         Raises:
             StateError: state could not be written; call it again.
@@ -162,9 +163,9 @@ class FunctionRunner(ABC):
         return self._finish(begun=True)
 
     def close(self) -> None:
-        """Close the functions, so that no batch can be run any more, and the backends that were opened by a URI.
+        """Close the functions, and the backends that were opened by a URI. No batch can be run after that.
 
-        Those that were given stay open.
+        Backends that you passed in stay open.
         """
         self._closed = True
         try:
@@ -301,7 +302,7 @@ class FunctionRunner(ABC):
         if self._unfinished is not None:
             raise StateError(
                 f"A batch of {self._operator!r} was not written by all of its instances.",
-                hint="call resume(), which finishes it and returns what came out of it",
+                hint="call resume(), which finishes it and returns its output",
             )
 
 

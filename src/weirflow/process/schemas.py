@@ -24,7 +24,7 @@ def output_schema(function: KeyedFunction) -> pa.Schema:
     declared = getattr(function, "output", None)
     if declared is None:
         raise ConfigError(
-            f"{type(function).__name__} does not say what it puts out.",
+            f"{type(function).__name__} does not declare its output.",
             hint='give the class its columns: output = "account STRING, amount DOUBLE"',
         )
     return _schema(declared, f"The output of {type(function).__name__}")

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class ValueSlot(Protocol):
-    """One value for each key. What it returns is a copy: changing it changes nothing that is stored."""
+    """One value for each key. Returned values are copies: changing one does not change what is stored."""
 
     def get(self, default: Any = None) -> Any:
         """The current key's value, or the default."""
@@ -23,7 +23,7 @@ class ListSlot(Protocol):
     """A list for each key."""
 
     def get(self) -> list[Any]:
-        """The current key's elements; none is an empty list."""
+        """The current key's elements; an empty list if there are none."""
 
     def add(self, value: Any) -> None:
         """Put an element at the end; ``StateTypeError`` if it is not of the slot's type."""
@@ -63,7 +63,7 @@ class MapSlot(BroadcastView, Protocol):
         """Give an entry a value; ``StateTypeError`` if its key or value is not of the slot's types."""
 
     def remove(self, entry: Any) -> None:
-        """Remove an entry; that it is not there is no error."""
+        """Remove an entry; if it does not exist, that is not an error."""
 
     def clear(self) -> None:
         """Remove all entries."""

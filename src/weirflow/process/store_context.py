@@ -91,7 +91,7 @@ class GuardedBroadcast:
         return entry in self._state
 
     def put(self, entry: Any, value: Any) -> None:
-        """Give an entry a value."""
+        """Set the value of an entry."""
         self._writable().put(entry, value)
 
     def remove(self, entry: Any) -> None:

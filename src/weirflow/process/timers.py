@@ -80,7 +80,7 @@ class InstanceTimers(Timers):
         return self._kinds[kind].remove(at)
 
     def key(self, data: bytes) -> Any:
-        """The key of its bytes."""
+        """The key that these bytes encode."""
         return self._kinds["event"].key(data)
 
     def forget(self) -> None:

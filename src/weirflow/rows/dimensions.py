@@ -33,12 +33,12 @@ def with_dimensions(schema: pa.Schema, dimensions: Mapping[str, int], source: st
     for name, dimension in dimensions.items():
         if name not in schema.names:
             hint = did_you_mean(name, schema.names) or f"it has {', '.join(schema.names)}"
-            raise ConfigError(f"The source {source!r} has no column {name!r}, of which dimensions speaks.", hint=hint)
+            raise ConfigError(f"The source {source!r} has no column {name!r}, which dimensions= names.", hint=hint)
         kind = schema.field(name).type
         if not is_vector(kind):
             raise ConfigError(
                 f"The column {name!r} of {source!r} is {type_name(kind)}, which has no dimension.",
-                hint="dimensions are of columns of type ARRAY<FLOAT> or ARRAY<DOUBLE>",
+                hint="only columns of type ARRAY<FLOAT> or ARRAY<DOUBLE> have a dimension",
             )
         if not 1 <= dimension <= MOST:
             raise ConfigError(f"The dimension of {name!r} is {dimension}.", hint=f"a vector has 1 to {MOST:,} numbers")

@@ -230,13 +230,15 @@ class Coordinator:
         with self._lock:
             if self.draining.is_set():
                 raise ServerDraining(
-                    "The server is about to end, and takes nothing new.",
+                    "The server is about to end, and accepts no new requests.",
                     retry_after=_DRAIN_RETRY_SECONDS,
-                    hint="the same request again, in some seconds, is for its successor",
+                    hint="send the same request again in a few seconds, to the server that replaces it",
                 )
             if not self.ready.is_set():
                 raise ServerBusy(
-                    "The server is starting: it opens what it has.", retry_after=_START_RETRY_SECONDS, hint="try again"
+                    "The server is starting, and still opens its flows.",
+                    retry_after=_START_RETRY_SECONDS,
+                    hint="try again",
                 )
             self._under_way[work.id] = work
         try:

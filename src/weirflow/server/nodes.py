@@ -68,7 +68,7 @@ class ServerNodes:
             try:
                 self._member.drain()
             except (MetadataError, LeaseLost) as error:
-                _log.warning("others do not know that this server ends: %s", error.message)
+                _log.warning("other nodes do not know yet that this server ends: %s", error.message)
 
     def leave(self) -> None:
         """Be listed no more."""

@@ -49,7 +49,9 @@ def plan_of(config: ServerConfig) -> Plan:
     if settings.tls_certificate is None:
         for door, address in (("HTTP", settings.http), ("Flight", settings.flight)):
             if address is not None and not is_loopback(parse_address(address)[0]):
-                lines["warning"] = f"{door} at {address} is not encrypted; put TLS, or a proxy that has it, before it"
+                lines["warning"] = (
+                    f"{door} at {address} is not encrypted; set up TLS, or a proxy with TLS in front of it"
+                )
     return Plan(lines, problems)
 
 
@@ -63,7 +65,7 @@ def _door(address: str | None, problems: list[str]) -> str:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind(place)
     except OSError as error:
-        problems.append(f"nobody can listen at {address}: {error.strerror or error}")
+        problems.append(f"the server cannot listen at {address}: {error.strerror or error}")
     return address
 
 

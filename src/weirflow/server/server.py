@@ -39,20 +39,20 @@ _log = logging.getLogger(__name__)
 
 @checked
 class Server(AbstractContextManager["Server"]):
-    """Owns a Session, its flows, sinks, streaming queries and jobs, and opens doors through which others reach them.
+    """Owns a Session, its flows, sinks, streaming queries and jobs, and lets others reach them over HTTP and Flight.
 
     >>> from weirflow import Server
     >>> with Server(session={"path": "data"}, http="127.0.0.1:8080") as server:  # doctest: +SKIP
     ...     server.wait()
 
-    What is kept under a path, or in the stores of a distributed profile, is opened again at each start, also after the
+    What is kept under a path, or in the stores of a distributed profile, is opened again at each start, even after the
     process was killed.
 
     Args:
         session: settings of the Session, such as ``path`` or ``endpoint``; see ``Settings``. A path makes it durable.
         config: a file ``weirflow.toml`` to read; by default the one in the current folder, if there is one.
-        settings: those of the server, such as ``http``, ``flight`` and ``insecure``; ``weirflow serve --help`` has all.
-            What is not given comes from ``WEIRFLOW_SERVER_*`` variables, then from the file.
+        settings: those of the server, such as ``http``, ``flight`` and ``insecure``; ``weirflow serve --help`` lists
+            them all. What is not given comes from ``WEIRFLOW_SERVER_*`` variables, then from the file.
 
     Raises:
         ConfigError: a setting cannot be used; nothing was started.
@@ -75,10 +75,10 @@ class Server(AbstractContextManager["Server"]):
         return self._config
 
     def start(self) -> None:
-        """Open what is kept, then the doors; returns when requests are taken. Does nothing the second time.
+        """Open what is kept, then listen; returns when requests are accepted. Does nothing the second time.
 
         Raises:
-            ConfigError: there are no tokens, a startup function is wrong, or nobody can listen at an address.
+            ConfigError: there are no tokens, a startup function is wrong, or an address cannot be used.
             DependencyMissing: the extra ``server`` is not installed.
         """
         with self._lock:
@@ -102,13 +102,13 @@ class Server(AbstractContextManager["Server"]):
 
     @property
     def http_url(self) -> str | None:
-        """Where HTTP listens; None if it does not."""
+        """The address for HTTP; None if it does not listen."""
         door = self._parts.http
         return None if door is None else door.url
 
     @property
     def flight_url(self) -> str | None:
-        """Where Flight listens, as ``weirflow://host:port``; None if it does not."""
+        """The address for Flight, as ``weirflow://host:port``; None if it does not listen."""
         return self._parts.flight_url
 
     @property
@@ -122,19 +122,19 @@ class Server(AbstractContextManager["Server"]):
         return self._parts.coordinator
 
     def wait(self, timeout: Seconds | None = None) -> bool:
-        """Block until somebody wants the server to end: ``stop``, or another who drains this node; whether one does."""
+        """Block until the server should end, by ``stop`` or because this node is drained; returns whether it should."""
         return self._asked.wait(timeout)
 
     def ask_to_stop(self) -> None:
-        """Have ``wait`` return; may be called from a signal's handler."""
+        """Make ``wait`` return; may be called from a signal handler."""
         self._asked.set()
 
     def stop(self, within: Seconds | None = None) -> bool:
-        """Refuse what is new, let finish what is under way, and end; whether all of it has finished.
+        """Refuse new requests, let current ones finish, and end; returns whether all have finished.
 
         Args:
-            within: how many seconds that may take; the setting ``drain_seconds`` if None. What is not done by then is
-                cut off: its caller does not know whether it happened, and asks again with the same token.
+            within: how many seconds this may take; the setting ``drain_seconds`` if None. Requests that are not done by
+                then are cut off: their callers do not know whether they happened, and ask again with the same token.
         """
         self._asked.set()
         with self._lock:
@@ -187,7 +187,7 @@ class _Running:
         if is_kept(self._config.session):
             hint = "make one: weirflow tokens create NAME --role admin, with the --path of the server; or --insecure"
         else:
-            hint = "a Session that keeps nothing keeps no tokens: give it a --path, or use --insecure on this machine"
+            hint = "a Session without a path stores no tokens: give it a --path, or use --insecure on this machine"
         raise ConfigError("The server has no tokens, so nobody could use it.", hint=hint)
 
     def start(self) -> None:

@@ -37,32 +37,34 @@ class ServerSettings(BaseSettings):
         env_prefix=SERVER_PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=True
     )
 
-    http: str | None = Field("127.0.0.1:8080", description="where HTTP listens, as host:port; `off` for nowhere")
-    flight: str | None = Field("127.0.0.1:8815", description="where Arrow Flight listens, as host:port; or `off`")
-    insecure: bool = Field(default=False, description="let those on this machine do everything without a token")
+    http: str | None = Field("127.0.0.1:8080", description="the address for HTTP, as host:port; `off` does not listen")
+    flight: str | None = Field("127.0.0.1:8815", description="the address for Arrow Flight, as host:port; or `off`")
+    insecure: bool = Field(default=False, description="let everybody on this machine do everything without a token")
     tls_certificate: Path | None = Field(None, description="the server's certificate chain, a PEM file")
     tls_key: Path | None = Field(None, description="the certificate's private key, a PEM file")
-    advertise: str | None = Field(None, description="host:port by which clients reach Flight, if it is another")
-    node: str | None = Field(None, description="this server's name among the nodes; its host and port by default")
-    issuer: str | None = Field(None, description="the issuer of JWTs that are taken, as their claim `iss` has it")
+    advertise: str | None = Field(None, description="host:port at which clients reach Flight, if it differs")
+    node: str | None = Field(None, description="this server's name among the nodes; by default host and process")
+    issuer: str | None = Field(None, description="the issuer of accepted JWTs, as in their claim `iss`")
     jwks: str | None = Field(None, description="the issuer's keys: an https:// URL or a file of a JWK set")
-    audience: str | None = Field(None, description="whom JWTs must be for, as their claim `aud` has it")
-    claim: str = Field("weirflow", description="the claim of JWTs that has role, flows and catalogs")
+    audience: str | None = Field(None, description="the audience that JWTs must have in their claim `aud`")
+    claim: str = Field("weirflow", description="the claim in JWTs with role, flows and catalogs")
     startup: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="functions, as file.py:name or module:name, called with the Session at each start"
+        (), description="functions to call with the Session at each start, as file.py:name or module:name"
     )
-    warm: bool = Field(default=True, description="start Spark at once, not with the first statement that needs it")
+    warm: bool = Field(
+        default=True, description="start Spark at once instead of with the first statement that needs it"
+    )
     audit_log: Path | None = Field(None, description="the audit log; by default server/audit.log under the path")
     spool: str | None = Field(None, description="where results wait to be fetched: a folder, or a storage URI")
-    drain_seconds: float = Field(30.0, ge=0, le=_MOST, description="how long requests may finish when it ends")
-    statement_seconds: float | None = Field(600.0, gt=0, le=_MOST, description="how long a statement may take")
-    result_bytes: int = Field(64 << 20, ge=1, le=_MOST, description="how large a result in one answer may be")
-    message_bytes: int = Field(64 << 20, ge=1024, le=_MOST, description="how large a request may be")
-    statements_at_once: int = Field(128, ge=1, le=_MOST, description="requests of a token that may run at a time")
+    drain_seconds: float = Field(30.0, ge=0, le=_MOST, description="seconds that requests have to finish at the end")
+    statement_seconds: float | None = Field(600.0, gt=0, le=_MOST, description="seconds that a statement may take")
+    result_bytes: int = Field(64 << 20, ge=1, le=_MOST, description="bytes that a result in one answer may have")
+    message_bytes: int = Field(64 << 20, ge=1024, le=_MOST, description="bytes that a request may have")
+    statements_at_once: int = Field(128, ge=1, le=_MOST, description="requests that a token may have at a time")
     watches_at_once: int = Field(10_000, ge=1, le=_MOST, description="watches that a token may have open")
-    flight_watches: int = Field(256, ge=1, le=_MOST, description="watches that all may have open over Flight")
-    spool_seconds: float = Field(900.0, gt=0, le=_MOST, description="how long a result can be fetched")
-    spool_bytes: int = Field(32 << 30, ge=1024, le=_MOST, description="what results that wait may have together")
+    flight_watches: int = Field(256, ge=1, le=_MOST, description="watches that may be open over Flight in all")
+    spool_seconds: float = Field(900.0, gt=0, le=_MOST, description="seconds for which a result can be fetched")
+    spool_bytes: int = Field(32 << 30, ge=1024, le=_MOST, description="bytes that waiting results may have in all")
 
     @field_validator("startup", mode="before")
     @classmethod
@@ -74,7 +76,7 @@ class ServerSettings(BaseSettings):
     def _printable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for one in value:
             if not one.isprintable():
-                raise ValueError(f"{one!a} is no name of a function; it is written file.py:function")
+                raise ValueError(f"{one!a} is not the name of a function; write file.py:function")
         return value
 
     @field_validator("http", "flight", "advertise")
@@ -231,7 +233,9 @@ def _refuse_unknown_variables(variables: Mapping[str, str]) -> None:
 
 def _require_consistent(settings: ServerSettings) -> None:
     if settings.http is None and settings.flight is None:
-        raise ConfigError("A server needs a door.", hint="give it an address for HTTP or for Flight")
+        raise ConfigError(
+            "A server needs at least one address to listen on.", hint="give it an address for HTTP or for Flight"
+        )
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         raise ConfigError("TLS needs a certificate and its key.", hint="set tls_certificate and tls_key")
     if (settings.issuer is None) != (settings.jwks is None):

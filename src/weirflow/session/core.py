@@ -74,12 +74,12 @@ class SessionCore:
         self.close()
 
     def close(self) -> None:
-        """Stop what runs, and Spark with it. Waits until no process, thread or temporary file is left.
+        """Stop everything that runs, and Spark. Waits until no process, thread or temporary file is left.
 
         Closing twice does nothing.
 
         Raises:
-            SinkFailed: a sink of a flow could not write what it still had; the Session is closed all the same.
+            SinkFailed: a sink of a flow could not write what it still had; the Session is closed nevertheless.
         """
         try:
             if self._streams is not None:
@@ -105,7 +105,7 @@ class SessionCore:
 
     @property
     def spark(self) -> Any:
-        """The native ``SparkSession``, started now if it was not yet."""
+        """The native ``SparkSession``; it is started now if it is not running yet."""
         return self._started().session
 
     @property

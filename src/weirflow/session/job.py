@@ -233,7 +233,7 @@ def _started(function: Callable[[Any], Any], session: Session, described: str) -
     queries = list(made) if isinstance(made, list | tuple) else [made]
     if not queries or not all(isinstance(query, StreamingQuery) for query in queries):
         raise ConfigError(
-            f"The function {described} returned {made!r}, which is no streaming query.",
+            f"The function {described} returned {made!r}, which is not a streaming query.",
             hint="return what write_stream()....start() returns, or several of them in a list",
         )
     return queries
@@ -305,7 +305,7 @@ class _Keeper:
             failed = [query for query in self._queries if query.exception is not None]
             if None in delays or len(failed) > len(delays):
                 break
-            _log.info("Spark is gone; the queries go on in another")
+            _log.info("Spark is gone; the queries continue in another Session")
             if self.ending.asked.wait(max(delay for delay in delays if delay is not None)):
                 break
             try:

@@ -58,40 +58,40 @@ class Operation:
 
     @property
     def state(self) -> OperationState:
-        """Where in its life it is."""
+        """The current state."""
         return self._state
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """For how many seconds it has run, or ran."""
         return self._seconds if self._seconds is not None else time.monotonic() - self._started
 
     @property
     def note(self) -> str:
-        """What there is to say about how far it is, beside its tasks."""
+        """A note about its progress, in addition to its tasks."""
         return ""
 
     @property
     def progress(self) -> Progress:
-        """Tasks done and known; after the end, the last that was known."""
+        """Tasks done and known; after the end, the last known numbers."""
         if self._state in (OperationState.RUNNING, OperationState.CANCELLING):
             self._last_progress = Progress(*self._control.progress(self.id))
         return self._last_progress
 
     def cancel(self) -> None:
-        """Ask the operation to stop. Returns at once; whoever waits for the result gets ``OperationCancelled``.
+        """Ask the operation to stop. Returns at once; a caller that waits for the result gets ``OperationCancelled``.
 
-        Does nothing when it has ended.
+        Does nothing if it has ended.
         """
         self._stop(OperationState.CANCELLED)
 
     @checked
     def wait(self, timeout: Seconds | None = None) -> bool:
-        """Block until the operation has ended or ``timeout`` seconds have passed; says whether it has ended."""
+        """Block until the operation has ended or ``timeout`` seconds have passed; returns whether it has ended."""
         return self._ended.wait(timeout)
 
     def assignments(self) -> Sequence[TaskAssignment]:
-        """Which task ran on which executor, also after the end; ``UnsupportedError`` over Spark Connect.
+        """Which task ran on which executor, even after the end; ``UnsupportedError`` over Spark Connect.
 
         Their stages are numbered as in ``explain``; ``render_assignments`` prints them in one line.
         """
@@ -101,8 +101,8 @@ class Operation:
         """The stages of the plan as it runs, or ran, in the form of ``session.explain(query, "stages")``.
 
         Raises:
-            UnsupportedError: it computes no DataFrame's rows, it has ended and was asked for by its id, or Spark
-                is behind Spark Connect.
+            UnsupportedError: it does not compute a DataFrame's rows, it has ended and you looked it up by its id, or
+                Spark is behind Spark Connect.
         """
         if self._frame is None:
             raise UnsupportedError(

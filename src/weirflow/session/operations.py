@@ -60,7 +60,7 @@ class Operations:
     def streams(self) -> StreamingQueryManager:
         """What starts streaming queries."""
         if self._streams is None:
-            raise UnsupportedError("These operations are of no Session, which streaming queries need.")
+            raise UnsupportedError("These operations belong to no Session, but streaming queries need one.")
         return self._streams()
 
     @checked

@@ -99,11 +99,11 @@ class Session(Tables):
     ) -> Self | RemoteSession:
         """The Spark at ``endpoint``: ``sc://host:port`` (Spark Connect) or ``spark://host:port`` (standalone).
 
-        ``weirflow://host:port`` and ``weirflow+tls://host:port`` are a Weirflow server: what is returned is a
-        ``RemoteSession`` then, with its settings, which needs neither Java nor pyspark.
+        For a Weirflow server, ``weirflow://host:port`` or ``weirflow+tls://host:port``, it returns a ``RemoteSession``,
+        which has its own settings and needs neither Java nor pyspark.
 
-        ``token`` is the server's bearer token, or the cluster's shared secret. If the endpoint cannot be used
-        the first call that needs Spark says so within seconds; there is never a local fallback.
+        ``token`` is the server's bearer token, or the cluster's shared secret. If the endpoint cannot be used, the
+        first call that needs Spark fails within seconds; there is never a local fallback.
         """
         if is_server(endpoint):
             from weirflow.client import RemoteSession  # noqa: PLC0415 - imports the kernel and Flight
@@ -113,14 +113,14 @@ class Session(Tables):
 
     @classmethod
     def from_env(cls) -> Self:
-        """A Session as the ``WEIRFLOW_*`` environment variables say."""
+        """A Session with the settings of the ``WEIRFLOW_*`` environment variables."""
         return cls()
 
     def sql(self, query: Sql, params: Params | None = None) -> DataFrame:
-        """The result of a SQL query, computed when it is asked for. Commands (CREATE, INSERT, ...) run at once.
+        """The result of a SQL query, computed when you ask for it. Commands (CREATE, INSERT, ...) run at once.
 
-        Beside Spark's statements there are those about incremental flows, see ``flow``, and about catalogs, see
-        ``add_catalog``. ``SUBSCRIBE TO view`` has no end, and returns what ``subscribe`` does.
+        In addition to Spark's statements, there are statements about incremental flows (see ``flow``) and about
+        catalogs (see ``add_catalog``). ``SUBSCRIBE TO view`` has no end, and returns what ``subscribe`` does.
 
         Args:
             query: Spark SQL.
@@ -132,7 +132,7 @@ class Session(Tables):
         return self._sql(query, kind, params)
 
     def subscribe(self, query: Sql, params: Params | None = None) -> Subscription:
-        """The changes of a view of a flow, for as long as they are read: rows with their epoch and weight.
+        """The changes of a view of a flow, for as long as you read them: rows with their epoch and weight.
 
         Args:
             query: ``SUBSCRIBE TO view [AS OF epoch] [WITH (SNAPSHOT = false, PROGRESS = true, UPSERT = (key))]``.
@@ -217,15 +217,15 @@ class Session(Tables):
         return self.operations.submit(_shorten(query), lambda: self.sql(query, params).to_arrow())
 
     def operation_registry(self) -> Operations:
-        """``operations``, as a call."""
+        """The same as ``operations``, as a method."""
         return self.operations
 
     def explain(
         self, query: Sql | DataFrame, mode: ExplainMode | str = ExplainMode.PHYSICAL, params: Params | None = None
     ) -> str:
-        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` it falls into.
+        """How Spark would run a query: its ``logical`` or ``physical`` plan, or the ``stages`` that it consists of.
 
-        Nothing runs; a statement that is not a query is refused, because Spark runs commands as it reads them.
+        Nothing is executed. A statement that is not a query is refused, because Spark would execute it.
         """
         chosen = one_of(ExplainMode, mode, "No explain mode is called")
         from weirflow.spark.frames.explain import explain_text  # noqa: PLC0415 - imports pyspark
@@ -254,49 +254,50 @@ class Session(Tables):
     def flow(
         self, name: Name = "flow", *, partitions: Shards | None = None, **options: Any
     ) -> SessionFlow | PartitionedIncrementalFlow:
-        """The incremental flow of this name, made if there is none; a durable Session reopens it as it was.
+        """The incremental flow with this name. It is created if there is none; a durable Session reopens it as it was.
 
-        Its views are tables for ``sql``, and what has no delta rule is recomputed by Spark and compared.
+        ``sql`` can read its views as tables. Spark recomputes and compares views without a rule for deltas.
 
         Args:
-            name: what the flow is called, and in a durable Session where it is kept.
-            partitions: over how many tasks of Spark it is spread. None runs it in this process; in a distributed
-                Session, over as many as Spark runs at a time.
+            name: the name of the flow, under which a durable Session keeps it.
+            partitions: over how many Spark tasks it is spread. None runs it in this process; in a distributed Session,
+                it spreads it over as many tasks as Spark runs at a time.
             options: those of ``IncrementalFlow``, or of ``PartitionedIncrementalFlow``.
         """
         return self._flows_sql().flows.open(name, partitions=partitions, options=options)
 
     def materialized(self, name: Name) -> MaterializedView:
-        """The materialized view of this name: to refresh it, and to know how fresh it is.
+        """The materialized view with this name: refresh it, or ask how fresh it is.
 
         ``sql("CREATE MATERIALIZED VIEW ...")`` makes one.
 
         Raises:
             TableNotFound: there is no such table.
-            ConfigError: the table is no materialized view.
+            ConfigError: the table is not a materialized view.
         """
         from weirflow.materialized.view import materialized_view  # noqa: PLC0415 - imports the kernel
 
         return materialized_view(self, name)
 
     def add_catalog(self, name: Name, address: Annotated[str, NotEmpty()], **options: str) -> None:
-        """Have a catalog under a name from now on, as ``CREATE CATALOG`` does; one that does not answer is not added.
+        """Add a catalog under a name, as ``CREATE CATALOG`` does; one that does not answer is not added.
 
         Args:
-            name: what SQL calls it, as in ``lake.sales.orders``.
-            address: its kind and where it is, as ``iceberg-rest+https://host/path``; see docs/catalogs.md.
+            name: its name in SQL, such as ``lake`` in ``lake.sales.orders``.
+            address: its kind and where it is, such as ``iceberg-rest+https://host/path``; see docs/catalogs.md.
             options: those of its kind (``warehouse``, ``token``, ...), and Iceberg's own with a dot in their names. A
-                secret may be given as ``env:VARIABLE``; a durable Session, which keeps the catalog, takes no other.
+                secret may be given as ``env:VARIABLE``; a durable Session stores the catalog, so it accepts no other
+                form.
         """
         self._catalogs.prepare(name, address, options)
         self.operations.run(f"add the catalog {name}", lambda: self._catalogs.add(name, address, options))
 
     def drop_catalog(self, name: Name) -> None:
-        """Forget a catalog that was created by its address; what is in it stays."""
+        """Forget a catalog that was added; its tables stay."""
         self.operations.run(f"drop the catalog {name}", lambda: self._catalogs.drop(name))
 
     def catalogs(self) -> tuple[CatalogInfo, ...]:
-        """The catalogs that SQL can name, Spark's own included."""
+        """The catalogs that SQL can name, including Spark's own."""
         return self.operations.run("list catalogs", self._catalogs.all)
 
     def _about_catalogs(self, query: str, params: Params | None) -> pa.Table:
@@ -310,7 +311,7 @@ class Session(Tables):
     def metrics(self) -> str:
         """What the flows of this process have done and hold, in Prometheus' text format; starts nothing.
 
-        A flow that was given a registry of its own is measured there.
+        The metrics of a flow with its own registry are there instead.
         """
         from weirflow.observability.metrics import metrics_text  # noqa: PLC0415 - imports an HTTP server
 
@@ -325,17 +326,18 @@ class Session(Tables):
         *,
         at: Count | Name | None = None,
     ) -> Any:
-        """What a slot of keyed state holds for a key, as it was saved last: a value or None, a list, a dict.
+        """What a slot of keyed state holds for a key, as last saved: a value or None, a list, or a dict.
 
         Args:
-            job: where checkpoints or savepoints of keyed state are, or the checkpoint of a Spark query.
-            operator: whose state; of a Spark query the number of the operator, 0 for the first.
-            slot: its name, for plain values; its descriptor, for those of the declared types, migrated if need be.
+            job: the place of checkpoints or savepoints of keyed state, or the checkpoint of a Spark query.
+            operator: the operator that has the state; for a Spark query the operator's number, 0 for the first.
+            slot: its name, to get plain values; or its descriptor, to get values of the declared types, migrated if
+                necessary.
             key: a plain value, or a tuple.
             at: the epoch of a checkpoint, the name of a savepoint, or the batch of a Spark query.
 
         Raises:
-            ObjectNotFound: nothing was saved there, or not then.
+            ObjectNotFound: nothing was saved there, or not at that time.
             StateError: there is no such operator, slot or type of key.
         """
         from weirflow.session.query_state import StateQueries  # noqa: PLC0415 - only those who ask need it
@@ -350,10 +352,10 @@ class Session(Tables):
         *,
         at: Count | Name | None = None,
     ) -> DataFrame:
-        """A slot of keyed state as a table, as it was saved last; see ``query_state``.
+        """A slot of keyed state as a table, as last saved; see ``query_state``.
 
-        Its columns are those of the key, ``position`` for lists or ``entry`` for maps, and ``value``. The state is read
-        by this process.
+        Its columns are those of the key, then ``position`` for lists or ``entry`` for maps, and ``value``. This process
+        reads the state.
         """
         from weirflow.session.query_state import StateQueries  # noqa: PLC0415 - only those who ask need it
 

@@ -36,4 +36,4 @@ def _disks(settings: Settings) -> str:
         return "local disks of the executors"
     # Spark prefers the variable.
     folder = os.environ.get("SPARK_LOCAL_DIRS") or settings.spark_conf.get("spark.local.dir")
-    return f"local disk at {folder}" if folder else "local disk, in a folder that goes with the Session"
+    return f"local disk at {folder}" if folder else "local disk, in a folder that is deleted with the Session"

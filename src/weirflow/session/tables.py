@@ -32,9 +32,9 @@ class Tables(SessionCore):
         return self._read("parquet", path, options)
 
     def read_csv(self, path: Paths, *, header: bool = True, infer_schema: bool = True, **options: Any) -> DataFrame:
-        """Read CSV files; by default with a header line and types found by looking at the data.
+        """Read CSV files; by default with a header line, and with types inferred from the data.
 
-        Give ``schema="a int, b string"`` to say the types instead.
+        Pass ``schema="a int, b string"`` to set the types instead.
         """
         infer = infer_schema and "schema" not in options
         return self._read("csv", path, {"header": header, "inferSchema": infer, **options})
@@ -56,10 +56,10 @@ class Tables(SessionCore):
 
         Args:
             format: the source; for a table it may be left out.
-            path: folders that files arrive in, or files.
+            path: folders in which files arrive, or files.
             table: the name of a table, in place of a path.
-            schema: the columns, as ``"a INT, b STRING"``; for files, found by looking at those that are there.
-            options: those of the source; ones with dots are given as ``**{"kafka.bootstrap.servers": ...}``.
+            schema: the columns, such as ``"a INT, b STRING"``; for files, by default inferred from the existing ones.
+            options: the source's options; pass those with dots as ``**{"kafka.bootstrap.servers": ...}``.
         """
         from weirflow.spark.streaming.read import StreamRead  # noqa: PLC0415 - beside what imports pyspark
 
@@ -88,7 +88,7 @@ class Tables(SessionCore):
     table = read_table
 
     def register(self, name: Name, data: Any) -> DataFrame:
-        """Make data known to SQL under ``name``, replacing what had the name, and return it as a frame.
+        """Make data available to SQL under ``name``, replacing what had the name, and return it as a frame.
 
         Args:
             name: any name; a dot separates schema and table, unless the name is quoted with backticks as in SQL.
@@ -100,7 +100,7 @@ class Tables(SessionCore):
         return self.read_table(name)
 
     def from_arrow(self, data: Any) -> DataFrame:
-        """Tabular Python data as a frame, without giving it a name; see ``register`` for what is taken."""
+        """Tabular Python data as a frame, without giving it a name; see ``register`` for the accepted kinds."""
         if self._is_frame(data):
             return self._frame("frame", lambda _: data)
         from weirflow.spark.frames.arrow import arrow_frame  # noqa: PLC0415 - imports pyspark
@@ -140,20 +140,22 @@ class Tables(SessionCore):
     ) -> Callable[..., Any]:
         """Register a function for SQL and views under ``name`` and return it for use on columns.
 
-        A view of a flow that calls it is maintained by deltas if it is declared ``deterministic``, and recomputed
-        otherwise. A Python function of plain values is then run in this process, others by Spark, for the rows that
-        change. Views keep the name and the version: a durable flow is opened again once the function is registered.
+        A view that calls the function is maintained by deltas if the function is declared ``deterministic``, and
+        recomputed otherwise. For the rows that change, a Python function of plain values runs in this process, and
+        others run in Spark. Views store the name and the version, so register the function before you open a durable
+        flow again.
 
         Args:
-            name: what it is called by; a function that has the name is replaced. None: it has no name and only
-                frames call it, by what is returned; views of durable flows do not.
+            name: its name in SQL; an existing function with that name is replaced. None gives it no name: only frames
+                can call it, by what is returned, but not views of durable flows.
             function: a Python function, what PySpark's ``udf``, ``pandas_udf`` or ``arrow_udf`` returned, or the name
                 of a Java class.
             returns: the Spark type of its result, such as ``"int"``; a function that is a PySpark UDF already brings
                 its own.
-            deterministic: that it gives the same value for the same arguments, at any time and in any process.
-            version: to be changed when the function returns something else for the same arguments. A view keeps to
-                the version that it was made with until it is replaced.
+            deterministic: your promise that it returns the same value for the same arguments, at any time and in any
+                process.
+            version: change it when the function returns something else for the same arguments. A view uses the version
+                that it was made with until you replace the view.
         """
         is_udf = hasattr(function, "evalType")
         if not is_udf and not isinstance(function, str) and runs_later(function):

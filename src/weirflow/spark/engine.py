@@ -142,7 +142,7 @@ def _start_connect(settings: Settings, endpoint: Endpoint, profile_conf: Mapping
     unusable = [name for name in _DRIVER_SETTINGS if name in settings.model_fields_set]
     if unusable:
         raise UnsupportedError(
-            f"The setting {unusable[0]} shapes a driver of the Session's own; a Spark Connect server has its own.",
+            f"The setting {unusable[0]} configures the Session's own driver; a Spark Connect server already has one.",
             hint=f"leave it out and configure the server at {endpoint.url}",
         )
     if has_driver():

@@ -228,7 +228,7 @@ def _untold(message: str) -> QueryError:
     """From a message without a condition; a stack that overflows has no other."""
     if _OVERFLOW in message:
         return SqlTooComplex(
-            "Spark has not stack enough for a query that is nested as deeply as this one.",
+            "Spark's stack is too small for a query that is nested this deeply.",
             hint="split the query into views, or give Spark's threads larger stacks (-Xss)",
         )
     return QueryError(message)

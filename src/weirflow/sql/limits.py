@@ -69,7 +69,7 @@ def check_node(node: Expr | Plan, position: SqlPosition | None = None) -> None:
         raise too_deep(MAX_HEIGHT, position)
     if node.size > MAX_SIZE:
         raise SqlTooComplex(
-            f"The query comes to more than {MAX_SIZE:,} operations once all that it uses is written out.",
+            f"The query has more than {MAX_SIZE:,} operations when every CTE and alias is written out.",
             hint="make views of the parts that are used several times",
             position=position,
         )

@@ -16,12 +16,12 @@ PREFIX = "function:"
 @checked
 @dataclass(frozen=True)
 class UserFunction:
-    """A Python function that gives the same value for the same arguments, at any time.
+    """A Python function that returns the same value for the same arguments, at any time.
 
     Attributes:
-        call: the function; a NULL comes as None.
-        version: what is written down with the views that call it. Whoever changes what the function returns changes
-            the version.
+        call: the function; a NULL arrives as None.
+        version: the version that is stored with the views that call it. Change it whenever the function returns
+            something else.
     """
 
     call: Callable[..., Any]

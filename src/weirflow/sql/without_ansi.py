@@ -44,7 +44,9 @@ def _added_cast(call: Call) -> Expr:
     inner, kind = call.arguments[0], call.type
     promoted = inner.type == STRING or (inner.type == FLOAT and kind != STRING) or pa.types.is_nested(kind)
     if promoted and inner.type != NULL:
-        raise _refused(f"a cast of {type_name(inner.type)} to {type_name(kind)} that nobody wrote", call.position)
+        raise _refused(
+            f"a cast of {type_name(inner.type)} to {type_name(kind)} that is not written in the SQL", call.position
+        )
     return cast_in(EvalMode.LEGACY, inner, kind, call.position)
 
 
@@ -67,7 +69,7 @@ def _window(call: WindowCall) -> WindowCall:
     frame = call.frame
     reaches = frame is not None and frame.unit is FrameUnit.RANGE and {frame.start, frame.end} - {None, 0}
     if reaches and is_integral(call.order_by[0].expr.type):
-        raise _refused("a RANGE frame that reaches a number of integers", call.position)  # a bound may wrap around
+        raise _refused("a RANGE frame over integers", call.position)  # a bound may wrap around
     name = name_in(EvalMode.LEGACY, call.function, call.arguments[0].type) if call.arguments else call.function
     if name is None:
         raise _refused(f"{call.function}()", call.position)
@@ -78,6 +80,6 @@ def _refused(what: str, position: SqlPosition | None) -> NotIncremental:
     return NotIncremental(
         f"Without ANSI mode {what} can only be read by Spark.",
         reason=Reason.SETTING_NOT_SUPPORTED,
-        hint="write the cast that is meant, make the flow with session.flow(name), or leave ANSI mode on",
+        hint="write the cast that you mean, make the flow with session.flow(name), or leave ANSI mode on",
         position=position,
     )

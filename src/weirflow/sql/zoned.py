@@ -59,7 +59,7 @@ def tzinfo_of(zone: str) -> tzinfo:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ConfigError(
-            f"This machine knows no time zone {zone!r}.",
+            f"This machine does not know the time zone {zone!r}.",
             hint="write a region such as 'America/New_York', or an offset such as '+05:30'",
         ) from None
 

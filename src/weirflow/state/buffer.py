@@ -36,7 +36,7 @@ class WriteBuffer:
         return self._backend.get(self._operator, key)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """What is under each of many keys."""
+        """The values of many keys."""
         changes = self.changes
         if not changes:
             return self._backend.multi_get(self._operator, keys)

@@ -50,7 +50,7 @@ class SlotInfo(msgspec.Struct, frozen=True):
             raise StateMismatch(
                 f"The slot {self.name!r} of {operator!r} holds values of type {stored.value}, and is declared with "
                 f"{self.value} in the same version.",
-                hint="count up the descriptor's version and register a state_migration, or use a slot of another name",
+                hint="increase the descriptor's version and register a state_migration, or use a slot of another name",
             )
         if self.expires != stored.expires:
             had = "none" if stored.expires is None else f"one by {stored.expires} time"

@@ -21,9 +21,9 @@ class Ttl:
     """How long state lives.
 
     Attributes:
-        duration: from the last refresh on; at least a millisecond.
+        duration: the time from the last refresh on; at least a millisecond.
         time: by the clock, or by the watermark of the events.
-        refresh: what starts it over: writing, or reading too.
+        refresh: what starts it again: only writing, or reading as well.
     """
 
     duration: timedelta
@@ -54,11 +54,11 @@ class StateDescriptor:
         name: of the slot, unique in its operator.
         key: the type of keys: bool, int, float, str, bytes, date, datetime, tuples of these, or a dataclass, msgspec
             Struct or NamedTuple of them. None for broadcast state, which has no key.
-        value: the type of what is held for a key: what msgspec can hold (Python's own types, dataclasses, Structs and
-            collections of them), or an Arrow type. A ``list[...]`` for list state, a ``dict[..., ...]`` for map and
+        value: the type of the value for a key: any type that msgspec supports (Python's own types, dataclasses, Structs
+            and collections of them), or an Arrow type. A ``list[...]`` for list state, a ``dict[..., ...]`` for map and
             broadcast state, the accumulator's type for aggregating state.
         ttl: how long values live; None for ever.
-        version: of the value's type. Count it up when the type changes, and register a ``state_migration``.
+        version: the version of the value's type. Increase it when the type changes, and register a ``state_migration``.
     """
 
     name: Name

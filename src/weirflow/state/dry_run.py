@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MigrationReport:
-    """The values of one version in one slot.
+    """A report about the values of one version in one slot.
 
     Attributes:
-        operator: whose slot.
+        operator: the slot's operator.
         slot: its name.
         version: of the values.
         values: how many there are; in list and map state, elements and entries.
-        size: their bytes, keys included.
-        steps: the versions they would go through, their own first; just that if nothing would change.
+        size: their size in bytes, including keys.
+        steps: the versions that they would go through, beginning with their own; only their own if nothing would
+            change.
         missing: the versions between which a step is missing, or None.
     """
 
@@ -49,12 +50,12 @@ def dry_run(
     *,
     migrations: Migrations = MIGRATIONS,
 ) -> list[MigrationReport]:
-    """What reading all state with these descriptors would migrate; it reads everything and changes nothing.
+    """Report what reading all state with these descriptors would migrate. It reads everything and changes nothing.
 
     Args:
         state: a backend or a snapshot.
-        descriptors: for each operator, its slots as they are to be read.
-        migrations: the steps that there would be.
+        descriptors: for each operator, the descriptors with which its slots would be read.
+        migrations: the migration steps to use.
     """
     reports = []
     for operator, slots in descriptors.items():

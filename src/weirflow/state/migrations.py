@@ -35,7 +35,7 @@ class Migrations:
         self._steps: dict[tuple[str, int], Step] = {}
 
     def add(self, step: Step) -> None:
-        """Take on a step.
+        """Add a step.
 
         Raises:
             ConfigError: it does not lead to a later version, reads what is not a type, or begins where another does.
@@ -70,7 +70,7 @@ class Migrations:
         return steps
 
     def migrate(self, slot: Name, version: Positive, wanted: Positive, body: bytes) -> bytes:
-        """The MessagePack of a value, taken from one version to another.
+        """The MessagePack of a value, converted from one version to another.
 
         Raises:
             MigrationMissing: no steps lead there.
@@ -100,7 +100,7 @@ def state_migration(
     """Register a function as the step between two versions of a slot's values.
 
     It is called with each stored value of the older version when that value is read, and returns the later one. In list
-    and map state a value is one element or entry. What it raises passes through to whoever reads.
+    and map state a value is one element or entry. What it raises passes through to the reader.
 
     >>> own = Migrations()
     >>> @state_migration("total", from_version=1, to_version=2, migrations=own)
@@ -115,7 +115,7 @@ def state_migration(
         migrations: where it is registered.
 
     Raises:
-        ConfigError: it leads nowhere, or another step begins where it does.
+        ConfigError: it leads nowhere, or another step begins with the same version.
     """
 
     def register(function: Function) -> Function:
@@ -135,7 +135,7 @@ def register_state_migration(
     reads: Any = Any,
     migrations: Migrations = MIGRATIONS,
 ) -> None:
-    """As ``state_migration``, of a function that is there already."""
+    """Like ``state_migration``, for an existing function."""
     migrations.add(Step(slot, from_version, to_version, function, reads))
 
 
@@ -143,7 +143,7 @@ def register_state_migration(
 def apply_state_migration(
     slot: Name, from_version: Positive, to_version: Positive, value: Any, *, migrations: Migrations = MIGRATIONS
 ) -> Any:
-    """A value of one version as it is read in another: dicts, lists and scalars, as they are stored.
+    """Convert a value of one version to another version: dicts, lists and scalars, as they are stored.
 
     >>> own = Migrations()
     >>> register_state_migration("total", 1, 2, lambda amount: {"amount": amount}, migrations=own)

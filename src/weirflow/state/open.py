@@ -24,7 +24,7 @@ _RANGE = re.compile(r"(\d+)-(\d+)")
 
 @checked
 def open_state_backend(uri: Annotated[Uri, Hint(_USE)], groups: KeyGroupRange | None = None) -> StateBackend:
-    """The state backend at a URI or path, for the keys of some groups.
+    """The state backend at a URI or path, for the keys of some key groups.
 
     >>> backend = open_state_backend("memory://")
     >>> backend.write({"count": {b"ann": b"7"}})
@@ -32,8 +32,8 @@ def open_state_backend(uri: Annotated[Uri, Hint(_USE)], groups: KeyGroupRange | 
     b'7'
 
     Args:
-        uri: ``memory://``, which nobody else has; a path or ``rocksdb:///absolute/path``, in which each range of groups
-            has a folder of its own; or a scheme that another distribution adds, see docs/extending.md.
+        uri: ``memory://``, which is private; a path or ``rocksdb:///absolute/path``, in which each range of groups
+            has a folder of its own; or a scheme that another package adds, see docs/extending.md.
         groups: whose keys are kept; None for all.
 
     Raises:

@@ -34,20 +34,20 @@ _FOREVER = 2**63
 
 
 class KeyedStateStore:
-    """The state of one operator; for one thread.
+    """The state of one operator. Use it from one thread.
 
-    Declare the slots, set the current key, read and write. Writes are seen by reads at once, and by others when
-    ``flush`` has written them all together.
+    Declare the slots, set the current key, read and write. Reads see writes at once; others see them when ``flush`` has
+    written them all together.
 
     Args:
-        backend: where state is; it stays open when the store is done.
-        operator: whose state, one store at a time.
-        groups: the number of key groups, for ever the same.
+        backend: where the state is; it stays open when the store is no longer used.
+        operator: the operator whose state this is; it may have one store at a time.
+        groups: the number of key groups, which never changes.
         owned: the key groups that this instance of the operator has; all without it.
         migrations: the steps from older versions of values.
 
     Raises:
-        ConfigError: the operator has no name, or there are other groups owned than there are.
+        ConfigError: the operator has no name, or a group is owned that does not exist.
     """
 
     @checked
@@ -133,13 +133,13 @@ class KeyedStateStore:
 
         Args:
             key: of the declared type.
-            timestamp_ms: the time of its event, from which state by event time lives on.
+            timestamp_ms: the time of its event, from which the time to live of state by event time counts.
 
         Raises:
             StateTypeError: the key is not of the declared type, or is text that UTF-8 cannot hold.
             StateError: its key group is not owned here, or no slot is declared yet.
 
-        Some of this is said when the key is first used.
+        Some of these errors are raised only when the key is first used.
         """
         # This is done for each row.
         if timestamp_ms is not None and (type(timestamp_ms) is not int or not -_FOREVER < timestamp_ms < _FOREVER):
@@ -149,14 +149,14 @@ class KeyedStateStore:
         self._key.set(key, timestamp_ms)
 
     def unset_key(self) -> None:
-        """Have no current key: keyed state is a ``StateError`` until ``set_key``."""
+        """Unset the current key: using keyed state is then a ``StateError`` until ``set_key``."""
         self._key.unset()
 
     @checked
     def keys(self, slot: Name) -> Iterator[Any]:
-        """All keys that have state in a slot, in no order that says anything.
+        """All keys that have state in a slot, in no particular order.
 
-        They are looked for as they are asked for: those that come or go meanwhile may or may not be among them.
+        They are found while you iterate: keys that come or go meanwhile may or may not be among them.
 
         Raises:
             StateError: no keyed slot of that name is declared.
@@ -170,7 +170,7 @@ class KeyedStateStore:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """All that is written inside, or nothing of it if the block raises; what was written before goes with it."""
+        """A block whose writes are flushed together, or dropped if it raises, with all that was written before."""
         try:
             yield
         except BaseException:
@@ -179,11 +179,11 @@ class KeyedStateStore:
         self.flush()
 
     def flush(self) -> None:
-        """Write what was changed, all together; if that raises, the changes are kept for another attempt."""
+        """Write all changes together; if that raises, the changes are kept for another attempt."""
         self._buffer.flush()
 
     def discard(self) -> None:
-        """Forget what was changed since the last flush."""
+        """Forget all changes since the last flush."""
         self._buffer.discard()
 
     # Inner workings

@@ -40,7 +40,9 @@ def milliseconds(length: float | timedelta, what: str, *, allow_zero: bool = Fal
     """A length of time as whole milliseconds."""
     exact = length / timedelta(milliseconds=1) if isinstance(length, timedelta) else length
     if isinstance(exact, bool) or not -_FOREVER < exact < _FOREVER or exact != int(exact):
-        raise ConfigError(f"The {what} is {length!r}, which is not a number of milliseconds.", hint="give whole ones")
+        raise ConfigError(
+            f"The {what} is {length!r}, which is not a number of milliseconds.", hint="give a whole number"
+        )
     if exact < 0 or (exact == 0 and not allow_zero):
         raise ConfigError(f"The {what} is {length!r}, and must be longer.", hint="give milliseconds above 0")
     return int(exact)

@@ -17,7 +17,7 @@ _TIMES = ("timestamp", "timestamp_ntz")
 
 @checked
 class StreamingDataFrame(DataFrame):
-    """Rows that keep coming. PySpark's methods work as on any frame, and return streams again.
+    """A frame whose rows keep coming. PySpark's methods work as on any frame, and return streams.
 
     >>> stream.with_event_time("at", "10 minutes").tumbling_window(60_000).agg(["count(*) AS n"])  # doctest: +SKIP
     """
@@ -27,7 +27,7 @@ class StreamingDataFrame(DataFrame):
         self._late = late
 
     def with_event_time(self, column: Name, watermark: Duration = 0) -> StreamingDataFrame:
-        """Say which column holds the time that rows are about, and how long after a later row they may still come.
+        """Name the column with the rows' time, and say how long after a later row they may still come.
 
         Args:
             column: a column of type TIMESTAMP.
@@ -46,7 +46,7 @@ class StreamingDataFrame(DataFrame):
         return self._same(self._runner.run("withWatermark", lambda: self.spark.withWatermark(column, delay)))
 
     def key_by(self, *columns: Name) -> KeyedStream:
-        """The stream by key: what follows happens for each key by itself."""
+        """The stream by key: what follows is done for each key separately."""
         return KeyedStream(self, columns)
 
     def tumbling_window(self, size: Duration) -> WindowedStream:
@@ -62,7 +62,7 @@ class StreamingDataFrame(DataFrame):
         return WindowedStream(self, (), WindowKind.SESSION, gap)
 
     def write_stream(self) -> DataStreamWriter:
-        """Say where the rows go, and start the query."""
+        """A writer, to say where the rows go and to start the query."""
         return DataStreamWriter(self.spark, self._late, self._runner.streams)
 
     def to_streaming(self) -> StreamingDataFrame:
@@ -73,9 +73,7 @@ class StreamingDataFrame(DataFrame):
         """The column that ``with_event_time`` named; ``ConfigError`` if none was, or it is no longer selected."""
         found = self.event_time_or_none()
         if found is None:
-            raise ConfigError(
-                "The stream has no event time to make windows of.", hint="call with_event_time(...) first"
-            )
+            raise ConfigError("The stream has no event time for windows.", hint="call with_event_time(...) first")
         return found
 
     def event_time_or_none(self) -> str | None:
@@ -85,7 +83,7 @@ class StreamingDataFrame(DataFrame):
         return next((str(field.name) for field in timed), None)
 
     def without(self, kept: Any, late: tuple[str, ...]) -> StreamingDataFrame:
-        """The rows for which the column ``kept`` holds; the query's late rows go to ``late``. For windows."""
+        """The rows for which the column ``kept`` is true; the query's late rows go to ``late``. For windows."""
         return self._same(self._runner.run("late_rows", lambda: self.spark.where(kept)), late)
 
     def _derived(self, native: Any) -> DataFrame:

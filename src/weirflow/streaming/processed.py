@@ -109,7 +109,7 @@ def time_of_timers(hosted: Any, chosen: str | None, *, has_events: bool) -> str 
         raise ConfigError(f"{chosen!r} is not a kind of time for timers.", hint="use 'event' or 'processing'")
     if chosen == "event" and not has_events:
         raise ConfigError(
-            f"{hosted.name} is to go by event time, but the rows that it gets have none.",
+            f"{hosted.name} uses event time, but its rows have none.",
             hint="call with_event_time(...) first",
         )
     if chosen is not None:

@@ -75,12 +75,12 @@ def _of_query(mode: OutputMode, shape: QueryShape) -> Iterator[tuple[str, str]]:
 def _of_continuous(sink: StreamSink, shape: QueryShape) -> Iterator[tuple[str, str]]:
     if not sink.continuous:
         yield (
-            f"Rows reach {sink.name} in batches, which Trigger.continuous does not make.",
+            f"Rows reach {sink.name} in batches, and Trigger.continuous makes none.",
             "use Trigger.processing_time, or write to kafka, memory or console",
         )
     if others := sorted(set(shape.sources) - _CONTINUOUS_SOURCES):
         yield (
-            f"The source {others[0]} is read in batches, which Trigger.continuous does not make.",
+            f"The source {others[0]} is read in batches, and Trigger.continuous makes none.",
             "use Trigger.processing_time, or read from kafka",
         )
     if others := sorted(shape.operators - _MAP_LIKE):

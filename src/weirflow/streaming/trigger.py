@@ -25,7 +25,7 @@ class TriggerKind(StrEnum):
 @checked
 @dataclass(frozen=True)
 class Trigger:
-    """When a query looks for new rows; made by its class methods.
+    """When a query looks for new rows. Use the class methods to make one.
 
     >>> str(Trigger.processing_time(5_000))
     'every 5000 ms'
@@ -36,22 +36,22 @@ class Trigger:
 
     @classmethod
     def once(cls) -> Trigger:
-        """All rows there are, as one batch; then the query ends."""
+        """All rows that are there now, as one batch; then the query ends."""
         return cls(TriggerKind.ONCE)
 
     @classmethod
     def available_now(cls) -> Trigger:
-        """All rows there are, in batches of the size that the source is limited to; then the query ends."""
+        """All rows that are there now, in batches of the source's maximum size; then the query ends."""
         return cls(TriggerKind.AVAILABLE_NOW)
 
     @classmethod
     def processing_time(cls, ms: int | timedelta) -> Trigger:
-        """A batch every so many milliseconds; 0 for one right after the other, which is the default."""
+        """A batch every ``ms`` milliseconds; 0 for one right after the other, which is the default."""
         return cls(TriggerKind.PROCESSING_TIME, milliseconds(ms, "time between batches", allow_zero=True))
 
     @classmethod
     def continuous(cls, ms: int | timedelta) -> Trigger:
-        """No batches: rows pass through as they come, and progress is saved every so many milliseconds."""
+        """No batches: rows pass through as they come, and progress is saved every ``ms`` milliseconds."""
         return cls(TriggerKind.CONTINUOUS, milliseconds(ms, "time between checkpoints"))
 
     @property

@@ -128,7 +128,7 @@ class DataStreamWriter:
         state may be others; ``start`` refuses other sources, keys and aggregates with ``StateMismatch``.
 
         Args:
-            name: what the savepoint is called.
+            name: the name of the savepoint.
             at: where it is; by default where the Session's profile keeps checkpoints.
         """
         return self._told(savepoint=(name, None if at is None else str(at)))
@@ -141,7 +141,7 @@ class DataStreamWriter:
 
         Raises:
             StreamRefused: output mode, trigger, sink and query do not go together; the message says why.
-            StateMismatch: the query cannot go on from the savepoint; the message names what is another.
+            StateMismatch: the query cannot continue from the savepoint; the message names what is another.
             ConfigError: something is missing or contradicts itself.
         """
         if path is not None:

@@ -1,4 +1,4 @@
-"""For tests of what users write: clocks, watermarks and crashes under control, without Spark."""
+"""For testing your own functions, without Spark: you control clocks, watermarks and crashes."""
 
 from weirflow.testing.clock import ManualClock
 from weirflow.testing.process_harness import CoProcessHarness, HarnessSnapshot, ProcessHarness

@@ -12,9 +12,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 @checked
 class ManualClock:
-    """Milliseconds since 1970, as long as nobody advances it the same.
+    """A clock in milliseconds since 1970 that stands still until you advance it.
 
-    It takes the place of any ``clock`` option: calling it tells the time.
+    Use it as any ``clock`` option: calling it returns the time.
 
     >>> clock = ManualClock(1_000)
     >>> clock.advance(timedelta(seconds=2))
@@ -33,10 +33,10 @@ class ManualClock:
         return f"ManualClock({self._now})"
 
     def advance(self, by: timedelta) -> None:
-        """Let time go by.
+        """Let time pass.
 
         Raises:
-            ConfigError: it would go back.
+            ConfigError: the clock would go back.
         """
         if by < timedelta(0):
             raise ConfigError(f"The clock cannot be advanced by {by}.", hint="time does not go back")

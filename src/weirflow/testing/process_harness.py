@@ -58,15 +58,15 @@ class Harness(Generic[_Runner]):
 
     @property
     def watermark(self) -> int | None:
-        """The time that events have reached, or None."""
+        """The watermark, or None."""
         return self._runner.watermark
 
     def advance_watermark(self, to: int) -> _Rows:
-        """Let event time reach a moment, and its timers fire; an earlier one than before changes nothing."""
+        """Let event time reach a moment, and let its timers fire; an earlier moment than before changes nothing."""
         return self._collected(self._runner.advance(to))
 
     def advance_clock(self, by: timedelta) -> _Rows:
-        """Let processing time go by, and its timers fire."""
+        """Let processing time pass, and let its timers fire."""
         self.clock.advance(by)
         return self._collected(self._runner.advance())
 
@@ -75,7 +75,7 @@ class Harness(Generic[_Runner]):
         return self._collected(self._runner.finish())
 
     def stored(self) -> dict[str, int]:
-        """The number of entries in each slot that has some, timers included."""
+        """The number of entries in each slot that is not empty, including timers."""
         counts: dict[str, int] = {}
         for backend in self._runner.backends.values():
             for (slot, _), (values, _) in stored_versions(backend, _OPERATOR).items():
@@ -84,18 +84,18 @@ class Harness(Generic[_Runner]):
         return counts
 
     def snapshot(self) -> HarnessSnapshot:
-        """State, timers, watermark, clock and what was put out, as they are now."""
+        """State, timers, watermark, clock and output, as they are now."""
         checkpoints = KeyedStateCheckpoints(open_checkpoint_storage("memory://"))
         self._runner.snapshot(checkpoints)
         sides = {tag: rows.copy() for tag, rows in self.sides.items()}
         return HarnessSnapshot(checkpoints, self._parallelism, self.output.copy(), sides, self.late)
 
     def restore(self, snapshot: HarnessSnapshot, *, parallelism: Positive | None = None) -> None:
-        """Go on from a snapshot with new instances of the function, as after a crash.
+        """Continue from a snapshot with new instances of the function, as after a crash.
 
         Args:
-            snapshot: of this harness, or of another for the same function.
-            parallelism: the number of instances; as many as the snapshot has without it.
+            snapshot: a snapshot of this harness, or of another one for the same function.
+            parallelism: the number of instances; by default as many as the snapshot has.
         """
         self.output = snapshot.output.copy()
         self.sides = {tag: rows.copy() for tag, rows in snapshot.sides.items()}
@@ -140,13 +140,13 @@ class ProcessHarness(Harness[ProcessRunner]):
         return self._collected(self._runner.run(rows))
 
     def broadcast(self, *rows: Mapping[str, Any]) -> _Rows:
-        """Run a batch of rows that are broadcast; fails like ``ProcessRunner.run``."""
+        """Run a batch of broadcast rows; fails like ``ProcessRunner.run``."""
         return self._collected(self._runner.run((), broadcast=rows))
 
 
 @checked
 class CoProcessHarness(Harness[CoProcessRunner]):
-    """A ``CoProcessFunction`` under test; else like ``ProcessHarness``, with a pair for both inputs."""
+    """A ``CoProcessFunction`` under test; otherwise like ``ProcessHarness``, with pairs for the two inputs."""
 
     def __init__(
         self,

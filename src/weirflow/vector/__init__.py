@@ -1,4 +1,4 @@
-"""Vector stores that hold the rows of a view: what they have to do, and pgvector, which does it."""
+"""Vector stores that hold the rows of a view: the interface, and pgvector, which implements it."""
 
 from weirflow.types import VectorMetric
 from weirflow.vector.choices import UnfitVectors, VectorIndex

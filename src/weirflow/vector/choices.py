@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class VectorIndex(StrEnum):
-    """What a store searches by."""
+    """The index with which a store searches."""
 
     NONE = "none"
     """Nothing: every search compares all vectors, and is exact."""
@@ -17,7 +17,7 @@ class VectorIndex(StrEnum):
 
 
 class UnfitVectors(StrEnum):
-    """What becomes of a vector that a store cannot hold: of another length, with NULL, NaN or what is too large."""
+    """What to do with a vector that a store cannot hold: of another length, with NULL, NaN or too large numbers."""
 
     RAISE = "raise"
     """The write fails, and nothing is written."""

@@ -82,7 +82,7 @@ def _why(vector: pa.ListScalar, dimension: int) -> str:
     if None in values:
         return f"has NULL at place {values.index(None) + 1}"
     at, value = next((at, value) for at, value in enumerate(values, 1) if not _is_float(value))
-    return f"has {value} at place {at}, which is no finite number of 4 bytes"
+    return f"has {value} at place {at}, which is not a finite number of 4 bytes"
 
 
 def _is_float(value: float) -> bool:

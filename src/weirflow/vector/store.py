@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VectorLayout:
-    """The rows that a store is given.
+    """The layout of the rows that a store receives.
 
     Attributes:
-        schema: their columns. That of the vectors is a list of ``dimension`` floats of 4 bytes.
+        schema: their columns. The column of the vectors is a list of ``dimension`` floats of 4 bytes.
         key: the columns that identify a row; never NULL.
         vector: the column of the vectors, which may be NULL.
     """
@@ -26,12 +26,12 @@ class VectorLayout:
 
 @dataclass(frozen=True)
 class VectorChanges:
-    """What becomes of the rows of a store; no key is in it twice.
+    """Changes to the rows of a store. Each key occurs only once.
 
     Attributes:
-        new: rows whose keys were not there.
-        changed: rows whose keys were there.
-        gone: the keys of rows that are not there any more.
+        new: rows with keys that were not there.
+        changed: rows with keys that were there already.
+        gone: the keys of rows that are removed.
     """
 
     new: pa.Table
@@ -40,10 +40,10 @@ class VectorChanges:
 
 
 class VectorStore(Protocol):
-    """Holds the rows of one view with their vectors, and the epoch that they are of.
+    """Holds the rows of one view with their vectors, and the epoch of these rows.
 
-    Calls come one at a time. Each writes all that it is given together with the epoch, in one transaction, or raises
-    and has written nothing; where that is not known, it can be repeated.
+    Calls come one at a time. Each call either writes everything together with the epoch, in one transaction, or it
+    raises and has written nothing. If it is not known which of the two happened, the call can be repeated.
     """
 
     @property
@@ -54,31 +54,31 @@ class VectorStore(Protocol):
         """What is written and where, for people; without credentials."""
 
     def open(self, owner: str, layout: VectorLayout) -> None:
-        """Called first, with what tells this view of this flow from all others, and its rows' layout.
+        """Called first, with what identifies this view of this flow, and its rows' layout.
 
-        Makes what is missing to hold such rows, and raises if what is there cannot, or if another sink uses the store.
-        What raises has let go of its connections.
+        Creates what is missing to hold such rows. Raises if the existing table cannot hold them, or if another sink
+        uses the store; its connections are then closed.
         """
 
     def position(self) -> int | None:
-        """The epoch of the rows that are there; None if nobody has written yet.
+        """The epoch of the stored rows; None if nothing was written yet.
 
         Raises:
-            SinkConflict: somebody else than the owner has written.
+            SinkConflict: somebody other than the owner has written.
         """
 
     def apply(self, after: int, upto: int, changes: VectorChanges) -> None:
-        """Bring the rows from one epoch to another. There may be no changes; the epoch is recorded all the same.
+        """Bring the rows from one epoch to another. Even if there are no changes, the epoch is recorded.
 
-        Does nothing if the rows are of the later epoch already.
+        Does nothing if the rows are already of the later epoch.
 
         Raises:
-            SinkConflict: the rows are of neither epoch, or not the owner's any more.
-            DataError: a key that should be new is there.
+            SinkConflict: the rows are of neither epoch, or no longer the owner's.
+            DataError: a key that should be new exists already.
         """
 
     def backfill(self, epoch: int, rows: pa.Table) -> None:
-        """Forget what is there, whoever has written it, and hold these rows as those of an epoch."""
+        """Remove what is there, whoever has written it, and store these rows as those of an epoch."""
 
     def close(self) -> None:
-        """Let go of connections. What is written stays; ``open`` may be called again."""
+        """Close connections. Written rows stay; ``open`` may be called again."""

@@ -62,7 +62,7 @@ def unpack_schema(content: bytes) -> pa.Schema:
     try:
         return pa.ipc.read_schema(pa.py_buffer(content))
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise ConfigError(f"These bytes are no Arrow schema: {error}.") from None
+        raise ConfigError(f"These bytes are not an Arrow schema: {error}.") from None
 
 
 def pack_params(params: Mapping[str, Any] | Sequence[Any] | None) -> bytes | None:

@@ -146,7 +146,7 @@ def test_what_keeps_a_refresh_from_being_an_increment_is_named(given, code):
 
 
 def test_a_strict_view_refuses_what_is_no_increment():
-    with pytest.raises(RefreshRefused, match="by increments only") as refused:
+    with pytest.raises(RefreshRefused, match="only be refreshed by increments") as refused:
         chosen(RefreshPolicy.STRICT, obstacle=Obstacle(FullReason.TARGET_CHANGED, "Somebody wrote."))
     assert refused.value.reason == "TARGET_CHANGED"
     assert chosen(RefreshPolicy.STRICT, full=True).mode is RefreshMode.FULL

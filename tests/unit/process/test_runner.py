@@ -416,7 +416,7 @@ class Unopened(Counter):
     [
         (Counter, ConfigError, "function is the class Counter"),
         (Both(), ConfigError, "function is a Both"),
-        (Silent(), ConfigError, "Silent does not say what it puts out"),
+        (Silent(), ConfigError, "Silent does not declare its output"),
         (Odd(), ConfigError, "The output of Odd is 7"),
         (Uncopied(), ConfigError, "Uncopied cannot be copied"),
         (Unopened(), UserCodeError, r"Unopened\.open raised OSError: no network"),

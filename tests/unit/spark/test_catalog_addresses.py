@@ -135,7 +135,7 @@ REFUSED = [
     ("lake", f"iceberg-rest+https://host?s3.secret-access-key={CANARY}", {}, "holds a secret", "write it like"),
     ("lake", "iceberg-rest+https://host:port", {}, "its host or port is none", "write it like"),
     ("lake", "iceberg-rest+https:///path", {}, "has no host", "write it like"),
-    ("lake", "iceberg-rest+https://host#x", {}, "has a part behind #", "write it like"),
+    ("lake", "iceberg-rest+https://host#x", {}, "has a part after #", "write it like"),
     ("lake", "iceberg-jdbc+sqlite://file.db", {"warehouse": S3}, "names no file or folder", "sqlite:///"),
     ("lake", "iceberg-jdbc+sqlite:///c.db", {}, "needs the option warehouse", "warehouse='s3://bucket/folder'"),
     ("lake", "iceberg-hadoop+s3://bucket/lake", {}, "renames are not atomic", "iceberg-rest, iceberg-glue"),

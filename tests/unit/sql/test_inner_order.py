@@ -1,4 +1,4 @@
-"""A LIMIT goes by the order of a query inside it, which the binder does not read: it refuses, and nothing else."""
+"""A LIMIT goes by the order of an inner query it, which the binder does not read: it refuses, and nothing else."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ ROWS = {"t": [((1, 5, "a"), 1), ((2, 4, "b"), 1), ((3, 6, "c"), 1)]}
 
 @pytest.mark.parametrize("sql", BY_THE_ORDER_INSIDE)
 def test_a_limit_by_the_order_of_a_query_inside_is_refused(sql):
-    with pytest.raises(NotIncremental, match="order of a query inside"):
+    with pytest.raises(NotIncremental, match="order of an inner query"):
         Maintained(SOURCES, {"view": sql})
 
 

@@ -25,9 +25,9 @@ def test_vectors_that_fit_are_as_they_were_and_null_is_none(kind):
         ([], "is of length 0 instead of 2"),
         ([1.0, 2.0, 3.0], "is of length 3 instead of 2"),
         ([1.0, None], "has NULL at place 2"),
-        ([math.nan, 1.0], "has nan at place 1, which is no finite number of 4 bytes"),
-        ([1.0, math.inf], "has inf at place 2, which is no finite number of 4 bytes"),
-        ([1.0, -1e39], "has -1e+39 at place 2, which is no finite number of 4 bytes"),
+        ([math.nan, 1.0], "has nan at place 1, which is not a finite number of 4 bytes"),
+        ([1.0, math.inf], "has inf at place 2, which is not a finite number of 4 bytes"),
+        ([1.0, -1e39], "has -1e+39 at place 2, which is not a finite number of 4 bytes"),
     ],
 )
 def test_a_vector_that_does_not_fit_is_named_and_the_others_are_kept(vector, why):

@@ -145,7 +145,7 @@ def test_mutated_rows_are_refused_or_sound():
 def test_bytes_that_are_no_rows_or_schema_are_refused(content):
     with pytest.raises(ConfigError, match="not rows"):
         unpack_rows(content)
-    with pytest.raises(ConfigError, match="no Arrow schema"):
+    with pytest.raises(ConfigError, match="not an Arrow schema"):
         unpack_schema(content)
 
 

@@ -147,7 +147,7 @@ def require_whole(backends: Mapping[KeyGroupRange, StateBackend]) -> None:
             raise ConfigError(f"The key groups {groups} do not follow group {at - 1}.", hint="save all key groups once")
         at = groups.end
     if at == 0:
-        raise ConfigError("There is no state to be saved.", hint="give the backend of each range of key groups")
+        raise ConfigError("There is no state to save.", hint="give the backend of each range of key groups")
 
 
 def _name(epoch: int) -> str:

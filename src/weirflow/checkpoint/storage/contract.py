@@ -25,9 +25,9 @@ class ObjectInfo:
     Attributes:
         name: the name below the storage's URI.
         size: length in bytes.
-        version: opaque; another one after every replacement by other bytes. On S3 it is the ETag, so equal
-            bytes may share a version: store something unique (an epoch, a fencing token) where that matters.
-            None where the store does not tell it, which ``list`` on ``gs://`` may do; ask ``head``.
+        version: opaque; different after every replacement with other bytes. On S3 it is the ETag, so equal bytes may
+            share a version: store something unique (an epoch, a fencing token) if that matters. None if the store does
+            not report it, as in ``list`` on ``gs://``; then ask ``head``.
         modified: when it was written, by the store's clock. None in the answer of a put to an object store,
             which does not report it; ask ``head``.
     """
@@ -39,22 +39,22 @@ class ObjectInfo:
 
 
 class CheckpointStorage(Protocol):
-    """Whole objects under names, with put-if-absent as the one primitive of atomic publication.
+    """Whole objects under names; put-if-absent is the one operation that publishes atomically.
 
-    All methods are synchronous and may be called from any thread. A reader sees a whole object or none, also
-    while it is being replaced and also after a writer was killed. A put is durable when it returns: on local
-    files the bytes and all folder entries are fsynced, on an object store the store has acknowledged them;
-    ``memory://`` lasts as long as the process.
+    All methods are synchronous and may be called from any thread. A reader sees a whole object or none, even while it
+    is being replaced or after a writer was killed. A put is durable when it returns: on local files the bytes and all
+    folder entries are fsynced, on an object store the store has acknowledged them; ``memory://`` lasts as long as the
+    process.
 
-    ``data`` is bytes-like, or an iterable of bytes-like chunks for what should not be in memory at once.
+    ``data`` is bytes-like, or an iterable of bytes-like chunks if it should not be in memory at once.
     An error raised by that iterable passes through unchanged and nothing is written.
 
     Names are relative and ``/``-separated (see ``weirflow.checkpoint.storage.names``); a bad one is a ConfigError
     before anything is touched. A name should not also be the folder of other names: local files cannot hold
     both.
 
-    Failures of the store are a StorageError. Unless the method says otherwise, the outcome of a put that
-    failed so is unknown: the object is there, whole, or not at all.
+    Failures of the store are a StorageError. Unless the method says otherwise, the outcome of such a failed put is
+    unknown: the object is there as a whole, or not at all.
     """
 
     @property
@@ -66,17 +66,17 @@ class CheckpointStorage(Protocol):
         """Whether ``put_if_match`` works here; False for local files."""
 
     def put(self, name: str, data: Data) -> ObjectInfo:
-        """Write an object, atomically replacing what had the name."""
+        """Write an object, and atomically replace the one that had the name."""
 
     def put_if_absent(self, name: str, data: Data) -> ObjectInfo:
-        """Write an object whose name must be free. Of many concurrent writers exactly one succeeds.
+        """Write an object whose name must be free. If several writers try at once, exactly one succeeds.
 
-        On object stores the whole of ``data`` is held in memory, because they know no conditional streamed
-        upload: put big objects under a unique name, then publish them by a small manifest.
+        On object stores the whole of ``data`` is held in memory, because these have no conditional streamed upload. Put
+        big objects under a unique name, then publish them with a small manifest.
 
         Raises:
-            ObjectExists: the name is taken and its object untouched. When an object store failed to answer
-                and the request was repeated, that object can be this call's own: where it matters, compare.
+            ObjectExists: the name is taken and its object untouched. If an object store failed to answer and the
+                request was repeated, that object can be this call's own; compare it if that matters.
         """
 
     def put_if_match(self, name: str, data: Data, version: str) -> ObjectInfo:
@@ -111,8 +111,8 @@ class CheckpointStorage(Protocol):
     def stream(self, name: str, chunk_size: int = STREAM_CHUNK) -> Iterator[bytes]:
         """The object in order, in non-empty chunks of at most ``chunk_size`` bytes.
 
-        Nothing is opened before the first chunk is asked for; errors come then. All chunks are of one
-        version, also when the object is replaced or deleted meanwhile, or the stream fails.
+        Nothing is opened before you ask for the first chunk; errors come then. All chunks are of one version, even if
+        the object is replaced or deleted meanwhile; otherwise the stream fails.
 
         Raises:
             ObjectNotFound: no object has this name.
@@ -137,8 +137,9 @@ class CheckpointStorage(Protocol):
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """All objects, or those below a folder such as ``"epochs/"``, by name in code-point order.
 
-        The listing is streamed: objects put or deleted meanwhile may or may not be seen, all others once.
-        Files and keys whose names are not object names are not shown. A folder that does not exist is empty.
+        The listing is streamed. Objects that are put or deleted meanwhile may or may not be seen; all others are seen
+        once. Files and keys whose names are not valid object names are not shown. A folder that does not exist is
+        empty.
 
         Args:
             prefix: empty, or a folder with its final ``/``.

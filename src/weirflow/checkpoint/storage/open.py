@@ -27,7 +27,7 @@ def open_checkpoint_storage(
     *,
     private: bool = True,
 ) -> CheckpointStorage:
-    """The storage at a URI or path. Nothing is created or contacted before the first call on it.
+    """The checkpoint storage at a URI or path. Nothing is created or contacted before its first call.
 
     >>> storage = open_checkpoint_storage("memory://")
     >>> storage.put_if_absent("epochs/1", b"whole or not at all").size
@@ -37,11 +37,11 @@ def open_checkpoint_storage(
         uri: ``memory://`` (private to this call), ``memory://name`` (shared by name within the process),
             a path or ``file:///path``, ``s3://bucket/prefix``, ``gs://bucket/prefix``,
             ``az://container/prefix`` or ``abfss://container@account.dfs.core.windows.net/prefix``; or a scheme that
-            another distribution adds, see docs/extending.md.
+            another package adds, see docs/extending.md.
         options: for object stores: credentials, ``region``, ``endpoint``, ``allow_http`` and the like.
             What is not given comes from the ``AWS_*``, ``GOOGLE_*`` or ``AZURE_*`` environment.
-        private: of local folders, whether what is made there is its owner's alone, or as the umask says; object stores
-            have rules of their own.
+        private: for local folders: whether new files and folders can be read by their owner only, or by whom the umask
+            allows; object stores have their own rules.
 
     Raises:
         ConfigError: the URI or an option cannot be used. Secrets in them are not repeated.

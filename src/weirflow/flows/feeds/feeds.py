@@ -61,7 +61,7 @@ def as_stream(stream: Any, session: FlowSession) -> StreamingDataFrame:
     if not is_frame(native) or not native.isStreaming:
         raise ConfigError(
             "Only a streaming frame can be attached to a flow.",
-            hint="make one with session.read_stream; give rows that are there already to tick() or load()",
+            hint="make one with session.read_stream; pass existing rows to tick() or load()",
         )
     return stream if isinstance(stream, StreamingDataFrame) else session.streams.frame(native)
 

@@ -80,7 +80,7 @@ class TableFeed(AbstractContextManager["TableFeed"]):
         """
         with self._lock:
             if self._stop.is_set():
-                raise FlowError(f"The table {self._table} is no longer attached.", hint="attach it again to go on")
+                raise FlowError(f"The table {self._table} is no longer attached.", hint="attach it again to continue")
             return self._poll()
 
     @checked

@@ -38,7 +38,9 @@ def key_columns(key: str | Sequence[str], schema: pa.Schema) -> tuple[str, ...]:
     """The columns of a key; ``ConfigError`` if the view has not all of them, or if there is none."""
     columns = (key,) if isinstance(key, str) else tuple(key)
     if not columns:
-        raise ConfigError("A key has at least one column.", hint="pass key= with what identifies the view's rows")
+        raise ConfigError(
+            "A key needs at least one column.", hint="pass key= with the columns that identify the view's rows"
+        )
     for column in columns:
         if column not in schema.names:
             raise ConfigError(

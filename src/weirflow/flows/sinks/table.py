@@ -91,7 +91,7 @@ class TableTarget(SinkTarget):
         if found is None and self._run("look into", lambda: self._native.table(self._table).take(1)):
             raise SinkConflict(
                 f"The table {self._table} has rows that this view of this flow has not written.",
-                hint="write to an empty table, or pass resync=True to replace its rows by the view's current ones",
+                hint="write to an empty table, or pass resync=True to replace its rows with the view's current ones",
             )
         return found
 

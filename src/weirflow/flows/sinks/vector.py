@@ -29,16 +29,16 @@ _log = logging.getLogger(__name__)
 
 @checked
 class IvmVectorSink(SinkTarget):
-    """Where ``flow.sink`` writes the rows of a view to a vector store; ``spawn_vector_view`` makes both.
+    """A target with which ``flow.sink`` writes the rows of a view to a vector store; ``spawn_vector_view`` makes both.
 
-    The store holds the view's rows, one for each key. A row whose vector is NULL is there without one.
+    The store holds the view's rows, one for each key. A row whose vector is NULL is stored without a vector.
 
     Args:
         store: what holds them.
         key: the columns that identify the view's rows.
         vector: the column of the vectors, ``ARRAY<FLOAT>`` or ``ARRAY<DOUBLE>``; None if the view has only one such
             column. Stores keep numbers of 4 bytes.
-        unfit: what becomes of a vector that the store cannot hold, because it has another length, NULL or NaN, or
+        unfit: what to do with a vector that the store cannot hold, because it has another length, NULL or NaN, or
             numbers too large for 4 bytes: ``raise`` an error, or write its row with ``null`` in place of the vector.
     """
 
@@ -150,9 +150,9 @@ def spawn_vector_view(
     on_failure: str = "raise",
     resync: bool = False,
 ) -> Sink:
-    """Have a vector store hold the rows of a view: those of now at once, then what every tick changes, exactly once.
+    """Keep the rows of a view in a vector store: the current rows at once, then what every tick changes, exactly once.
 
-    On a flow that is kept somewhere this goes on where it was, also after the process was killed.
+    On a durable flow, this continues where it was, even after the process was killed.
 
     >>> from weirflow import IncrementalFlow
     >>> from weirflow.vector import PgVectorStore
@@ -163,20 +163,20 @@ def spawn_vector_view(
     Args:
         flow: whose view it is.
         view: its name.
-        store: where its rows are held; a store holds those of one view.
+        store: the store for the view's rows; a store holds the rows of one view.
         key: the columns that identify the view's rows.
         vector: the column of the vectors; None if the view has only one of their type. See ``IvmVectorSink``.
-        unfit: what becomes of vectors that the store cannot hold: ``raise`` or ``null``. See ``IvmVectorSink``.
+        unfit: what to do with vectors that the store cannot hold: ``raise`` or ``null``. See ``IvmVectorSink``.
         name: what errors call the sink; the view's name if None.
-        every: write once in so many epochs, or within a time such as ``"5 seconds"``.
-        on_failure: what ticks do while the store cannot be written: ``raise`` an error, or go on and ``keep`` the
+        every: write once in this many epochs, or within a time such as ``"5 seconds"``.
+        on_failure: what ticks do while the store cannot be written: ``raise`` an error, or continue and ``keep`` the
             deltas as long as they are few.
-        resync: replace what is there by the view's current rows.
+        resync: replace what is there with the view's current rows.
 
     Raises:
-        ConfigError: the view has no such columns, or the table of the store others.
+        ConfigError: the view does not have these columns, or the store's table has others.
         DependencyMissing: the database lacks the extension ``vector``.
-        SinkConflict: the table holds what this view of this flow has not written.
+        SinkConflict: the table holds rows that this view of this flow has not written.
         SinkFailed: the store cannot be written.
         VectorStoreError: the store cannot be reached.
     """

@@ -19,7 +19,7 @@ def several_match(source: Source) -> DataError:
     """The error for a MERGE in which several rows match one."""
     return DataError(
         f"Several rows of the MERGE's source match one row of {source.name!r}.",
-        hint="make the source's rows unique, by GROUP BY for instance",
+        hint="make the source's rows unique, for example with GROUP BY",
         condition="MERGE_CARDINALITY_VIOLATION",
     )
 

@@ -101,7 +101,7 @@ def assigned_columns(assignments: Sequence[Assignment], target: Target, schema: 
         if len(left) > 1:
             column_named(schema.names, left[0])
             raise UnsupportedError(
-                f"{assignment.column.text} is a part of a column; only whole columns are set.",
+                f"{assignment.column.text} is a part of a column; only whole columns can be set.",
                 hint=f"set {left[0]} to a new struct",
             )
         names.append(left[0])

@@ -257,7 +257,7 @@ class FlowStatements:
             )
         if name.flow is None and self._shown.is_own_table(name):
             raise AlreadyExists(
-                f"A table is called {name.name!r}, and would hide the source or view from SQL.",
+                f"There is a table {name.name!r}, which would hide the source or view in SQL.",
                 hint=f"choose another name, or name the flow too, as in shop.{name.name}",
             )
 
@@ -283,7 +283,7 @@ def _leave_to_spark(kind: StatementKind) -> None:
     if kind.target is not None:
         raise UnsupportedError(
             f"A change of the source {str(kind.target)!r} cannot begin with WITH or FROM.",
-            hint="write WITH behind the target, as in INSERT INTO name WITH ... SELECT ..., or a subquery",
+            hint="write WITH after the target, as in INSERT INTO name WITH ... SELECT ..., or a subquery",
         )
 
 

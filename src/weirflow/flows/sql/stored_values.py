@@ -59,7 +59,7 @@ def _stored(array: pa.Array, field: pa.Field, zone: str) -> pa.Array:
     cast = cast_in_zone(Cast(source, target), zone) if can_store(source, target) else None
     if cast is None:
         raise SqlTypeError(
-            f"The column {field.name!r} is {type_name(target)}, which takes no {type_name(source)} unasked.",
+            f"The column {field.name!r} is {type_name(target)}, which takes no {type_name(source)} without a cast.",
             hint=f"write CAST(... AS {type_name(target).upper()})",
             condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
         )

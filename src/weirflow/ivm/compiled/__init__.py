@@ -87,4 +87,4 @@ def _load_quietly() -> None:
     try:
         load()
     except Exception:  # noqa: BLE001 - whatever numba raises, NumPy goes on
-        _log.warning("compiled kernels are not available, NumPy goes on alone", exc_info=True)
+        _log.warning("compiled kernels are not available; NumPy is used instead", exc_info=True)

@@ -86,6 +86,6 @@ class View:
 def frame_recomputed() -> ConfigError:
     """The error for a view that would have to be recomputed and has no text that could be run."""
     return ConfigError(
-        "A view that was made of a frame is maintained by deltas or not at all.",
+        "A view made from a frame can only be maintained by deltas, not recomputed.",
         hint="register its SQL to recompute it",
     )

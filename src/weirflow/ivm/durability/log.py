@@ -179,7 +179,7 @@ class Log:
                 f"The log in {self._folder} could not be synced to the disk: {self._failure.strerror}. "
                 "What is on the disk is not known.",
                 uri=str(self._folder),
-                hint="repair the disk, close the flow and open it again: it goes on after the last tick that is whole",
+                hint="repair the disk, close the flow and open it again: it continues after the last whole tick",
             )
 
     def sync(self) -> None:
@@ -346,7 +346,7 @@ class Log:
             if payload is None or number != expected:
                 if expected <= synced:
                     raise self._damaged(path, f"record {expected} is wrong")
-                _log.warning("%s ends in a record that was not synced and is not whole: it never was", path)
+                _log.warning("%s ends in a record that was not synced and is not whole: its tick never happened", path)
                 return
             yield number, payload, stop
             at, expected = stop, expected + 1

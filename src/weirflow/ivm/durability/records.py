@@ -122,7 +122,7 @@ def decode_entry(data: bytes, number: int, where: str) -> Entry:
         raise StorageError(
             f"Record {number} of the log {where} cannot be read: {error}",
             uri=where,
-            hint="it may be of a later version of Weirflow",
+            hint="a later version of Weirflow may have written it",
         ) from error
     return entry
 

@@ -7,7 +7,7 @@ import msgspec
 from weirflow.checkpoint.sealed import FORMAT, unseal_or_plain
 
 SINKS = "sinks/"
-_HINT = "pass resync=True: the function is called with the view's current rows, and goes on from there"
+_HINT = "pass resync=True: the function is called with the view's current rows, and continues from there"
 
 
 class SinkPosition(msgspec.Struct, frozen=True):

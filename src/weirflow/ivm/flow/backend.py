@@ -47,7 +47,7 @@ class Capability(StrEnum):
 _REFUSED = {
     Capability.CHECKPOINTS: (
         "is kept by its commits; it is not saved elsewhere, nor restored from there",
-        "open it by its path or name: it goes on where it was",
+        "open it by its path or name: it continues where it was",
     ),
     Capability.FRAMES: ("has its rows in one process, not on Spark's executors", "use snapshot() or stream()"),
     Capability.SHARDS: (

@@ -166,6 +166,6 @@ def _micros(moment: datetime) -> int:
         )
     if not _EPOCH <= moment <= _LAST:
         raise ConfigError(
-            f"The clock cannot be at {moment.isoformat(sep=' ')}.", hint="it goes from 1970 to the end of 9998"
+            f"The clock cannot be at {moment.isoformat(sep=' ')}.", hint="use a time from 1970 to the end of 9998"
         )
     return (moment - _EPOCH) // _MICROSECOND

@@ -58,7 +58,7 @@ class Flow:
 
     @property
     def identity(self) -> str:
-        """Tells the flow from all others, also of its name; the same after a restart if the flow survives one."""
+        """Different for every flow, even of the same name; kept over a restart if the flow survives one."""
         return self._backend.identity
 
     @property
@@ -78,7 +78,7 @@ class Flow:
 
     @property
     def partitions(self) -> int:
-        """How many shards there are; 1 for a flow that is in none."""
+        """How many shards there are; 1 for a flow that is not in shards."""
         return self._backend.partitions
 
     @property
@@ -92,17 +92,17 @@ class Flow:
         return self._backend.closed
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep other threads from ticking and changing the flow in the block, so that what it reads stays true."""
+        """Keep other threads from ticking or changing the flow in the block, so that what it reads stays true."""
         return self._backend.exclusive()
 
     def close(self) -> None:
-        """End all watches and sinks and let go of what the flow holds. What was ticked stays; a tick that waits fails.
+        """End all watches and sinks and free what the flow holds. Committed ticks stay; a tick that is waiting fails.
 
-        Closing twice does nothing; a close that was interrupted goes on.
+        Closing twice does nothing; after an interruption, calling it again continues.
 
         Raises:
-            SinkFailed: a sink could not write what it still had; the flow is closed all the same.
-            StorageError: what was not synced yet could not be; the flow is closed all the same.
+            SinkFailed: a sink could not write what it still had; the flow is closed nevertheless.
+            StorageError: the last writes could not be synced; the flow is closed nevertheless.
         """
         self._backend.close()
 
@@ -133,18 +133,19 @@ class Flow:
         """Declare an input. Registering the same source again does nothing.
 
         Args:
-            name: what views and ticks call it.
+            name: its name in views and ticks.
             schema: an Arrow schema, a DDL string such as ``"id BIGINT, name STRING"``, or data of that schema.
-            key: columns that identify a row; rows given to ``tick`` are upserts then, and retractions delete by key.
-                None, or no columns, if nothing does.
-            dedup: drop a delta that equals the source's last one, or one of this many before it; ``"content"`` for one
-                of the last 10,000,000, in shards of the last 10,000. What is forgotten beyond that is counted by the
+            key: columns that identify a row; rows given to ``tick`` are then upserts, and retractions delete by key.
+                None, or no columns, if there is no key.
+            dedup: drop a delta that equals the source's last one, or with a number any of this many last ones;
+                ``"content"`` for any of the last 10,000,000 (in shards, 10,000). Forgotten deltas are counted by the
                 metric ``weirflow_dedup_evicted_total``.
             lateness: send rows that come too late to the side output ``"<name>.late"``.
-            dimensions: for columns of vectors, how many numbers each of them has: ``{"v": 384}``. A tick that brings a
-                vector of another length fails, and changes nothing; NULL is none.
-            spread: of a flow in shards, how its rows go to them: by their use, ``"evenly"`` for rows of which most have
-                the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale`` changes it.
+            dimensions: for columns of vectors, how many numbers each vector has: ``{"v": 384}``. A tick with a vector
+                of another length fails, and changes nothing; NULL is allowed.
+            spread: for a flow in shards, how the source's rows are spread over the shards: by their use, ``"evenly"``
+                if most rows have the same key, or ``"everywhere"`` for small tables; see ``SourceSpread``. ``rescale``
+                changes it.
         """
         source = declared(
             name,
@@ -168,15 +169,15 @@ class Flow:
     def register_view(
         self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> None:
-        """Declare a query over sources and other views, in any order; it is filled at once if there are rows.
+        """Declare a query over sources and other views, in any order. If there are rows, the view is filled at once.
 
         Registering the same view again does nothing.
 
         Args:
-            name: what ``snapshot``, ``watch_output`` and other views call it.
-            sql: one query, in Spark's SQL; of a Session's flow also a frame, made of what ``table`` returns.
-            mode: ``incremental`` refuses what has no delta rule, ``diff`` recomputes on Spark and compares, ``auto``
-                chooses.
+            name: its name in ``snapshot``, ``watch_output`` and other views.
+            sql: one query in Spark's SQL. For a Session's flow also a frame that is made from what ``table`` returns.
+            mode: ``incremental`` refuses SQL without a rule for deltas, ``diff`` recomputes on Spark and compares,
+                ``auto`` chooses.
             materialized: keep its rows, so that it can be read at any time; deltas are emitted either way.
         """
         with self._kept_still(sql):
@@ -186,10 +187,10 @@ class Flow:
     def replace_view(
         self, name: Name, sql: ViewQuery, *, mode: Mode | str = Mode.AUTO, materialized: bool = True
     ) -> EvolutionPlan:
-        """Let a view compute something else, and rebuild the views that read it, as one epoch; see ``register_view``.
+        """Give a view another query, and rebuild the views that read it, as one epoch; see ``register_view``.
 
-        Watches get the difference; those of views that have other columns now, or whose rows are not kept, end. On an
-        error nothing has changed.
+        Watches get the difference. A watch ends if its view now has other columns, or if the view's rows are not kept.
+        On an error nothing has changed.
         """
         with self._kept_still(sql):
             plan = self._backend.replace_view(name, self._declared_view(sql, _mode(mode), stored=materialized))
@@ -197,24 +198,24 @@ class Flow:
         return plan
 
     def register_vector_view(self, name: Name, spec: VectorViewSpec, *, materialized: bool = True) -> None:
-        """Declare a view of the documents nearest to each standing query; it is filled at once if there are rows.
+        """Declare a view of the documents nearest to each standing query. If there are rows, it is filled at once.
 
-        Queries and documents are rows of sources or views, which are there already. Both may come, change and go: the
-        view equals brute force after every tick, or comes close to it if the spec has an index.
+        Queries and documents are rows of existing sources or views. Both may come, change and go. After every tick, the
+        view equals brute force, or comes close to it if the spec has an index.
 
         Args:
-            name: what ``snapshot``, ``watch_output`` and other views call it.
+            name: its name in ``snapshot``, ``watch_output`` and other views.
             spec: what it computes.
             materialized: as of ``register_view``.
 
         Raises:
-            DependencyMissing: the spec has an index, and what makes it is not installed.
+            DependencyMissing: the spec has an index, but the package for it is not installed.
         """
         self._backend.define_view(name, self._vector_view(spec, stored=materialized))
         self._defined()
 
     def replace_vector_view(self, name: Name, spec: VectorViewSpec, *, materialized: bool = True) -> EvolutionPlan:
-        """Let a view compute the nearest by another spec: another ``k``, metric or filter; see ``replace_view``."""
+        """Give a vector view another spec: another ``k``, metric or filter; see ``replace_view``."""
         plan = self._backend.replace_view(name, self._vector_view(spec, stored=materialized))
         self._defined()
         return plan
@@ -232,11 +233,11 @@ class Flow:
         """Called when sources or views have been defined: others may run now than before."""
 
     def refresh_view(self, name: Name) -> EvolutionPlan:
-        """Compute a view, and what it reads and what reads it, afresh from the sources' rows, as one epoch.
+        """Compute a view again from the sources' rows, with the views that it reads and that read it, as one epoch.
 
-        Tables of the Session that it reads are read again: the difference is ticked, for all views that read them.
-        Watches get the difference: there is one where a table has other rows, or where a view depends on more than the
-        sources, as on a function.
+        Tables of the Session that it reads are read again, and the difference is ticked for all views that read them.
+        Watches get the difference. There is one if a table has other rows, or if a view depends on more than the
+        sources, for example on a function.
 
         Raises:
             TableNotFound: a table that it reads is gone; nothing has changed.
@@ -245,10 +246,10 @@ class Flow:
         return self._backend.refresh_view(name)
 
     def force_diff_based(self, view: Name | None = None) -> None:
-        """Have a view recomputed by Spark and compared, whatever its mode; without a name all views, later ones too.
+        """Make Spark recompute and compare a view, whatever its mode; without a name, all views, including later ones.
 
-        Its deltas stay the same. Should the rows differ from those that were maintained, watches get the difference,
-        as one epoch. It stays so when a durable flow is reopened; doing it again does nothing.
+        Its deltas stay the same. If the rows differ from those that were maintained, watches get the difference, as one
+        epoch. The setting is kept when a durable flow is reopened; doing it again does nothing.
 
         Raises:
             EngineMissing: the flow has no Session.
@@ -257,7 +258,7 @@ class Flow:
         self._backend.force_diff(view)
 
     def view(self, function: Callable[[], str]) -> Callable[[], str]:
-        """Register the SQL that a function returns as a view of the function's name; use it as a decorator."""
+        """Register the SQL that a function returns as a view with the function's name; use it as a decorator."""
         self.register_view(getattr(function, "__name__", ""), function())
         return function
 
@@ -277,7 +278,7 @@ class Flow:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of the views, also of those that wait for something they read."""
+        """The names of the views, including those that wait for something that they read."""
         return tuple(self._backend.views)
 
     @property
@@ -286,16 +287,16 @@ class Flow:
         return self._backend.waiting
 
     def rescale(self, partitions: Shards, *, spread: Mapping[Name, SourceSpread | str] | None = None) -> None:
-        """Spread the flow over another number of shards, at the epoch it is at; results stay the same.
+        """Spread the flow over another number of shards at its current epoch; results stay the same.
 
-        All views are filled anew from the rows of the sources.
+        All views are filled again from the rows of the sources.
 
         Args:
             partitions: how many shards there are from now on.
-            spread: how the rows of some sources are spread over them from now on; others stay as they are.
+            spread: how the rows of some sources are spread over the shards from now on; others stay as they are.
 
         Raises:
-            ConfigError: the flow has no shards, a source does not keep its rows, or there is none of a name.
+            ConfigError: the flow has no shards, a source does not keep its rows, or a named source does not exist.
         """
         wanted = {name: _spread(how) for name, how in (spread or {}).items()}
         require_declared(wanted)
@@ -314,22 +315,22 @@ class Flow:
         """Apply a delta to a source, or to several at once, and bring every view that reads it to the new epoch.
 
         A delta is a ``DeltaBatch``, or rows (Arrow, pandas, Polars, dicts) that are inserted, or upserted where the
-        source has a key. Either everything happens or nothing: when a view fails (an overflow, say) the delta is kept,
-        and ``retry()`` or ``discard()`` decides about it.
+        source has a key. Either everything happens or nothing. If a view fails (because of an overflow, say), the delta
+        is kept until you call ``retry()`` or ``discard()``.
 
-        For a flow in shards, it may be a Spark frame of any size: its rows go from executor to executor. Of a frame,
-        rows have no order, so for a source with a key it may hold each key once.
+        For a flow in shards, it may be a Spark frame of any size: its rows go from executor to executor. The rows of a
+        frame have no order, so for a source with a key it may contain each key only once.
 
         Args:
             source: the source's name, or a mapping of names to deltas; an empty one makes an epoch without changes.
             delta: the delta, unless ``source`` is a mapping.
-            token: names the tick, in 256 characters at most; does nothing if one of the last ticks had it: of the last
-                100,000, or 1,000 in shards.
-            timeout: the seconds it may take until its changes are known; None for any time. What a frame takes to be
-                read counts too, but is not cut short.
+            token: a name for the tick, of at most 256 characters. The call does nothing if one of the last 100,000
+                ticks (in shards, 1,000) had this token.
+            timeout: how many seconds it may take until its changes are known; None for any time. Reading a frame
+                counts, too, but is not cut short.
 
         Raises:
-            DataError: a row breaks a rule of a view, or a retracted row is not there.
+            DataError: a row breaks a rule of a view, or a retracted row does not exist.
             TickTimeout: the time is over.
             ConfigError: the delta does not fit the source's schema.
             TickPending: an earlier tick failed and waits.
@@ -347,9 +348,9 @@ class Flow:
         position: Position,
         timeout: Lifetime | None = None,
     ) -> StepSummary:
-        """A tick from a stream that can bring its deltas again; the flow remembers where the stream is.
+        """A tick from a stream that can send its deltas again; the flow remembers the stream's position.
 
-        A delta from the position where the stream already is does nothing. One that fails is not kept.
+        A delta from a position that the stream has already reached does nothing. A delta that fails is not kept.
 
         Raises:
             StreamConflict: another stream was attached under this name before.
@@ -359,33 +360,33 @@ class Flow:
         return self._backend.feed(deltas, Deadline(timeout), position)
 
     def position(self, stream: Name) -> Position | None:
-        """How far the flow has taken in what is attached under a name; None if nothing ever was."""
+        """How far the flow has read what is attached under a name; None if nothing ever was attached."""
         return self._backend.position(stream)
 
     def epoch_of(self, token: Token) -> int | None:
-        """The epoch of the tick that had this token, if it was one of the last; None if none had."""
+        """The epoch of the tick with this token, if it is still remembered; None otherwise."""
         return self._backend.epoch_of(token)
 
     def load(
         self, source: Name, data: Any, *, token: Token | None = None, timeout: Lifetime | None = None
     ) -> StepSummary:
-        """Insert (or upsert) a table of rows as one tick; made for millions of them."""
+        """Insert (or upsert) a table of rows as one tick; made for millions of rows."""
         return self.tick(source, data, token=token, timeout=timeout)
 
     @property
     def clock(self) -> datetime | None:
-        """What ``now()`` in views is, in UTC: the clock's last reading; None before the first, or when closed."""
+        """The value of ``now()`` in views, in UTC: the clock's last reading. None before the first, or when closed."""
         return self._backend.clock
 
     def advance(self, to: datetime | None = None, *, timeout: Lifetime | None = None) -> StepSummary:
         """Let time pass: a tick without rows, which moves the clock.
 
-        Rows enter and leave views that compare them with ``now()``, ``current_date()`` and the like; other views stay
-        as they are. It costs what these rows weigh.
+        Rows enter and leave views that compare them with ``now()``, ``current_date()`` and the like; other views do not
+        change. The cost is that of these rows.
 
         Args:
-            to: the time to be, with a time zone; None for the system's. The clock never goes back, but the same time
-                again makes an epoch without changes.
+            to: the new time, with a time zone; None for the system's. The clock never goes back; the same time again
+                makes an epoch without changes.
             timeout: as ``tick``'s.
 
         Raises:
@@ -396,11 +397,11 @@ class Flow:
         return self._backend.advance(to, Deadline(timeout), keep=True)
 
     def retry(self, *, timeout: Lifetime | None = None) -> StepSummary:
-        """Run the tick that failed again, in so many seconds if a timeout is given."""
+        """Run the failed tick again, within the timeout if one is given."""
         return self._backend.retry(Deadline(timeout))
 
     def discard(self) -> None:
-        """Give up the tick that failed: its delta never happened. Does nothing without one."""
+        """Drop the failed tick: its delta never happened. Does nothing if no tick has failed."""
         self._backend.discard()
 
     @property
@@ -409,9 +410,9 @@ class Flow:
         return self._backend.pending
 
     def too_late(self, source: Name, rows: Any) -> int:
-        """How many of these rows of a source, of its schema, would go to the late side output.
+        """How many of these rows, which have the source's schema, would go to the late side output.
 
-        A flow in shards takes a Spark frame, too, and counts its rows where they are.
+        For a flow in shards, the rows may also be a Spark frame; they are counted where they are.
         """
         return self._backend.too_late(source, rows)
 
@@ -426,7 +427,7 @@ class Flow:
         return self._backend.rows(names, None)
 
     def stream(self, view: Name) -> pa.RecordBatchReader:
-        """All rows of a view or source as they are now, in batches; of a flow in shards, shard by shard."""
+        """All rows of a view or source as they are now, in batches; for a flow in shards, shard by shard."""
         return self._backend.stream(view)[1]
 
     @property
@@ -437,7 +438,7 @@ class Flow:
     def sql(self, query: Sql, *, tables: Mapping[Name, Any] | None = None) -> pa.Table:
         """The rows that a query returns for the sources and views as they are now, computed where the flow runs.
 
-        It may also read ``tables``, by their names, which go before those of sources and views.
+        It may also read ``tables`` by their names, which take precedence over those of sources and views.
         """
         return self._backend.query(query, tables or {})
 
@@ -455,15 +456,15 @@ class Flow:
         policy: OverflowPolicy | str = OverflowPolicy.FAIL,
         progress: bool = False,
     ) -> Watch:
-        """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``; nothing is ever left out.
+        """The deltas of a view from now on, as an iterator of ``(epoch, DeltaBatch)``, without gaps.
 
         Args:
             view: the view, or ``"<source>.late"`` for rows that came too late.
             snapshot: begin with all current rows.
-            from_epoch: begin with the deltas after this epoch, where they are still kept.
+            from_epoch: begin with the deltas after this epoch, if they are still kept.
             capacity: how many deltas may wait for the reader.
             policy: what happens beyond that: ``fail`` the reader, or ``block`` the ticks.
-            progress: also give a delta without rows for an epoch that leaves the view as it was; of those that the
+            progress: also deliver a delta without rows for an epoch that does not change the view; of several that the
                 reader has not taken, only the last.
         """
         if snapshot and from_epoch is not None:
@@ -491,28 +492,28 @@ class Flow:
         on_failure: str = "raise",
         resync: bool = False,
     ) -> Sink:
-        """Write the deltas of a view as ticks happen, beginning with its current rows, or where the target is.
+        """Write the deltas of a view as ticks happen, starting with its current rows, or from the target's position.
 
-        On a flow that is kept somewhere a folder gets every delta exactly once, also when the process is killed.
+        With a durable flow, a folder gets every delta exactly once, even if the process is killed.
 
         Args:
             view: whose deltas.
             to: a folder or storage URI for Parquet files, which have the view's columns, ``_weight`` and ``_epoch``; or
                 a function that is called with ``(epoch, delta)``, after a crash with the last ones again; or another
                 target, such as an ``IvmVectorSink``.
-            table: an existing table of the flow's Session instead, by its name in SQL. Delta and Iceberg tables get
-                every delta exactly once.
+            table: instead of ``to``, an existing table of the flow's Session, by its name in SQL. Delta and Iceberg
+                tables get every delta exactly once.
             mode: ``changelog``; or, for a table, ``upsert`` by ``key``, so that the table equals the view; Delta and
                 Iceberg.
             key: columns that identify the view's rows in a table.
             name: what errors call it; the view's name if None.
-            every: write once in so many epochs, or within a time such as ``"5 seconds"``.
-            on_failure: what ticks do while the target cannot be written: ``raise`` an error, or go on and ``keep`` the
-                deltas as long as they are few.
-            resync: replace what is there by the view's current rows.
+            every: write once in this many epochs, or within a time such as ``"5 seconds"``.
+            on_failure: what ticks do while the target cannot be written: ``raise`` an error, or continue and ``keep``
+                the deltas as long as they are few.
+            resync: replace what is there with the view's current rows.
 
         Raises:
-            SinkConflict: the target is not one this view of this flow can go on with.
+            SinkConflict: this view of this flow cannot continue with the target.
             SinkFailed: the target cannot be written.
         """
         if (to is None) == (table is None):
@@ -521,7 +522,7 @@ class Flow:
             )
         if table is None and (mode != SinkMode.CHANGELOG or key is not None):
             raise ConfigError(
-                "Files and functions take a changelog; there is nothing to merge into by a key.",
+                "Files and functions take a changelog; only tables can be merged into by a key.",
                 hint="use a flow of a Session and sink(view, table=..., mode='upsert', key=...)",
             )
         target = self._table_target(table, mode, key) if table is not None else to
@@ -529,7 +530,7 @@ class Flow:
         return self._backend.sink(view, target, sink_terms(name or view, every, on_failure, resync=resync))
 
     def describe(self) -> FlowInfo:
-        """Where the flow runs and is kept, and what it is made of."""
+        """Where the flow runs, where it is kept, and what it consists of."""
         return self._backend.describe()
 
     def graph(self) -> FlowGraph:
@@ -537,9 +538,9 @@ class Flow:
         return FlowGraph(self.describe().relations)
 
     def explain(self, view: Name | None = None) -> str:
-        """How a view or source is maintained, or all of them: its mode and why, its operators and what they keep.
+        """How a view or source is maintained, or all of them: mode and reason, operators and what they keep.
 
-        Of a flow in shards: its stages, their operators, how rows are partitioned, and what the last job did where.
+        For a flow in shards: its stages, their operators, how rows are partitioned, and what the last job did where.
         """
         return self._backend.explain(view)
 
@@ -548,11 +549,11 @@ class Flow:
         return self._backend.explain_query(query, _mode(mode))
 
     def metrics(self) -> str:
-        """What the flow has done and holds, in shards shard by shard, in Prometheus' text format."""
+        """What the flow has done and holds, in Prometheus' text format; in shards, for each shard."""
         return self._backend.metrics()
 
     def gauges(self) -> FlowGauges | None:
-        """What the flow holds now, or what it held when last asked if a long tick is running; None when closed."""
+        """What the flow holds now; while a long tick runs, what it held when last asked. None when closed."""
         return self._backend.gauges()
 
     # Checkpoints
@@ -566,15 +567,15 @@ class Flow:
         return self._backend.save(uri, full=False)
 
     def checkpoint_full(self, uri: Uri) -> str:
-        """Save the flow whole, so that the checkpoint needs no file of earlier ones."""
+        """Save the whole flow, so that the checkpoint needs no file of earlier ones."""
         return self._backend.save(uri, full=True)
 
     def restore(self, uri: Uri, *, epoch: Count | None = None) -> EvolutionPlan:
-        """Go on from a checkpoint: the newest, or that of an epoch.
+        """Continue from a checkpoint: the newest, or the one of an epoch.
 
-        A flow without sources takes those of the checkpoint. One that has its own keeps the state of views that are
-        unchanged, builds changed and new ones from the sources' rows, and gives their watches the difference. On an
-        error nothing has changed.
+        A flow without sources takes the sources and views of the checkpoint. A flow with its own keeps the state of
+        unchanged views, builds changed and new ones from the sources' rows, and gives their watches the difference. On
+        an error nothing has changed.
 
         Raises:
             ObjectNotFound: there is no such checkpoint.
@@ -584,7 +585,7 @@ class Flow:
         return self._backend.restore(uri, epoch)
 
     def plan(self, other: Flow) -> EvolutionPlan:
-        """What restoring a checkpoint of this flow into ``other`` would keep, build anew and drop."""
+        """What would be kept, built again and dropped if a checkpoint of this flow were restored into ``other``."""
         wanted = other._backend
         return self._backend.plan(wanted.sources, wanted.views)
 

@@ -82,7 +82,7 @@ class FlowHost(FlowBackend, ABC):
 
     Args:
         name: the flow's.
-        history: of how many epochs deltas are kept for those who come back.
+        history: for how many epochs deltas are kept for those who come back.
         registry: where metrics are; None for Weirflow's own.
         settings: with which SQL is read, unless an engine has its own.
         clock: what moves the clock.
@@ -679,7 +679,7 @@ class FlowHost(FlowBackend, ABC):
         try:
             self._changes.settle()
         except WeirflowError as error:
-            _log.warning("the flow %s is closed before all is told: %s", self.name, error.message)
+            _log.warning("the flow %s was closed before all readers were told: %s", self.name, error.message)
 
     def _settle_if_needed(self) -> None:
         if not self._changes.is_settled:
@@ -696,7 +696,9 @@ class FlowHost(FlowBackend, ABC):
 
     def _require_not_closed(self) -> None:
         if self.closed:
-            raise FlowError(f"The flow {self.name!r} is closed.", hint="make another one with the same path to go on")
+            raise FlowError(
+                f"The flow {self.name!r} is closed.", hint="make another one with the same path to continue"
+            )
 
     def _require_idle(self) -> None:
         """As ``_require_open``, and refuse what cannot be done while a tick waits."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class IncrementalFlow(Flow):
     """Sources, SQL views over them, and ticks that bring deltas.
 
-    Needs no Spark and no Session for views that are maintained by deltas; ``session.flow(name)`` makes one that also
-    runs others on Spark. Methods may be called from several threads; ticks run one after the other.
+    Views that are maintained by deltas need neither Spark nor a Session; ``session.flow(name)`` makes a flow that also
+    runs other views on Spark. Methods may be called from several threads; ticks run one after the other.
 
     >>> flow = IncrementalFlow()
     >>> flow.register_source("orders", "customer STRING, amount BIGINT")
@@ -41,21 +41,23 @@ class IncrementalFlow(Flow):
     Args:
         name: what errors, metrics and stores call the flow.
         path: a folder to keep the flow in: a tick that returned survives the process, and the next flow with this path
-            goes on where it was. None keeps it in memory.
-        fsync: with a path, once in how many ticks the log is synced to the disk: a killed process loses nothing, a
+            continues from there. None keeps it in memory.
+        fsync: with a path, after how many ticks the log is synced to the disk: a killed process loses nothing, and a
             power failure at most this many ticks. 0 leaves it to the system.
-        checkpoint_every: with a path, after how many ticks a checkpoint replaces the log; 0 for never by itself.
-        history: of how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
+        checkpoint_every: with a path, after how many ticks a checkpoint replaces the log; 0 makes no checkpoints by
+            itself.
+        history: for how many epochs deltas are kept for ``watch_output(from_epoch=...)`` and ``snapshot(epoch=...)``.
         engine: what runs views that are not incremental.
-        functions: by name, the functions that stored views call: those of version "1" as they are, others as
-            ``UserFunction``. A Session's flow takes those of ``session.udf``.
+        functions: the functions that stored views call, by name: a plain function is version "1", others are given as
+            ``UserFunction``. A Session's flow uses those of ``session.udf``.
         registry: where the flow's metrics are; None for Weirflow's own registry, of ``weirflow.observability.metrics``.
-        time_zone: by whose clocks SQL reads times: a region such as ``America/New_York``, or an offset such as
-            ``+05:30``. A view keeps the one that it was registered with, here as below.
-        ansi: whether what has no result (a division by zero, an overflow) is an error, as in Spark's ANSI mode.
-        case_sensitive: whether names of columns that differ only by case are different ones.
-        clock: what moves the clock that ``now()`` in views reads: the ``system``'s time at each tick, or ``manual``,
-            ``advance`` alone.
+        time_zone: the time zone in which SQL reads times: a region such as ``America/New_York``, or an offset such as
+            ``+05:30``. A view keeps the one that it was registered with; the same is true of the next two settings.
+        ansi: whether an expression without a result (a division by zero, an overflow) is an error, as in Spark's ANSI
+            mode.
+        case_sensitive: whether names of columns that differ only by case are different names.
+        clock: what moves the clock that ``now()`` in views reads: ``system``, the system's time at each tick, or
+            ``manual``, only ``advance``.
     """
 
     def __init__(
@@ -107,18 +109,18 @@ class IncrementalFlow(Flow):
     def salvage(cls, path: Folder, name: Name | None = None, **options: Any) -> tuple[Self, Repair]:
         """Open a damaged flow at its last whole epoch, and say what was lost.
 
-        What is damaged is moved to ``damaged-<time>`` in the flow's folder, and never deleted; a checkpoint is made, so
-        that the flow opens normally from then on. A flow that is whole is just opened.
+        Damaged files are moved to ``damaged-<time>`` in the flow's folder, and never deleted. A checkpoint is made, so
+        that the flow opens normally from then on. A flow that is whole is simply opened.
 
         Args:
             path: the flow's folder.
-            name: the flow's; without it the name in its newest checkpoint, or the folder's.
+            name: the flow's name; by default the name in its newest checkpoint, or that of the folder.
             options: those of the class.
 
         Raises:
             ObjectNotFound: there is no flow at the path.
             FlowError: the flow is open.
-            StorageError: nothing whole is left, or a file is of a later version; nothing has changed.
+            StorageError: nothing whole is left, or a later version has written a file; nothing has changed.
         """
         from weirflow.ivm.flow.folder.repair import repair_flow  # noqa: PLC0415 - for damaged flows only
 

@@ -424,7 +424,7 @@ class LocalBackend(FlowHost):
             self._ready()
             if uri is None:
                 if self._store is None:
-                    raise ConfigError("Nothing says where the checkpoint goes.", hint="pass a folder or URI")
+                    raise ConfigError("No place is given for the checkpoint.", hint="pass a folder or URI")
                 self._sinks.record()
                 return self._store.checkpoint(self._state).name
             checkpoints = self._checkpoints(uri)
@@ -439,7 +439,7 @@ class LocalBackend(FlowHost):
             self.require_outside("restore the flow")
             if self._store is not None:
                 raise FlowError(
-                    f"The flow {self.name!r} is kept in its own path; nothing is restored into it.",
+                    f"The flow {self.name!r} is kept in its own path; a checkpoint cannot be restored into it.",
                     hint="restore into a flow without a path, or open another path",
                 )
             if len(self._sinks):
@@ -504,7 +504,7 @@ class LocalBackend(FlowHost):
             self._sinks.record(patient=True)
             self._store.checkpoint(self._state)
         except (StorageError, SinkFailed) as error:
-            _log.warning("the flow %s goes on without a checkpoint: %s", self.name, error.message)
+            _log.warning("the flow %s continues without a checkpoint: %s", self.name, error.message)
 
     def _require_own(self) -> None:
         if self._store is not None:

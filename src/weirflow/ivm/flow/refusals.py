@@ -112,6 +112,6 @@ def require_declared(names: Iterable[str]) -> None:
             )
         if is_snapshot(name):
             raise ConfigError(
-                f"{name!r} holds what the table had; deltas go to sources.",
+                f"{name!r} is a snapshot of a table; deltas go to sources.",
                 hint="refresh a view that reads it: flow.refresh_view, or REFRESH",
             )

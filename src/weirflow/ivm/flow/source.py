@@ -48,13 +48,13 @@ _FOREVER = 100 * 366 * _DAY
 @checked
 @dataclass(frozen=True)
 class Lateness:
-    """How late rows may come: those older than the newest time seen minus ``delay`` go to the late side output.
+    """How late rows may come: rows older than the newest time seen minus ``delay`` go to the late side output.
 
     Attributes:
         column: a column of type TIMESTAMP, TIMESTAMP_NTZ or DATE.
         delay: a length of time such as ``"10 minutes"``.
-        keep: whether the source keeps rows that are older than that. If not, views keep what they made of them, but a
-            view that is registered later does not see them any more. A source with a key always keeps its rows.
+        keep: whether the source keeps rows that are older than that. If not, existing views keep their results, but a
+            view that is registered later does not see these rows. A source with a key always keeps its rows.
     """
 
     column: Name
@@ -155,7 +155,7 @@ def deltas_of(source: str | Mapping[str, Any], delta: Any) -> dict[str, Any]:
     if not isinstance(source, Mapping):
         return {source: delta}
     if delta is not None:
-        raise ConfigError("A delta was given beside a mapping.", hint="give tick(source, delta), or one mapping")
+        raise ConfigError("A delta was given together with a mapping.", hint="give tick(source, delta), or one mapping")
     return dict(source)
 
 

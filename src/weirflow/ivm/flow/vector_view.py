@@ -29,13 +29,13 @@ _Share = Annotated[float, MoreThan(0), AtMost(1)]
 @checked
 @dataclass(frozen=True)
 class IvfIndex:
-    """Lists of vectors around centres, of which the nearest are searched (faiss).
+    """An index of lists of vectors around centres; the nearest lists are searched (faiss).
 
     Attributes:
         lists: how many; None for about 4 times the square root of the number of documents.
-        probes: how many lists are searched for a query; None for as many as ``recall`` takes.
-        recall: which share of the nearest documents shall be found.
-        sample: once in how many ticks the recall of one query is measured against an exact search.
+        probes: how many lists are searched for a query; None for as many as ``recall`` needs.
+        recall: the share of the nearest documents that must be found.
+        sample: after how many ticks the recall of one query is measured against an exact search.
     """
 
     lists: _Size | None = None
@@ -49,12 +49,12 @@ class IvfIndex:
 @checked
 @dataclass(frozen=True)
 class HnswIndex:
-    """A graph of near vectors that is walked (usearch).
+    """An index that follows a graph of near vectors (usearch).
 
     Attributes:
         connectivity: how many neighbours a vector has in the graph.
-        expansion_add: how many candidates are looked at to find them.
-        expansion_search: how many candidates are looked at for a query; None for as many as ``recall`` takes.
+        expansion_add: how many candidates are examined to find these neighbours.
+        expansion_search: how many candidates are examined for a query; None for as many as ``recall`` needs.
         recall: as of ``IvfIndex``.
         sample: as of ``IvfIndex``.
     """
@@ -76,8 +76,8 @@ _INDEXES = {VectorIndexKind.IVF: IvfIndex, VectorIndexKind.HNSW: HnswIndex}
 class VectorViewSpec:
     """The ``k`` documents nearest to each standing query.
 
-    The view has the columns of the query, each with ``query_`` before its name, those of the document, ``distance`` and
-    ``rank``, which begins at 1; vectors are left out. Documents without a distance come last.
+    The view has the columns of the query, each with ``query_`` before its name, the columns of the document,
+    ``distance``, and ``rank``, which begins at 1. Vectors are left out. Documents without a distance come last.
 
     >>> spec = VectorViewSpec("docs", "embedding", k=10, metric="cosine", queries="questions", filter="lang = 'en'")
     >>> spec.index is None
@@ -88,14 +88,14 @@ class VectorViewSpec:
         column: their vectors, of type ARRAY<FLOAT> or ARRAY<DOUBLE>.
         k: how many documents are listed for each query.
         metric: ``cosine``, ``l2`` or ``inner``; the smaller a distance, the nearer.
-        queries: the source or view of the queries: each row is one.
+        queries: the source or view of the queries; each row is one query.
         query_column: their vectors; None for a column of the same name as the documents'.
         query: instead of ``queries``, the vector of a single query.
-        filter: which documents are searched, as a condition in SQL over their columns.
+        filter: which documents are searched: an SQL condition over their columns.
         payload: the columns of documents that the view has; None for all but the vector.
-        key: columns that decide between documents that are equally far; None for the key of the source, or the payload.
-        dimension: which all vectors must have: a tick that brings another one fails. None lets vectors of another
-            dimension than the query's have no distance.
+        key: columns that decide between documents at the same distance; None for the key of the source, or the payload.
+        dimension: the dimension of all vectors: a tick with a vector of another dimension fails. If None, vectors of
+            another dimension than the query's have no distance.
         index: None for exact results; ``"ivf"``, ``"hnsw"``, or an ``IvfIndex`` or ``HnswIndex``, for approximate ones.
     """
 
@@ -118,7 +118,7 @@ class VectorViewSpec:
         object.__setattr__(self, "metric", metric)
         if (self.queries is None) == (self.query is None):
             raise ConfigError(
-                "VectorViewSpec(): either queries, a source or view of them, or query, one vector, has to be given.",
+                "VectorViewSpec(): give either queries= (a source or view of queries) or query= (one vector).",
                 hint="pass queries='name of a source', or query=[0.1, ...]",
             )
         if self.query is not None:
@@ -130,7 +130,9 @@ class VectorViewSpec:
 
 def _require_numbers(query: Sequence[float]) -> None:
     if not len(query) or any(isinstance(one, bool) or not math.isfinite(one) for one in query):
-        raise ConfigError("VectorViewSpec(): query is a vector of finite numbers.", hint="pass it as a list of floats")
+        raise ConfigError(
+            "VectorViewSpec(): query must be a vector of finite numbers.", hint="pass it as a list of floats"
+        )
 
 
 def vector_view(
@@ -174,7 +176,7 @@ def _require_filter(condition: str, source: str, bind: Callable[[str], object]) 
         raise
     except QueryError as error:
         raise ConfigError(
-            f"VectorViewSpec(): filter is no condition over the columns of {source!r}: {error.message}",
+            f"VectorViewSpec(): filter is not a condition over the columns of {source!r}: {error.message}",
             hint=error.hint or "write one condition in SQL, such as lang = 'en' AND year > 2020",
         ) from None
 
@@ -229,7 +231,7 @@ def _vector(relation: str, schema: pa.Schema, name: str) -> str:
     kind = schema.field(found).type
     if not is_vector(kind):
         raise SqlTypeError(
-            f"The column {found!r} of {relation!r} is {type_name(kind)}, which is no vector.",
+            f"The column {found!r} of {relation!r} is {type_name(kind)}, which is not a vector.",
             hint="declare it as ARRAY<FLOAT> or ARRAY<DOUBLE>",
         )
     return found

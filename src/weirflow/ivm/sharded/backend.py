@@ -654,7 +654,7 @@ class ShardedBackend(FlowHost):
             return
         if self._has_pending or any(count for name, count in self._counts().items() if name != CLOCK):
             raise FlowError(
-                f"The flow {self.name!r} has ticks of its own; nothing is restored into it.",
+                f"The flow {self.name!r} already has ticks; a checkpoint cannot be restored into it.",
                 hint="restore into a new flow: under another name or path",
             )
 
@@ -669,7 +669,7 @@ class ShardedBackend(FlowHost):
         if not self._is_own:
             raise FlowError(
                 f"The flow {self.name!r} belongs to the process {self._owner}, which this one was forked from.",
-                hint="tick it there, or open the flow anew when it is closed there",
+                hint="tick it there, or open the flow again when it is closed there",
             )
 
     def _release(self) -> None:

@@ -46,7 +46,7 @@ _KEPT_COMMITS = 16
 """How many commits back a reader may be that has not finished."""
 _SWEEP_EVERY = 64
 _TOKENS = 1000
-_OTHER_VERSION = "open it with the version of Weirflow that wrote it, or make it anew from its sources"
+_OTHER_VERSION = "open it with the version of Weirflow that wrote it, or make it again from its sources"
 
 
 class Coordinator:
@@ -354,7 +354,7 @@ class Coordinator:
             if policy is not None and policy != (definition.policy or EVEN):
                 raise ConfigError(
                     f"The rows of the flow at {self.uri} are spread by {definition.policy or EVEN!r}, not {policy!r}.",
-                    hint="leave out spread_policy=, or restore a checkpoint of the flow into a new one",
+                    hint="leave out spread_policy=, or restore a checkpoint of the flow into a new flow",
                 )
         if self._token <= before:
             raise LeaseLost(
@@ -442,9 +442,9 @@ class Coordinator:
             if done.last // _SWEEP_EVERY > (done.epoch - 1) // _SWEEP_EVERY:
                 self._ledger.trail.sweep()
         except StorageError as error:
-            _log.warning("files of the flow at %s are left for later: %s", self.uri, error.message)
+            _log.warning("files of the flow at %s will be deleted later: %s", self.uri, error.message)
         except Exception:  # noqa: BLE001 - nobody waits for it; what is left is found by the next sweep
-            _log.exception("files of the flow at %s are left for later", self.uri)
+            _log.exception("files of the flow at %s will be deleted later", self.uri)
 
 
 def _left(commit: Commit, blueprint: Blueprint) -> Commit:

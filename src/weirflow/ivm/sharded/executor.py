@@ -24,29 +24,29 @@ class StageExecutor(Protocol):
 
     @property
     def runs(self) -> str:
-        """Where, for people."""
+        """Where it runs, in words for people."""
 
     def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
-        """Run all stages one behind the other, each on all shards; returns the reports of all.
+        """Run all stages one after the other, each on all shards; returns the reports of all.
 
-        A task that is lost is run again. What a task reports counts if this returns it, and only then.
+        A lost task is run again. What a task reports counts only if this method returns it.
         """
 
     def over(self, frame: Any, work: Callable[[Iterable[Any]], Iterator[bytes]]) -> list[bytes]:
-        """Run ``work`` on the Arrow batches of a distributed frame, where they are; returns what it does."""
+        """Run ``work`` on the Arrow batches of a distributed frame, where they are; returns its results."""
 
     def over_all(self, works: Sequence[tuple[Any, Callable[[Iterable[Any]], Iterator[bytes]]]]) -> list[bytes]:
         """As ``over`` for several frames, each with its own work, together."""
 
     def each(self, shards: int, work: Callable[[int], bytes]) -> list[bytes]:
-        """Run ``work`` for each shard; returns what it does, in any order."""
+        """Run ``work`` for each shard; returns its results, in any order."""
 
     @property
     def engine(self) -> RecomputeEngine | None:
-        """What plans queries that have no delta rule; without one ``query`` cannot be called."""
+        """What plans queries without a rule for deltas; without an engine, ``query`` cannot be called."""
 
     def rows(self, work: ReadRows, shards: int) -> Any:
-        """The rows that ``work`` reads on so many shards, as a distributed frame."""
+        """The rows that ``work`` reads on each of the shards, as a distributed frame."""
 
     def query(
         self,
@@ -56,21 +56,22 @@ class StageExecutor(Protocol):
         given: Mapping[str, pa.Table] | None = None,
         settings: SqlSettings | None = None,
     ) -> Any:
-        """The result of a query over tables in so many shards, as a distributed frame for ``over`` or ``table``.
+        """The result of a query over tables in shards, as a distributed frame for ``over`` or ``table``.
 
-        It may also read tables that are ``given`` here. Without settings it means what it means in the Session now.
+        It may also read the tables that are ``given`` here. Without settings, the query uses the Session's current
+        ones.
         """
 
     def table(self, frame: Any) -> pa.Table:
-        """The rows of a distributed frame, here."""
+        """The rows of a distributed frame, in this process."""
 
     def close(self) -> None:
-        """Let go of what it holds; called when the flow is closed, or could not be opened. Does not fail."""
+        """Free what it holds; called when the flow is closed, or could not be opened. Does not fail."""
         return
 
 
 class DelegatedStages(StageExecutor):
-    """Hands everything on to another executor: the base of those that do a part of the work otherwise.
+    """Passes everything on to another executor. The base class for executors that do a part of the work themselves.
 
     Args:
         others: does the work; its owner closes it.
@@ -137,7 +138,7 @@ class InThisProcess(StageExecutor):
 
     @property
     def runs(self) -> str:
-        """Where, for people."""
+        """Where it runs, in words for people."""
         return "in this process, shard by shard"
 
     @override

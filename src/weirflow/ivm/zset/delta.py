@@ -39,7 +39,7 @@ _OP_WEIGHTS = {
 
 
 class DeltaBatch:
-    """A change of a table: rows with weights, +n for n insertions and -n for n retractions of the row.
+    """A change to a table: rows with weights, +n for n insertions and -n for n retractions of the row.
 
     It is an Arrow record batch whose last column is ``_weight: int64 not null``, with Spark's types; it never changes.
     Two are equal (``==``) when they are the same change: same columns, and equal weights for equal rows.
@@ -65,7 +65,8 @@ class DeltaBatch:
         last = data.schema.field(data.num_columns - 1) if data.num_columns else None
         if last is None or not last.equals(_WEIGHT_FIELD):
             raise ConfigError(
-                f"The last column of a DeltaBatch is '{WEIGHT}: int64 not null'.", hint="use DeltaBatch.from_weighted"
+                f"The last column of a DeltaBatch must be '{WEIGHT}: int64 not null'.",
+                hint="use DeltaBatch.from_weighted",
             )
         self._data: pa.RecordBatch | None = data
         self._schema: pa.Schema | None = None
@@ -80,9 +81,9 @@ class DeltaBatch:
         """Every row of ``data`` inserted once.
 
         Args:
-            data: Arrow data, a pandas or Polars frame, a list of dicts or a dict of columns. A dict that lacks a column
-                of the others has NULL there.
-            schema: the columns; every value is stored as it is, or refused. Without it they are those of the data.
+            data: Arrow data, a pandas or Polars frame, a list of dicts or a dict of columns. If a dict lacks a column
+                that others have, the value is NULL.
+            schema: the columns; every value is stored as it is, or refused. By default, the columns of the data.
 
         Raises:
             ConfigError: the data cannot be read, does not fit the schema, or has a column ``_weight``.
@@ -92,18 +93,18 @@ class DeltaBatch:
     @classmethod
     @checked
     def from_deletes(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """Every row of ``data`` retracted once; otherwise as ``from_inserts``.
+        """Every row of ``data`` retracted once; otherwise like ``from_inserts``.
 
-        For a source with a key, rows may have the columns of the key alone.
+        For a source with a key, rows may have only the columns of the key.
         """
         return cls._uniform(data, schema, -1)
 
     @classmethod
     @checked
     def from_updates(cls, old: Any, new: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """The rows ``old`` replaced by the rows ``new``; their numbers need not be equal.
+        """The rows ``old`` replaced with the rows ``new``; there may be more of one than of the other.
 
-        For a source with a key, ``old`` may have the columns of the key alone; ``new`` has all columns.
+        For a source with a key, ``old`` may have only the columns of the key; ``new`` must have all columns.
         """
         old, new = rereadable(old), rereadable(new)
         columns = _common_schema(old, new) if schema is None else spark_schema(schema)
@@ -114,7 +115,7 @@ class DeltaBatch:
     @classmethod
     @checked
     def from_weighted(cls, data: Any, *, schema: pa.Schema | None = None) -> DeltaBatch:
-        """Rows with their weights in an integer column ``_weight``, at any place; ``schema`` is without it.
+        """Rows with their weights in an integer column ``_weight``, at any place; ``schema`` leaves it out.
 
         Rows of weight zero are left out.
         """
@@ -135,7 +136,7 @@ class DeltaBatch:
     @classmethod
     @checked
     def from_changes(cls, data: Any, *, op: Name = "op", schema: pa.Schema | None = None) -> DeltaBatch:
-        """Rows with the kind of their change in the column ``op``; ``schema`` is without it.
+        """Rows with the kind of their change in the column ``op``; ``schema`` leaves it out.
 
         Known kinds, in any case: insert, +I, I, c, r, update_postimage and +U insert a row; delete, -D, D,
         update_preimage and -U retract it.
@@ -196,7 +197,7 @@ class DeltaBatch:
         return zip(cells, self.weights.tolist(), strict=True)
 
     def consolidate(self) -> DeltaBatch:
-        """The same change with each different row once and no weight of zero; the order is unspecified.
+        """The same change with each different row once and without weights of zero; the order is unspecified.
 
         Raises:
             DataError: the weights of a row add up to more than int64 holds.
@@ -204,7 +205,7 @@ class DeltaBatch:
         return self.of_batch(self.schema, consolidate(self.batch))
 
     def canonical(self) -> DeltaBatch:
-        """The same change, consolidated, in an order that depends on nothing but its rows."""
+        """The same change, consolidated, in an order that depends only on its rows."""
         net = self.consolidate()
         order = sorted(range(len(net)), key=_texts(net.to_arrow()).__getitem__)
         return self.of_batch(self.schema, net.batch.take(np.array(order, np.int64)))
@@ -249,11 +250,11 @@ class DeltaBatch:
             ) from error
 
     def inserts(self) -> pa.Table:
-        """The inserted rows, without weights but as often as those say; consolidate first to drop what cancels."""
+        """The inserted rows, each as often as its weight says; consolidate first to drop rows that cancel."""
         return self._repeated(self.weights)
 
     def retractions(self) -> pa.Table:
-        """The retracted rows, without weights but as often as those say."""
+        """The retracted rows, each as often as its weight says."""
         return self._repeated(-self.weights)
 
     def to_arrow(self) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Joins of two keyed streams, as functions over keyed state that let go of what the watermark has passed."""
+"""Joins of two keyed streams, as functions over keyed state. They drop state that the watermark has passed."""
 
 from weirflow.process.joins.inputs import JoinInput
 from weirflow.process.joins.interval import interval_join

@@ -23,7 +23,7 @@ class JoinInput:
     """One input of a join.
 
     Attributes:
-        columns: those that are joined, as in ``CREATE TABLE`` or as an Arrow schema; others are left out.
+        columns: the columns that are joined, as in ``CREATE TABLE`` or as an Arrow schema; others are left out.
         key: the column, or columns, that must be equal. NULL equals nothing.
         time: the column of the event time, or None for an input that has none.
     """

@@ -25,8 +25,8 @@ def interval_join(
 ) -> KeyedJoin:
     """Join rows with equal keys where ``left time + lower <= right time <= left time + upper``.
 
-    A pair is put out when its second row comes; with ``how="left"`` a left row that stays alone, when the watermark
-    has passed its interval. Rows are kept until then, and no longer.
+    A pair is emitted when its second row comes. With ``how="left"``, a left row without a match is emitted when the
+    watermark has passed its interval. Rows are kept until then, and no longer.
 
     Raises:
         ConfigError: an input has no time, the interval is empty, or the inputs do not fit each other.

@@ -21,8 +21,7 @@ How: TypeAlias = Literal["inner", "left"]
 class KeyedJoin(CoProcessFunction):
     """A join of two inputs; run it with ``run_co_process(join, batches, key=join.key, event_time=join.event_time)``.
 
-    A row of the output is the left one's columns, then the right one's without those of the key that are called the
-    same.
+    An output row has the left columns, then the right columns without key columns of the same name.
 
     Attributes:
         key: the columns of the key, left and right.
@@ -49,12 +48,12 @@ class KeyedJoin(CoProcessFunction):
         self.output = _output(left.schema, fields)
 
     def emit(self, ctx: ElementContext, left: Row, right: Row | None) -> None:
-        """Put out a left row with a right one, or with NULL."""
+        """Emit a left row with a right one, or with NULL."""
         matched = {} if right is None else {name: right[name] for name in self._right_names}
         ctx.emit({name: left[name] for name in self._left_names} | matched)
 
     def unmatched(self, ctx: ElementContext, left: Row) -> None:
-        """A left row that matches nothing."""
+        """Handle a left row that matches nothing."""
         if self.how == "left":
             self.emit(ctx, left, None)
 

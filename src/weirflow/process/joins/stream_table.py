@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 def stream_table_join(
     left: JoinInput, table: JoinInput, *, how: How = "inner", deleted: Name | None = None
 ) -> KeyedJoin:
-    """Join each left row with the row of its key that the table has when it comes; the batch's changes come first.
+    """Join each left row with the row that the table has for its key at that time; a batch's changes are applied first.
 
     Args:
         left: the rows.
-        table: changes of a table with one row for each key: a row takes the place of the one before.
-        how: what becomes of left rows without a row in the table.
-        deleted: a boolean column of the changes: where it is true, the key's row is removed. It is not put out.
+        table: changes of a table with one row for each key: a row replaces the previous one.
+        how: what to do with left rows without a row in the table: ``inner`` drops them, ``left`` emits them with NULL.
+        deleted: a boolean column of the changes: where it is true, the key's row is removed. The column is not part of
+            the output.
 
     Raises:
         ConfigError: the inputs do not fit each other.

@@ -22,16 +22,16 @@ def temporal_join(
 ) -> KeyedJoin:
     """Join each left row with the latest version of its key that is not newer than the row.
 
-    A left row is put out when the watermark has reached its time, for only then all versions are known. Of versions
-    with the same time the last one counts. What is kept is the left rows until then, the versions that are newer than
-    the watermark, and one older for each key.
+    A left row is emitted when the watermark has reached its time, because only then are all versions known. Of several
+    versions with the same time, the last one counts. State keeps left rows until then, versions that are newer than the
+    watermark, and one older version for each key.
 
     Args:
         left: the rows.
-        versions: the versions of what they are joined with, each valid from its time on.
-        how: what becomes of left rows without a version.
-        deleted: a boolean column of the versions: where it is true, there is no valid version from that time on. It
-            is not put out.
+        versions: the versions to join with, each valid from its time on.
+        how: what to do with left rows without a version: ``inner`` drops them, ``left`` emits them with NULL.
+        deleted: a boolean column of the versions: where it is true, there is no valid version from that time on. The
+            column is not part of the output.
 
     Raises:
         ConfigError: an input has no time, or the inputs do not fit each other.

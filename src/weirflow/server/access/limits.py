@@ -93,7 +93,7 @@ class Slots:
             if self._taken[slot] >= most:
                 what = "watches open" if lasting else "requests under way"
                 raise ServerBusy(
-                    f"{caller.name!r} has {most} {what}, which is as many as a token may have.",
+                    f"{caller.name!r} has {most} {what}, which is the most that a token may have.",
                     retry_after=_RETRY_SECONDS,
                     hint="wait for one to end, or close one",
                 )

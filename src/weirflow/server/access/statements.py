@@ -102,7 +102,7 @@ class Classifier:
             caller.require(COMMANDS.get(name, Right.ADMIN), f"run what Spark calls {name}")
         if reach.top in LISTINGS and "*" not in caller.flows:
             raise NotAllowed(
-                f"The token of {caller.name!r} is not for all flows, and {reach.top} would name what is theirs."
+                f"The token of {caller.name!r} is not for all flows, and {reach.top} would show what is in the others."
             )
         self._check_names(caller, text, reach)
 
@@ -211,7 +211,7 @@ class Classifier:
         """
         own = {name.casefold() for name in (*given, *(() if flow is None else self._relations(flow)))}
         if any(name.endswith(_COMPUTED_NAME) for name in reach.classes):
-            raise NotAllowed(f"{caller.name!r} may not have the name of a table computed.", hint="write it")
+            raise NotAllowed(f"{caller.name!r} may not use a computed name for a table.", hint="write it")
         direct = {reference.parts for reference in table_references(_query_in(sql))}
         for parts in sorted(reach.names):
             if len(parts) > 1 or parts[0].casefold() not in own:
@@ -262,22 +262,22 @@ class Classifier:
         if _SCRIPT in names:
             raise NotAllowed(f"{caller.name!r} may not run scripts.", hint="TRANSFORM is for admins")
         if names & _REFUSED_EXPRESSIONS:
-            raise NotAllowed(f"{caller.name!r} may not call methods of Java's.")
+            raise NotAllowed(f"{caller.name!r} may not call Java methods.")
         for name, count in sorted(reach.calls):
             if count >= _READ_FILES.get(name, count + 1):
                 raise NotAllowed(
-                    f"{caller.name!r} may not call {name}() with {count} arguments, by which it reads files.",
+                    f"{caller.name!r} may not call {name}() with {count} arguments, because it could read files.",
                     hint="leave out the options, or the file of descriptors",
                 )
         if reach.has_options:
             raise NotAllowed(
-                f"{caller.name!r} may not give options to tables, which say how and where they are read.",
-                hint="leave out what is in WITH (...) behind the table's name",
+                f"{caller.name!r} may not give options to tables, because these say how and where they are read.",
+                hint="leave out WITH (...) after the table's name",
             )
         for parts in sorted(reach.names):
             _require_plain(caller, parts)
         if _NAMED_CALL in names:
-            raise NotAllowed(f"{caller.name!r} may not have the name of a function computed.", hint="write it")
+            raise NotAllowed(f"{caller.name!r} may not use a computed name for a function.", hint="write it")
         if analyzed:
             unknown = sorted(unknown_in(reach.classes))
             if unknown:

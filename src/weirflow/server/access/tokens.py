@@ -93,17 +93,17 @@ class Tokens:
             raise ConfigError("A token needs a name that can be printed.", hint="say whose it is, or what it is for")
         if chosen is Role.ADMIN and not tuple(flows) == tuple(catalogs) == EVERYTHING:
             raise ConfigError(
-                "An admin's token is for everything: who may run all that Spark can do is not kept from a flow.",
+                "An admin's token is for everything: whoever may do all that Spark can do reaches every flow.",
                 hint="leave out the flows and catalogs, or make it an operator's",
             )
         if lifetime is not None and lifetime <= timedelta(0):
-            raise ConfigError(f"create(): lifetime is {lifetime}; it must be longer than nothing.")
+            raise ConfigError(f"create(): lifetime is {lifetime}; it must be longer than 0.")
         own = own_limits(limits or {})
         created = datetime.now(UTC).replace(microsecond=0)
         try:
             expires = None if lifetime is None else created + lifetime
         except OverflowError:
-            raise ConfigError("No token is good for so long.", hint="leave out the lifetime") from None
+            raise ConfigError("No token can be valid for so long.", hint="leave out the lifetime") from None
         token_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
         info = TokenInfo(token_id, name, chosen, tuple(flows), tuple(catalogs), created, expires, own)
         self._store.documents.put(_DOCUMENTS + token_id, _to_document(info, _hash(secret)), expected_version=0)
@@ -162,7 +162,7 @@ class Tokens:
 def refused() -> AuthenticationFailed:
     """The error for a token that is not known."""
     return AuthenticationFailed(
-        "The server does not know this token.", hint="it was revoked, or is of another server; ask for a new one"
+        "The server does not know this token.", hint="it was revoked, or belongs to another server; ask for a new one"
     )
 
 

@@ -57,7 +57,7 @@ class Sent:
             size += batch.nbytes
             if size > most:
                 raise ConfigError(
-                    f"The rows have more than {most} bytes, which is as much as one call may bring.",
+                    f"The rows have more than {most} bytes, which is the most that one call may send.",
                     hint="send them in several calls",
                 )
             batches.append(batch)

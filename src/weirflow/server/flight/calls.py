@@ -237,7 +237,9 @@ class Calls:
 
     def _metrics(self, asked: Asked) -> str:
         if "*" not in asked.caller.flows:
-            raise NotAllowed(f"The token of {asked.caller.name!r} is not for all flows, of which metrics tell.")
+            raise NotAllowed(
+                f"The token of {asked.caller.name!r} is not for all flows, but metrics are about all of them."
+            )
         return self._coordinator.session.metrics()
 
 

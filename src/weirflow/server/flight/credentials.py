@@ -91,5 +91,5 @@ def _password(content: str) -> str | None:
     try:  # some clients leave the padding out
         _, _, password = base64.b64decode(content + "=" * (-len(content) % 4), validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
-        raise AuthenticationFailed("The header 'authorization' is not what Basic says it is.") from None
+        raise AuthenticationFailed("The header 'authorization' is not valid for Basic.") from None
     return password or None

@@ -148,7 +148,7 @@ class FlightDoor(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
                 return self._streams.open(caller, own, context.is_cancelled)
             command = unwrapped(content)
             if command is None:
-                raise ConfigError("The ticket is none of this server's.")
+                raise ConfigError("The ticket is not from this server.")
             return self._sql.get(caller, command, context.is_cancelled)
 
     @override
@@ -219,7 +219,7 @@ class FlightDoor(fl.FlightServerBase):  # type: ignore[misc]  # pyarrow has no t
         """Refused: nothing is exchanged both ways in one call."""
         with answered():
             self._caller(context)
-            raise UnsupportedError("Nothing is exchanged here.", hint="use DoPut and DoGet")
+            raise UnsupportedError("DoExchange is not supported.", hint="use DoPut and DoGet")
 
     # Inner workings
 
@@ -257,5 +257,7 @@ def _read(content: bytes) -> tuple[AnyCommand | None, Any]:
         return own, None
     command = unwrapped(content)
     if command is None:
-        raise ConfigError("The descriptor has no command of this server's.", hint="use a driver of Arrow Flight SQL")
+        raise ConfigError(
+            "The descriptor has no command that this server knows.", hint="use a driver of Arrow Flight SQL"
+        )
     return None, command

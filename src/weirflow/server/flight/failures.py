@@ -30,6 +30,6 @@ def answered() -> Iterator[None]:
     except (fl.FlightError, GeneratorExit, StopIteration):
         raise
     except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer, and the log the rest
-        _log.exception("a call over Flight failed in a way that nobody has thought of")
+        _log.exception("a call over Flight failed unexpectedly")
         # What it says may be about anything, and is for the log of the server only.
         raise fl.FlightInternalError("[INTERNAL] The server failed; its log says how.") from None

@@ -132,7 +132,7 @@ class Streams:
         with ExitStack() as opened:
             if not self._places.acquire(blocking=False):
                 raise ServerBusy(
-                    f"{self._most_watches} watches are open over Flight, which is as many as this server has room for.",
+                    f"{self._most_watches} watches are open over Flight, which is the most that this server allows.",
                     retry_after=_RETRY_SECONDS,
                     hint="watch over HTTP (server-sent events), or have the server allow more",
                 )

@@ -103,7 +103,9 @@ class HttpApp:
         def text() -> str:
             with self._coordinator.work(caller, Right.READ, "read metrics"):
                 if "*" not in caller.flows:
-                    raise NotAllowed(f"The token of {caller.name!r} is not for all flows, which metrics are about.")
+                    raise NotAllowed(
+                        f"The token of {caller.name!r} is not for all flows, but metrics are about all of them."
+                    )
                 return self._coordinator.session.metrics() + self._coordinator.measures.text()
 
         return Response(await self._run(text), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -208,7 +210,7 @@ class HttpApp:
             return self._tickets.redeem(ticket)
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         if scheme and scheme.lower() != "bearer":
-            raise AuthenticationFailed("Only bearer tokens are taken.", hint="send `Authorization: Bearer TOKEN`")
+            raise AuthenticationFailed("Only bearer tokens are accepted.", hint="send `Authorization: Bearer TOKEN`")
         caller: Caller = await self._run(lambda: self._coordinator.gate.caller(bearer.strip() or None, peer))
         return caller
 

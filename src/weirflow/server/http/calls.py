@@ -180,8 +180,8 @@ def json_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     names = rows.schema.names
     if len(set(names)) < len(names):
         raise UnsupportedError(
-            "Two columns have one name, so the rows cannot be objects of JSON.",
-            hint=f"name the columns apart with AS, or ask for {ARROW}",
+            "Two columns have the same name, so the rows cannot be JSON objects.",
+            hint=f"rename one with AS, or ask for {ARROW}",
         )
     if not names:
         return [{} for _ in range(rows.num_rows)]

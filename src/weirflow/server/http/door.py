@@ -117,6 +117,6 @@ def _listening(address: str) -> socket.socket:
         listening.close()
         raise ConfigError(
             f"HTTP cannot listen at {address}: {error.strerror or error}.",
-            hint="another process may; choose another port",
+            hint="another process may listen there; choose another port",
         ) from None
     return listening

@@ -110,7 +110,7 @@ class Reader:
                     self.after = one.epoch
                     yield one.content
             if self._is_lost:
-                yield event("overflow", {"from_epoch": self.after, "hint": "connect again to go on from there"})
+                yield event("overflow", {"from_epoch": self.after, "hint": "connect again to continue from there"})
                 return
             if self._end is not None:
                 yield self._end
@@ -281,7 +281,7 @@ class Hubs:
 
     async def close(self) -> None:
         """End all readers, because the server ends; they may go on with its successor."""
-        final = event("end", {"code": "SERVER_DRAINING", "reason": "the server ends; connect again"})
+        final = event("end", {"code": "SERVER_DRAINING", "reason": "the server is about to end; connect again"})
         for hub in list(self._hubs.values()):
             await hub.close(final)
 

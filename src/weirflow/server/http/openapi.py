@@ -16,11 +16,11 @@ _QUERY = re.compile(r"\?(\w+)=")
 
 _STATUSES = {
     "400": "The request, or its SQL, is wrong.",
-    "401": "There is no token, or it is not good.",
-    "403": "The token is not for this.",
-    "404": "There is nothing of this name.",
-    "429": "The token has too much under way.",
-    "503": "The server starts, or is about to end.",
+    "401": "There is no token, or it is not valid.",
+    "403": "The token may not do this.",
+    "404": "Nothing has this name.",
+    "429": "The token has too many requests under way.",
+    "503": "The server is starting, or is about to end.",
 }
 
 
@@ -71,7 +71,7 @@ def _success(route: Route) -> dict[str, Any]:
         return {"description": "Done."}
     if route.has_rows:
         return {
-            "description": "Rows, as JSON or, if it is accepted, as Arrow's streaming format.",
+            "description": "Rows as JSON or, if the request accepts it, in Arrow's streaming format.",
             "content": {JSON: {"schema": {"$ref": "#/components/schemas/Rows"}}, ARROW: {"schema": {"type": "string"}}},
         }
     return {"description": "What it says.", "content": {JSON: {"schema": {"type": "object"}}}}
@@ -135,9 +135,9 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "/healthz": {"get": _plain("Whether the process runs.")},
     "/readyz": {"get": _plain("Whether requests are taken.")},
     "/openapi.json": {"get": _plain("This document.")},
-    "/metrics": {"get": _plain("Figures in Prometheus' text format.", media="text/plain", open_to_all=False)},
+    "/metrics": {"get": _plain("Metrics in Prometheus' text format.", media="text/plain", open_to_all=False)},
     "/v1/tickets": {
-        "post": _plain("A ticket that stands for the token once, for browsers' EventSource.", open_to_all=False)
+        "post": _plain("A ticket that replaces the token once, for browsers' EventSource.", open_to_all=False)
     },
     "/v1/flows/{flow}/views/{view}/changes": {
         "get": {

@@ -41,6 +41,6 @@ class StreamTickets:
             caller, until = self._callers.pop(ticket, (None, 0.0))
         if caller is None or until <= time.monotonic():
             raise AuthenticationFailed(
-                "The ticket is not good any more.", hint=f"POST /v1/tickets gives one for {LIFETIME:.0f} seconds"
+                "The ticket is no longer valid.", hint=f"POST /v1/tickets gives one for {LIFETIME:.0f} seconds"
             )
         return caller

@@ -106,7 +106,7 @@ class _Stream:
         self.size += view.nbytes
         if self.size > self._limit:
             raise ResultTooLarge(
-                f"A part of the result is larger than {self._limit} bytes, which is as much as it may have.",
+                f"A part of the result is larger than {self._limit} bytes, which is the most that is allowed.",
                 hint="ask for fewer rows or columns, or have the server allow more",
             )
         return view

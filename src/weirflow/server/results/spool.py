@@ -244,7 +244,7 @@ class Spool:
         """A result that is being written has this many bytes now; raises if that is too much."""
         if size > self.limits.result_bytes:
             raise ResultTooLarge(
-                f"The result is larger than {self.limits.result_bytes} bytes, which is as much as one may have.",
+                f"The result is larger than {self.limits.result_bytes} bytes, which is the most that is allowed.",
                 hint="ask for fewer rows or columns, or have the server allow more",
             )
         with self._lock:
@@ -324,7 +324,7 @@ class Spool:
                 raise StorageError(
                     "Executors wrote a part of the result where the server does not see it.",
                     uri=self.uri,
-                    hint="have the spool in a folder that all of them share, or in an object store",
+                    hint="put the spool into a folder that all of them share, or in an object store",
                 )
 
     def _reader(self, part: Part) -> pa.RecordBatchReader:

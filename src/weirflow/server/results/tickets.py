@@ -39,6 +39,6 @@ def read_ticket(content: bytes) -> ResultTicket:
 def gone() -> TicketExpired:
     """The error for a ticket of which nothing is known: it has expired, or there never was such a result."""
     return TicketExpired(
-        "There is no result for this ticket: it has expired, was dropped, or is of somebody else.",
+        "There is no result for this ticket: it has expired, was dropped, or belongs to somebody else.",
         hint="run the statement again",
     )

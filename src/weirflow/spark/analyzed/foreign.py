@@ -155,7 +155,7 @@ class ForeignReader:
         text = f"{quoted(name)}({', '.join(placeholder(at) for at in range(len(arguments)))})"
         if not self._is_proven(node, text, arguments, [one.origin.get() for one in node.children]):
             raise NotIncremental(
-                f"The function {name!r} of the frame is another one than is registered under that name.",
+                f"The function {name!r} of the frame is not the one that is registered under that name.",
                 reason=Reason.FUNCTION_NOT_DECLARED,
                 hint="call what session.udf returned",
             )

@@ -80,7 +80,7 @@ def _outside(nodes: Nodes, top: Remote, own: str) -> Iterator[Outside]:
         if kind in _NAMELESS:
             raise ConfigError(
                 "A view cannot be made of a frame with rows or files that have no name.",
-                hint="give them one: session.register(name, frame), and use session.read_table(name)",
+                hint="give them a name: session.register(name, frame), and use session.read_table(name)",
             )
         for name, value in node.items():
             yield from _inside(value, remotes[at].field(name), own)

@@ -196,7 +196,7 @@ def _without_options(name: str, kind: str, uri: str) -> tuple[str, dict[str, str
     found = {} if problem else dict(parse_qsl(urlsplit(uri).query, keep_blank_values=True))
     secret = next(filter(_is_secret, found), None)
     if secret is not None:
-        problem = f"holds a secret ({secret}), which is given as an option instead"
+        problem = f"holds a secret ({secret}); give it as an option instead"
     if problem is not None:
         example = KINDS[kind].example
         raise ConfigError(f"The address of the catalog {name!r} {problem}.", hint=f"write it like {example}")
@@ -230,8 +230,8 @@ def _problem_of_uri(name: str, kind: str, uri: str) -> str | None:
             parts.scheme not in schemes,
             f"begins with {parts.scheme[:40]!r}; it can be {' or '.join(f'{one}://' for one in schemes)}",
         ),
-        ("@" in parts.netloc, "holds a user or password, which is given as an option instead"),
-        (bool(parts.fragment), "has a part behind #"),
+        ("@" in parts.netloc, "holds a user or password; give it as an option instead"),
+        (bool(parts.fragment), "has a part after #"),
         (
             is_file and bool(parts.netloc or not parts.path.strip("/")),
             "names no file or folder: three slashes and a whole path follow the scheme",

@@ -52,13 +52,13 @@ _OF_CATALOGS = (
     Rule(
         re.compile(r"Unable to load credentials from any of the providers|NoAwsCredentials"),
         AuthenticationFailed,
-        "{who} needs credentials of AWS, and none were found.",
+        "{who} needs AWS credentials, and none were found.",
         "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, before the Session starts, or have a role",
     ),
     Rule(
         re.compile(r"Unable to load region from any of the providers"),
         ConfigError,
-        "{who} needs a region of AWS, and none was found.",
+        "{who} needs an AWS region, and none was found.",
         "give the option region, or set AWS_REGION",
     ),
     Rule(
@@ -68,7 +68,7 @@ _OF_CATALOGS = (
             r"|no password was provided"
         ),
         AuthenticationFailed,
-        "{who} refused who is asking: {said}.",
+        "{who} refused the credentials: {said}.",
         "check its token, credential, user and password, or the AWS_* environment, and what they may do",
     ),
     Rule(
@@ -86,8 +86,8 @@ _OF_TRIED_ONES = (
     Rule(
         re.compile(r"RESTException|BadRequestException|ServiceFailureException"),
         ConfigError,
-        "{who} answers, but not as a catalog of Iceberg does: {said}.",
-        "check the path of its address: what is asked for is ADDRESS/v1/config",
+        "{who} answers, but not like an Iceberg catalog: {said}.",
+        "check the path of its address: Weirflow asks for ADDRESS/v1/config",
     ),
 )
 _PACKAGES = (

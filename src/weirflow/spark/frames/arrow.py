@@ -92,7 +92,7 @@ def _spark_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return to_spark_type(column)
     except pa.ArrowInvalid as error:
         raise DataError(
-            f"The column {name!r} of type {column.type} holds a value that Spark cannot: {error}.",
+            f"The column {name!r} of type {column.type} holds a value that Spark cannot hold: {error}.",
             hint="Spark's times have microseconds and its decimals 38 digits; round or cast the column first",
         ) from error
 

@@ -60,10 +60,10 @@ class Runner(Protocol):
 
 
 class DataFrame:
-    """The result of a query, not computed until it is asked for.
+    """The result of a query, which is computed when you ask for it.
 
     Every method and attribute of ``pyspark.sql.DataFrame`` works as PySpark documents it; frames they return
-    are ``DataFrame`` again. It passes as a PySpark frame wherever one is expected.
+    are ``DataFrame`` again. It can be used wherever a PySpark frame is expected.
 
     >>> df = session.sql("SELECT 1 AS one")          # doctest: +SKIP
     >>> df.withColumn("two", df.one + 1).to_arrow()  # doctest: +SKIP
@@ -77,7 +77,7 @@ class DataFrame:
 
     @classmethod
     def of_read(cls, native: NativeFrame, runner: Runner, read: StreamRead) -> DataFrame:
-        """A frame that is just what was read, so that the same can be read as a stream."""
+        """A frame of exactly what was read, so that the same can be read as a stream."""
         frame = cls(native, runner)
         frame._read = read
         return frame
@@ -105,9 +105,9 @@ class DataFrame:
         return self._runner.run("to_arrow", self.spark.toArrow, self.spark)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Compute the rows as a stream of record batches, in order; memory holds a partition or two at a time.
+        """Compute the rows as a stream of record batches, in order, with one or two partitions in memory at a time.
 
-        Spark works while the iterator is read; closing the iterator, or dropping it, stops Spark.
+        Spark works while you read the iterator; closing or dropping the iterator stops Spark.
         """
         if self._computed is not None:
             return iter(self._computed.to_batches())
@@ -150,7 +150,7 @@ class DataFrame:
         partition_by: Sequence[str] = (),
         header: bool = True,
     ) -> None:
-        """Write CSV files under ``path``, with a header line in each unless told otherwise."""
+        """Write CSV files under ``path``, by default with a header line in each."""
         self._write("csv", mode, partition_by, lambda writer: writer.csv(str(path), header=header))
 
     @checked
@@ -184,9 +184,9 @@ class DataFrame:
     # Streaming
 
     def to_streaming(self) -> StreamingDataFrame:
-        """What was read as a stream: the rows that are there, and those that come later.
+        """The same data as a stream: the rows that are there now, and those that come later.
 
-        Only for frames as ``read_*`` and ``table`` return them; filter, select and join afterwards.
+        Works only on frames as returned by ``read_*`` and ``table``; filter, select and join afterwards.
         """
         streams = self._runner.streams
         if self._computed is None and self.spark.isStreaming:

@@ -26,26 +26,27 @@ _ALL_TASKS = 2**31 - 1
 
 @dataclass(frozen=True, order=True)
 class TaskAssignment:
-    """One attempt of one task, and the executor it was given to.
+    """One attempt to run one task, and the executor that it was given to.
 
-    Where a DataFrame's rows were computed, ``stage`` is the number that ``Operation.explain()`` gives to the stage, and
-    ``session.explain(query, "stages")``, too, unless adaptive execution changed the plan. Stages whose rows Spark still
-    had have no tasks. What Spark ran beside the plan has the next numbers, in Spark's order: samples of rows that are
-    spread by range, what fills a cache, the gathering of a last limit's rows for ``to_arrow``, other queries.
+    If the operation computed a DataFrame's rows, ``stage`` is the stage's number in ``Operation.explain()``. It is also
+    the number in ``session.explain(query, "stages")``, unless adaptive execution changed the plan. Stages whose rows
+    Spark still had have no tasks. Work that Spark ran in addition to the plan has the next numbers, in Spark's order:
+    samples of rows that are spread by range, what fills a cache, collecting the rows of a final limit for ``to_arrow``,
+    other queries.
 
-    Where no plan is known (a write, a count, an operation that ended long ago) the last stage of the last job is 0,
-    and the others follow in Spark's order.
+    If no plan is known (a write, a count, an operation that ended long ago), the last stage of the last job is 0, and
+    the others follow in Spark's order.
 
     Attributes:
-        job: the first of the asked jobs that lists the stage.
+        job: the first of the jobs in question that lists the stage.
         stage: the number of the stage.
         attempt: which attempt at the task this is, from 0.
         partition: the partition of the stage's rows it works on.
         executor: Spark's executor id, ``driver`` for local Spark.
         host: the executor's host.
-        address: the executor's ``host:port``; just the host if Spark does not know it any more.
+        address: the executor's ``host:port``, or only the host if Spark no longer knows the port.
         locality: how near its input was, such as ``PROCESS_LOCAL``.
-        status: ``RUNNING``, ``SUCCESS``, ``FAILED``, ``KILLED`` or another of Spark's words.
+        status: ``RUNNING``, ``SUCCESS``, ``FAILED``, ``KILLED``, or another word that Spark uses.
         duration_ms: how long it ran, None while it has not ended.
         spark_stage: Spark's own id of the stage.
     """
@@ -101,9 +102,10 @@ def task_assignments(sc: SparkContext, job_ids: Iterable[int], frame: Any = None
 
 @checked
 def render_assignments(assignments: Sequence[TaskAssignment]) -> str:
-    """Who works on what: ``0/{0,3,6,9},1/{0,1}->localhost:50060, 0/{1,4}->localhost:50070``.
+    """Text that shows who works on what: ``0/{0,3,6,9},1/{0,1}->localhost:50060, 0/{1,4}->localhost:50070``.
 
-    By executor in the order of addresses. Before each arrow stand the stages, each with the partitions it was given.
+    Executors are in the order of their addresses. Before each arrow are the stages, each with the executor's
+    partitions.
     """
     placed: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for task in assignments:

@@ -110,7 +110,7 @@ class ConnectControl(JobControl):
     @override
     def assignments(self, tag: str, frame: Any) -> NoReturn:
         raise UnsupportedError(
-            f"Spark Connect does not tell which plan {tag} ran, nor where its tasks ran.",
+            f"Spark Connect does not say which plan {tag} ran, nor where its tasks ran.",
             hint="use an embedded, single-node or spark:// Session",
         )
 

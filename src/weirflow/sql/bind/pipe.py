@@ -90,7 +90,7 @@ def _order_after(before: _State, made: FromItem) -> tuple[tuple[SortKey, ...], b
     exprs = plan.expressions if isinstance(plan, Project) and plan.input is before.item.plan else ()
     if not exprs:
         raise NotIncremental(
-            "A projection that is more than one of each row, of rows in an order, is not read here.",
+            "A projection that does more than compute values from each row cannot follow an ORDER BY here.",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             hint="write ORDER BY directly before LIMIT",
         )
@@ -261,7 +261,7 @@ class _Pipe:
             return limited
         if state.is_lost:
             raise NotIncremental(
-                "A LIMIT goes by an order that is not among the columns any more.",
+                "LIMIT would need an order by a column that is no longer there.",
                 reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
                 hint="write ORDER BY directly before LIMIT",
                 position=self._context.position(step),

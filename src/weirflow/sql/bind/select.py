@@ -124,7 +124,7 @@ def select_over(query: exp.Select, relation: FromItem, context: BindContext, *, 
     items = _bind_items(binder, query)
     for at, (item, place) in enumerate(zip(items.expressions, items.positions, strict=True)):
         if plain is not None and placeholders.has_aggregate(item) != (at >= plain):
-            raise SqlTypeError("Aggregates, and nothing but them, are computed by |> AGGREGATE.", position=place)
+            raise SqlTypeError("|> AGGREGATE can only compute aggregates.", position=place)
     grouping = bind_group(replace(binder, clause="GROUP BY"), query.args.get("group"), items.fields, items.expressions)
     if time_window is not None and time_window.session is not None:
         plan = time_window.session(grouping.keys, items.expressions)
@@ -147,7 +147,7 @@ def select_over(query: exp.Select, relation: FromItem, context: BindContext, *, 
     is_ordered = context.is_ordered(relation.plan) and _is_row_by_row(block)
     if is_ordered and limit is not None and not order:
         raise NotIncremental(
-            "A LIMIT goes by the order of a query inside, which is not read here.",
+            "LIMIT would depend on the order of an inner query, which is not supported here.",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             hint="write ORDER BY beside LIMIT",
             position=context.position(query),
@@ -187,7 +187,7 @@ def _named_windows(query: exp.Select, context: BindContext) -> dict[str, exp.Win
         target = named.get(alias.name)
         if target is None or target.args.get("alias") is not None or has_own_clauses(window):
             raise QueryError(
-                f"The window {window.name!r} is not one that is spelled out.",
+                f"The window {window.name!r} refers to another window, which is not supported here.",
                 hint="write its PARTITION BY and ORDER BY in parentheses",
                 position=context.position(window),
             )
@@ -204,7 +204,9 @@ def _bind_items(binder: ExpressionBinder, query: exp.Select) -> _Items:
     for node in query.expressions:
         inner, names = _unaliased(node)
         if isinstance(node, exp.Aliases) and not is_generator(inner):
-            raise SqlTypeError("Only what makes rows can have names in parentheses.", position=binder.position(node))
+            raise SqlTypeError(
+                "Only a function that makes rows can have several names in parentheses.", position=binder.position(node)
+            )
         if is_star(inner):
             if names:
                 raise SqlTypeError("* cannot have an alias.", position=binder.position(node))

@@ -244,7 +244,7 @@ def _check_order(query: exp.Query, positions: TextPositions) -> None:
         for clause in _nodes(query.args.get(part)):
             place = positions.of(clause)
             if before is not None and place is not None and (place.line, place.column) < (before.line, before.column):
-                raise SqlSyntaxError(f"{name} is not in its place.", position=place)
+                raise SqlSyntaxError(f"{name} is in the wrong place.", position=place)
             before = place or before
     left = query.this if isinstance(query, exp.SetOperation) else None
     if isinstance(left, exp.Select) and any(left.args.get(part) for part in ("order", "limit", "offset")):

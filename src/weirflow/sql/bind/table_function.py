@@ -47,7 +47,7 @@ def _range(binder: ExpressionBinder, node: exp.Anonymous) -> Plan:
     count = max(0, -((start - end) // step))
     if count > MOST_CONSTANT_ROWS:
         raise NotIncremental(
-            f"range() of {count:,} rows is more than a view holds as constants.",
+            f"range() of {count:,} rows has more constants than a view may hold.",
             reason=Reason.OPERATOR_NOT_INCREMENTALIZABLE,
             hint="put the numbers into a source",
             position=position,

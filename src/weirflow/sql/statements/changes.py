@@ -164,7 +164,7 @@ def _insert(cursor: Cursor) -> Insert:
     for words in (("PARTITION",), ("BY", "NAME"), ("REPLACE",)):
         if cursor.sees(*words):
             raise UnsupportedError(
-                f"INSERT with {' '.join(words)} is not for sources of flows.", hint="list the columns behind the name"
+                f"INSERT with {' '.join(words)} is not for sources of flows.", hint="list the columns after the name"
             )
     columns = None
     if cursor.sees("(") and not any(cursor.sees("(", word) for word in ("SELECT", "WITH", "VALUES", "FROM", "(")):

@@ -13,19 +13,20 @@ class StateReader(Protocol):
     """Bytes under keys, for each operator in the order of its keys. An operator that was never written is empty."""
 
     def get(self, operator: str, key: bytes) -> bytes | None:
-        """What is under a key, or None."""
+        """The value of a key, or None."""
 
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """What is under the keys ``[start, end)``, in order.
+        """The keys in ``[start, end)`` with their values, in order.
 
-        It is read as it is asked for: what is written meanwhile may or may not be seen, all else is, once.
+        It is read while you iterate: what is written meanwhile may or may not be seen, and everything else is seen
+        once.
         """
 
     def operators(self) -> list[str]:
-        """The operators that were written, in order, without ``layout.NOBODY``."""
+        """The operators that have written something, in order, without ``layout.NOBODY``."""
 
     def close(self) -> None:
-        """Let go of everything; nothing but ``close`` may be called afterwards."""
+        """Free everything; after this, only ``close`` may be called."""
 
 
 class StateSnapshot(StateReader, Protocol):
@@ -33,13 +34,13 @@ class StateSnapshot(StateReader, Protocol):
 
 
 class StateBackend(StateReader, Protocol):
-    """A ``StateReader`` that can be written, by one thread at a time; others may read snapshots meanwhile.
+    """A ``StateReader`` that one thread at a time may write; others may read snapshots meanwhile.
 
-    A failure of what is below is a StateError.
+    A failure of the underlying store is a StateError.
     """
 
     def multi_get(self, operator: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        """What is under each of many keys."""
+        """The values of many keys."""
 
     def write(self, changes: Changes) -> None:
         """Apply all changes, of all operators, or none."""

@@ -68,7 +68,7 @@ class InMemoryStateBackend(StateBackend):
         return sorted(operator for operator, data in self._data.items() if operator != NOBODY and data)
 
     def snapshot(self) -> InMemoryStateBackend:
-        """See ``StateBackend``. It costs a copy of the dicts, not of what they hold."""
+        """See ``StateBackend``. It copies the dicts, but not what they hold."""
         self._require_open()
         copy = InMemoryStateBackend()
         with self._lock:

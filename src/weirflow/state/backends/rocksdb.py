@@ -37,12 +37,13 @@ _WRITE_BUFFER = 8 << 20
 class RocksDbStateBackend(FolderStateBackend, form="rocksdb"):
     """State in RocksDB, a column family for each operator; see ``StateBackend`` for the contract.
 
-    A batch that was written survives the death of the process in any case.
+    A written batch survives the death of the process in any case.
 
     Args:
-        path: a folder of its own; made if it is not there. One backend at a time may have it open.
-        fsync: once in how many batches the log is synced to the disk: a power failure costs the batches since. 0 leaves
-            it to the operating system.
+        path: a folder for this backend only; it is created if it does not exist. Only one backend at a time may have it
+            open.
+        fsync: after how many batches the log is synced to the disk: a power failure loses the batches since then. 0
+            leaves it to the operating system.
 
     Raises:
         DependencyMissing: rocksdict is not installed.
@@ -156,8 +157,8 @@ class RocksDbStateBackend(FolderStateBackend, form="rocksdb"):
     def link_files(self, folder: Path) -> list[Path]:
         """See ``FolderStateBackend``.
 
-        Data files are hard links where the folder is on the same file system, so that they cost no space; those of an
-        earlier call that are still in use are the same files.
+        Data files are hard links if the folder is on the same file system, so they take no space. Files that are still
+        in use since an earlier call are the same files.
         """
         self._require_open()
         try:
@@ -168,7 +169,7 @@ class RocksDbStateBackend(FolderStateBackend, form="rocksdb"):
         return sorted(file for file in folder.iterdir() if file.suffix != ".log" or file.stat().st_size)
 
     def close(self) -> None:
-        """See ``StateReader``. After an exception it can be called again, and goes on."""
+        """See ``StateReader``. After an exception you can call it again, and it continues."""
         self._closed = True
         if self._db is None or self._is_foreign:
             return

@@ -32,11 +32,12 @@ def wall_clock() -> int:
 class TtlStateBackend(StateBackend):
     """Wraps a backend so that slots declared with a ``Ttl`` expire; see ``StateBackend`` for the contract.
 
-    Slots by processing time expire by the clock. Those by event time expire by the watermark, however far it lags
-    behind the clock; before the first watermark none does. The watermark is stored with the state and never goes back.
+    Slots with processing time expire by the clock. Slots with event time expire by the watermark, however far it lags
+    behind the clock; before the first watermark, nothing in them expires. The watermark is stored with the state and
+    never goes back.
 
     Args:
-        backend: where state is; closed with the wrapper.
+        backend: where the state is; it is closed together with this wrapper.
         clock: milliseconds since 1970.
     """
 
@@ -60,37 +61,37 @@ class TtlStateBackend(StateBackend):
 
     @property
     def backend(self) -> StateBackend:
-        """The wrapped backend, with all that was set here; it shows what has expired and is not removed yet."""
+        """The wrapped backend, with all that was set here; it also shows expired entries until they are removed."""
         if self._watermark != self._stored_watermark:
             self.write({})
         return self._backend
 
     @property
     def watermark(self) -> int | None:
-        """The time of the events that is reached, in milliseconds since 1970."""
+        """The event time that has been reached, in milliseconds since 1970."""
         return self._watermark
 
     @checked
     def set_watermark(self, watermark_ms: int) -> None:
-        """Say how far the time of the events has come; an earlier time than before changes nothing."""
+        """Say how far event time has come; an earlier time than before changes nothing."""
         if not 0 <= watermark_ms <= _LATEST:
             raise ConfigError(f"{watermark_ms} is not a watermark.", hint="give milliseconds since 1970")
         if self._watermark is None or watermark_ms > self._watermark:
             self._watermark = watermark_ms
 
     def declare(self, operator: str, slot: str, by: TimeKind) -> None:
-        """Say that the values of a slot begin with the time at which they expire."""
+        """Declare that the values of a slot begin with the time at which they expire."""
         self._expiring.setdefault(operator, {})[slot_bytes(slot)] = by
 
     def expires_at(self, ttl: Ttl, timestamp_ms: int | None) -> int:
-        """When something expires that is written now.
+        """The time at which something that is written now will expire.
 
         Args:
             ttl: how long it lives.
             timestamp_ms: the time of the event that writes it; without one, the watermark.
 
         Raises:
-            StateError: it lives by event time, and neither is known.
+            StateError: it expires by event time, and neither time is known.
         """
         if ttl.time == "processing":
             begin = self._clock()
@@ -105,7 +106,7 @@ class TtlStateBackend(StateBackend):
         return min(begin + ttl.milliseconds, _LATEST)
 
     def expired(self, data: bytes, by: TimeKind) -> bool:
-        """Whether the time at the beginning of a value is reached."""
+        """Whether the time at the beginning of a value has been reached."""
         now = self._clock() if by == "processing" else self._watermark
         return now is not None and expiry(data) <= now
 
@@ -136,7 +137,7 @@ class TtlStateBackend(StateBackend):
         return self._backend.operators()
 
     def write(self, changes: Changes) -> None:
-        """See ``StateBackend``. What reads have found expired is removed with it."""
+        """See ``StateBackend``. It also removes entries that reads have found expired."""
         complete = dict(changes)
         # Taken out first: what is written now must not be removed by the next write, should an exception come between.
         expired, self._noted = self._noted, {}
@@ -153,7 +154,7 @@ class TtlStateBackend(StateBackend):
     def cleanup(self, limit: Positive = 1000) -> int:
         """Remove what has expired among the next entries, at most ``limit`` of them; returns how many were removed.
 
-        Each call goes on where the last one ended, and starts over at the end.
+        Each call continues where the last one ended, and starts again at the end.
         """
         expired: dict[str, dict[bytes, bytes | None]] = {}
         for looked, (operator, key, data) in enumerate(self._from_cursor()):
@@ -170,7 +171,7 @@ class TtlStateBackend(StateBackend):
         return sum(map(len, expired.values()))
 
     def snapshot(self) -> StateSnapshot:
-        """See ``StateBackend``. It shows what has not expired when it is read."""
+        """See ``StateBackend``. It shows only entries that have not expired when they are read."""
         return _TtlSnapshot(self.backend.snapshot(), self._live)
 
     @override

@@ -55,24 +55,24 @@ class KeyGroupRange:
 
     @property
     def start_key(self) -> bytes:
-        """Where the stored keys of the range begin."""
+        """The first stored key that may be in the range."""
         return self.first.to_bytes(2, "big")
 
     @property
     def end_key(self) -> bytes:
-        """Before what the stored keys of the range end."""
+        """The first stored key after the range."""
         return self.end.to_bytes(2, "big")
 
 
 @checked
 def group_ranges(parallelism: Positive, groups: Positive = DEFAULT_GROUPS) -> list[KeyGroupRange]:
-    """The groups in as many neighbouring ranges, whose sizes differ by one at most.
+    """The key groups, divided into ``parallelism`` neighbouring ranges whose sizes differ by at most one.
 
     >>> [str(one) for one in group_ranges(3)]
     ['0-41', '42-84', '85-127']
 
     Raises:
-        ConfigError: there would be a range without a group, or the number of groups cannot be used.
+        ConfigError: a range would have no group, or the number of groups cannot be used.
     """
     if not 1 <= groups <= MOST_GROUPS:
         raise ConfigError(f"{groups} key groups cannot be used.", hint=f"use 1 to {MOST_GROUPS}")

@@ -174,13 +174,13 @@ class ValueCodec:
             f"{type(value).__name__}: {error}.",
             slot=self._slot,
             key=shown(key),
-            hint="nothing of it was written",
+            hint="nothing was written",
         )
 
     def _damaged(self, key: object, why: str) -> StateDamaged:
         return StateDamaged(
             f"The value of {self._slot!r} for the key {shown(key)} cannot be read as {self._name}: {why}.",
-            hint="if its type has changed, count up the descriptor's version and register a state_migration",
+            hint="if its type has changed, increase the descriptor's version and register a state_migration",
         )
 
 

@@ -18,8 +18,8 @@ class Aggregate:
     """How values are accumulated.
 
     Attributes:
-        create: an accumulator of no values.
-        add: the accumulator with another value; it may change the one it is given.
+        create: returns an empty accumulator.
+        add: returns the accumulator with another value; it may change the one that it receives.
         result: of an accumulator.
     """
 
@@ -29,7 +29,7 @@ class Aggregate:
 
 
 class AggregatingState:
-    """All values that were added for a key, in an accumulator, which is what is stored."""
+    """All values that were added for a key, in an accumulator; the accumulator is what is stored."""
 
     kind = "aggregating"
 
@@ -38,15 +38,15 @@ class AggregatingState:
         self._aggregate = aggregate
 
     def get(self, default: Any = None) -> Any:
-        """The result of the current key's values, or the default if there were none."""
+        """The result for the current key's values, or the default if there are none."""
         found = self._slot.read(self._slot.place(), _ABSENT)
         return default if found is _ABSENT else self._aggregate.result(found)
 
     def add(self, value: Any) -> None:
-        """Take in a value for the current key.
+        """Add a value for the current key.
 
         Raises:
-            StateTypeError: the accumulator is not of the slot's type any more.
+            StateTypeError: the accumulator no longer has the slot's type.
         """
         place = self._slot.place()
         found = self._slot.read(place, _ABSENT)

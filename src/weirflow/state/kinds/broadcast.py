@@ -7,7 +7,7 @@ from weirflow.state.kinds.map import MapState
 
 
 class BroadcastState(MapState):
-    """A map without a key. Every instance writes the same, and has all of it after any change of parallelism."""
+    """A map without a key. Every instance writes the same map, and has all of it after any change of parallelism."""
 
     kind = "broadcast"
 

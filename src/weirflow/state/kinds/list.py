@@ -16,9 +16,9 @@ _MOST_REMEMBERED = 100_000
 
 
 class ListState:
-    """A list for each key; adding to it does not read it. Each element expires by itself.
+    """A list for each key. Adding to it does not read it. Each element expires separately.
 
-    An element's place is that of its key and its number, 8 bytes big-endian.
+    An element is stored under its key and its number, 8 bytes big-endian.
     """
 
     kind = "list"
@@ -29,11 +29,11 @@ class ListState:
         self._discarded = 0
 
     def get(self) -> list[Any]:
-        """The current key's elements; none is an empty list."""
+        """The current key's elements; an empty list if there are none."""
         return [value for _, value in self._slot.entries(self._slot.place())]
 
     def add(self, value: Any) -> None:
-        """Put an element at the end.
+        """Append an element.
 
         Raises:
             StateTypeError: it is not of the slot's type.
@@ -42,7 +42,7 @@ class ListState:
 
     @checked
     def extend(self, values: Iterable[Any]) -> None:
-        """Put elements at the end; those before one of the wrong type are there."""
+        """Append elements; if one has the wrong type, those before it have been appended."""
         base = self._slot.place()
         at = self._end(base)
         for value in values:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class MapState:
-    """A map for each key. Reading or writing an entry touches no other; each expires by itself.
+    """A map for each key. Reading or writing an entry touches no other entry; each expires separately.
 
-    An entry's place is that of its key and the bytes of its own key, which are ordered as the keys are.
+    An entry is stored under its key and the bytes of the entry's own key, which sort like the keys themselves.
     """
 
     kind = "map"
@@ -30,7 +30,7 @@ class MapState:
         return self._slot.read(self._place(entry), default)
 
     def put(self, entry: Any, value: Any) -> None:
-        """Give an entry a value.
+        """Set the value of an entry.
 
         Raises:
             StateTypeError: its key or value is not of the slot's types.
@@ -38,16 +38,17 @@ class MapState:
         self._slot.write(self._place(entry), value)
 
     def remove(self, entry: Any) -> None:
-        """Remove an entry; that it is not there is no error."""
+        """Remove an entry; if it does not exist, that is not an error."""
         self._slot.remove(self._place(entry))
 
     def __contains__(self, entry: Any) -> bool:
         return self._slot.has(self._place(entry))
 
     def items(self, start: Any = None, end: Any = None) -> Iterator[tuple[Any, Any]]:
-        """The entries in the order of their keys, from ``start`` on and before ``end`` if these are given.
+        """The entries in the order of their keys: from ``start``, and before ``end``, if these are given.
 
-        It is the current key's map as it is now, whatever is current or changed while it is read.
+        These are the entries of the current key's map at the time of the call, even if the key or the map changes while
+        you read them.
         """
         base = self._base()
         first = None if start is None else self._place(start)

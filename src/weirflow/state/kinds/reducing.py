@@ -19,11 +19,11 @@ class ReducingState:
         self._reduce = reduce
 
     def get(self, default: Any = None) -> Any:
-        """What the current key's values are reduced to, or the default if there were none."""
+        """The result of reducing the current key's values, or the default if there are none."""
         return self._slot.read(self._slot.place(), default)
 
     def add(self, value: Any) -> None:
-        """Take in a value for the current key.
+        """Add a value for the current key.
 
         Raises:
             StateTypeError: it, or the reduced value, is not of the slot's type.
@@ -34,7 +34,7 @@ class ReducingState:
 
     @checked
     def add_many(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
-        """Take in a value for each of many keys, in this order; faster than one by one. All or none."""
+        """Add a value for each of many keys, in this order; faster than one by one. Adds all or none."""
         require_as_many(keys, values)
         slot, reduce = self._slot, self._reduce
         places = slot.places(keys)

@@ -23,7 +23,7 @@ _MOST_REMEMBERED = 100_000
 def require_as_many(keys: Sequence[Any], values: Sequence[Any]) -> None:
     """Refuse keys without values, and values without keys; ``StateError``."""
     if len(keys) != len(values):
-        raise StateError(f"{len(keys)} keys were given {len(values)} values.", hint="nothing of it was written")
+        raise StateError(f"{len(keys)} keys were given {len(values)} values.", hint="nothing was written")
 
 
 class StateSlot:
@@ -114,7 +114,7 @@ class StateSlot:
         return data is not None and not (self._ttl is not None and self._expired(data))
 
     def write(self, place: bytes, value: Any) -> None:
-        """Give an entry a value."""
+        """Set the value of an entry."""
         self.buffer.changes[place] = self._codec.encode(value, self.key.value, self._stamp())
 
     def write_many(self, places: Sequence[bytes], keys: Sequence[Any], values: Sequence[Any]) -> None:

@@ -20,9 +20,9 @@ _Moment = Annotated[int, AnySize()]
 
 
 class TimerState:
-    """Moments of keys, in the order of time, then of keys, within each key group.
+    """Moments in time for each key; within a key group they are ordered by time, then by key.
 
-    A moment's place is that of its time, encoded as a key, and of its key: group, slot, time, key.
+    A moment is stored under group, slot, its time (encoded as a key), and its key.
     """
 
     kind = "timers"
@@ -35,7 +35,7 @@ class TimerState:
 
     @checked
     def add(self, at: _Moment) -> bytes | None:
-        """Add a moment, however far, to the current key; the key's bytes, or None if it was there."""
+        """Add a moment, however far, to the current key; returns the key's bytes, or None if the moment existed."""
         place = self._place(at)
         if self._slot.has(place):
             return None
@@ -44,7 +44,7 @@ class TimerState:
 
     @checked
     def remove(self, at: _Moment) -> bool:
-        """Remove a moment of the current key; whether it was there."""
+        """Remove a moment of the current key; returns whether it existed."""
         place = self._place(at)
         if not self._slot.has(place):
             return False
@@ -58,13 +58,13 @@ class TimerState:
 
     @checked
     def until(self, end: _Moment) -> list[tuple[int, bytes]]:
-        """All moments that are not after a time, with their keys' bytes, in no order that says anything."""
+        """All moments that are not after a time, with their keys' bytes, in no particular order."""
         behind = encode_key(end + 1)
         return [found for group in self._groups() for found in self._scan(group, behind)]
 
     @checked
     def key(self, data: bytes) -> Any:
-        """The key of its bytes."""
+        """The key that these bytes encode."""
         return self._codec.decode_at(data, 0)[0]
 
     def _place(self, at: int) -> bytes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ValueState:
-    """One value for each key. What it returns is a copy: changing it changes nothing that is stored."""
+    """One value for each key. Returned values are copies: changing one does not change what is stored."""
 
     kind = "value"
 
@@ -24,7 +24,7 @@ class ValueState:
         return self._slot.read(self._slot.place(), default)
 
     def set(self, value: Any) -> None:
-        """Give the current key a value.
+        """Set the current key's value.
 
         Raises:
             StateTypeError: it is not of the slot's type.
@@ -42,5 +42,5 @@ class ValueState:
 
     @checked
     def set_many(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
-        """Give many keys their values, or none of them if one value is of the wrong type."""
+        """Set the values of many keys, or of none if one value has the wrong type."""
         self._slot.write_many(self._slot.places(keys), keys, values)

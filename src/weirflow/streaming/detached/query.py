@@ -36,10 +36,10 @@ _POLL_SECONDS = 0.05
 
 
 class DetachedQuery:
-    """A query in a process of its own. It has the members of a ``StreamingQuery``, and stops only by ``stop``.
+    """A query in a process of its own. It has the members of a ``StreamingQuery``, but only ``stop`` stops it.
 
-    Whoever may read the job's folder has such a handle of it, also after its end: of a job that has ended it tells how.
-    Of one that was started again it is the handle as well.
+    Whoever may read the job's folder can have this handle. After the job's end, it tells how the job ended. If the job
+    is started again, the handle is good for the new start, too.
 
     Args:
         folder: the job's folder.
@@ -52,12 +52,12 @@ class DetachedQuery:
 
     @property
     def name(self) -> str:
-        """What it is called: ``query_name``, or a name made up."""
+        """Its name: ``query_name``, or a generated one."""
         return self._name
 
     @property
     def job(self) -> str:
-        """The name of its job, which may have further queries."""
+        """The name of its job, which may have other queries, too."""
         return self._folder.name
 
     @property
@@ -67,7 +67,7 @@ class DetachedQuery:
 
     @property
     def id(self) -> str:
-        """Unique, and the same whenever the query goes on from its checkpoint."""
+        """Unique, and the same whenever the query continues from its checkpoint."""
         return self.describe().query_id
 
     @property
@@ -81,11 +81,11 @@ class DetachedQuery:
         return self._ask("active", lambda _: False)
 
     def status(self) -> QueryStatus:
-        """Where in its life it is. A query whose process was killed has failed."""
+        """The query's state. A query whose process was killed has failed."""
         return self._ask("status", lambda end: end.status)
 
     def describe(self) -> QueryInfo:
-        """What it writes, how often rows arrive, where its progress is kept."""
+        """What it writes, how often rows arrive, and where its progress is kept."""
         return self._recorded()[1].info
 
     def last_progress(self) -> QueryProgress | None:
@@ -94,7 +94,7 @@ class DetachedQuery:
 
     @property
     def recent_progress(self) -> list[QueryProgress]:
-        """The last hundred batches, oldest first, also from before a restart; once its job has ended, the last one."""
+        """The last hundred batches, oldest first, also from before a restart; after the job's end, the last one."""
         return self._ask("recent_progress", lambda end: [end.progress] if end.progress else [])
 
     @property
@@ -104,12 +104,12 @@ class DetachedQuery:
 
     @property
     def exception(self) -> WeirflowError | None:
-        """What has ended it, or has it restart now; the job's log has the original. None if all is well."""
+        """The error that ended it, or for which it restarts; the job's log has the original. None if all is well."""
         return self._ask("exception", lambda end: end.error)
 
     @checked
     def await_termination(self, timeout: Seconds | None = None) -> bool:
-        """Wait until it has ended, or ``timeout`` seconds; says whether it has. Raises what ended it."""
+        """Wait until it has ended, at most ``timeout`` seconds; returns whether it has. Raises what ended it."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = _WAIT_SECONDS if deadline is None else min(max(deadline - time.monotonic(), 0.0), _WAIT_SECONDS)
@@ -119,18 +119,18 @@ class DetachedQuery:
                 return False
 
     def process_all_available(self) -> None:
-        """Wait until all rows that the sources had when this was called are written. Raises what ends the query."""
+        """Wait until all rows that the sources have now are written. Raises the error if the query ends with one."""
         self._ask("process_all_available", _ended_well, patience=None)
 
     @checked
     def stop(self, within: Seconds = STOP_SECONDS) -> None:
-        """End it after the batch that is under way, for which it waits ``within`` seconds at most.
+        """End it after the current batch, for which it waits at most ``within`` seconds.
 
-        Returns when it has ended, and if it was its job's last query, when the process has. What had ended it
-        before stays in ``exception``.
+        Returns when the query has ended; for the last query of a job, when the process has ended. If an error had ended
+        it before, that stays in ``exception``.
 
         Raises:
-            SessionError: the query has ended, and the process does not.
+            SessionError: the query has ended, but the process has not.
         """
         self._ask("stop", lambda _: None, patience=within + _ANSWER_SECONDS, within=within)
         deadline = time.monotonic() + _EXIT_SECONDS
@@ -145,10 +145,10 @@ class DetachedQuery:
 
     @checked
     def savepoint(self, name: Name, to: Uri | None = None) -> QuerySavepoint:
-        """Save state and positions of the last batch that is committed, under a name; the query runs on.
+        """Save state and positions of the last committed batch under a name. The query keeps running.
 
         Args:
-            name: what the savepoint is called.
+            name: the name of the savepoint.
             to: a folder or storage URI, as the job's process knows it; by default where its Session's profile
                 keeps checkpoints.
 
@@ -163,7 +163,7 @@ class DetachedQuery:
         return saved
 
     def memory_batches(self) -> list[pa.RecordBatch]:
-        """What the memory sink holds now, as one or more record batches; it goes with the job's process."""
+        """What the memory sink holds now, as one or more record batches; it is gone when the job's process ends."""
         batches: list[pa.RecordBatch] = self._ask("memory_batches", self._refuse("give its rows"), patience=None)
         return batches
 
@@ -243,7 +243,7 @@ class DetachedQuery:
         def refuse(end: QueryEnd) -> None:
             raise UnsupportedError(
                 f"The query {self.name!r} has {end.state} and its process has ended: it cannot {act} any more.",
-                hint="detach it again, and it goes on from its checkpoint",
+                hint="detach it again, and it continues from its checkpoint",
             )
 
         return refuse

@@ -145,6 +145,6 @@ def killed(query: QueryRecord, job: str, log: Path) -> QueryEnd:
     error = SessionError(
         f"The process of the job {job!r} was ended from outside, by kill -9, for want of memory or with the machine, "
         f"and its query {query.info.name!r} with it.",
-        hint=f"see the log at {log}; detach it again, and it goes on from its checkpoint",
+        hint=f"see the log at {log}; detach it again, and it continues from its checkpoint",
     )
     return QueryEnd(QueryState.FAILED, query.run_id, 0, ErrorRecord.of(error), None)

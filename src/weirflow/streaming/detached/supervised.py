@@ -74,7 +74,7 @@ class SupervisedQuery:
         return self._refused or self._query.exception
 
     def status(self) -> QueryStatus:
-        """Where in its life it is."""
+        """The current state."""
         if self.is_lost:
             error = self.exception
             return QueryStatus(QueryState.RESTARTING, error.message if error else "")

@@ -51,7 +51,7 @@ def other_protocol(what: str, job: Speaker, client: Speaker) -> UnsupportedError
     """The error for a question that a job and a client of different versions might not understand alike."""
     return UnsupportedError(
         f"{what} runs under {job}, and this client under {client}, which can only stop it.",
-        hint="stop its queries and detach them again: they go on from their checkpoints; or use the version of the job",
+        hint="stop its queries and detach them again: they continue from their checkpoints; or use the job's version",
     )
 
 

@@ -61,7 +61,7 @@ class QueryStatus:
 
 
 class StreamingQuery(AbstractContextManager["StreamingQuery"]):
-    """A running query. Stop it when done, best by ``with``; a handle that is dropped stops its query.
+    """A running query. Stop it when you are done, best with ``with``; dropping the handle stops the query, too.
 
     Args:
         run: the query itself.
@@ -69,7 +69,7 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
         rows: reads what a memory sink holds; None for other sinks.
         forget: called after the end of a query whose handle was dropped.
         owned: whether the query is stopped when the handle is dropped.
-        saver: makes savepoints of it; None if it is not known what the query is.
+        saver: makes savepoints of it; None if the query's plan is not known.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
 
     @property
     def id(self) -> str:
-        """Unique, and the same whenever the query goes on from its checkpoint."""
+        """Unique, and the same whenever the query continues from its checkpoint."""
         return self._run.id
 
     @property
@@ -102,7 +102,7 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
 
     @property
     def name(self) -> str:
-        """What it is called: ``query_name``, or a name made up."""
+        """Its name: ``query_name``, or a generated one."""
         return self._info.name
 
     @property
@@ -112,15 +112,15 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
 
     @property
     def spark(self) -> Any:
-        """PySpark's own handle, of the present start."""
+        """PySpark's own handle, for the current start."""
         return self._run.native
 
     def status(self) -> QueryStatus:
-        """Where in its life it is."""
+        """The current state."""
         return QueryStatus(*self._run.state())
 
     def describe(self) -> QueryInfo:
-        """What it writes, how often rows arrive, where its progress is kept."""
+        """What it writes, how often rows arrive, and where its progress is kept."""
         return self._info
 
     def last_progress(self) -> QueryProgress | None:
@@ -129,7 +129,7 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
 
     @property
     def recent_progress(self) -> list[QueryProgress]:
-        """The last hundred batches, oldest first, also from before a restart."""
+        """The last hundred batches, oldest first, including those before a restart."""
         return self._run.recent()
 
     @property
@@ -139,12 +139,12 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
 
     @property
     def exception(self) -> WeirflowError | None:
-        """What has ended it, or has it restart now; ``__cause__`` is the original. None if all is well."""
+        """The error that ended it, or for which it restarts; ``__cause__`` is the original. None if all is well."""
         return self._run.error
 
     @checked
     def await_termination(self, timeout: Seconds | None = None) -> bool:
-        """Wait until it has ended, or ``timeout`` seconds; says whether it has. Raises what ended it."""
+        """Wait until it has ended, at most ``timeout`` seconds; returns whether it has. Raises what ended it."""
         ended = self._run.wait(timeout)
         if ended and self._run.error is not None:
             raise self._run.error
@@ -152,11 +152,11 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
 
     @checked
     def await_termination_timeout(self, timeout: Seconds) -> bool:
-        """``await_termination`` with a time that it must be given."""
+        """``await_termination`` with a required timeout."""
         return self.await_termination(timeout)
 
     def process_all_available(self) -> None:
-        """Wait until all rows that the sources had when this was called are written. Raises what ends the query."""
+        """Wait until all rows that the sources have now are written. Raises the error if the query ends with one."""
         from weirflow.spark.errors import translated  # noqa: PLC0415 - imports pyspark
 
         try:
@@ -169,20 +169,20 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
 
     @checked
     def stop(self, within: Seconds = STOP_SECONDS) -> None:
-        """End it after the batch that is under way, for which it waits ``within`` seconds at most.
+        """End it after the current batch, for which it waits at most ``within`` seconds.
 
-        A batch that takes longer is cut short, and comes again when the query goes on from its checkpoint. Returns
-        when it has ended. Called by the query's own ``foreach_batch`` it returns at once, and the query ends after
-        that batch. What had ended it before stays in ``exception``.
+        A batch that takes longer is cut short, and comes again when the query continues from its checkpoint. Returns
+        when the query has ended. If the query's own ``foreach_batch`` calls it, it returns at once, and the query ends
+        after that batch. If an error had ended the query before, that stays in ``exception``.
         """
         self._run.stop(within)
 
     @checked
     def savepoint(self, name: Name, to: Uri | None = None) -> QuerySavepoint:
-        """Save state and positions of the last batch that is committed, under a name; the query runs on.
+        """Save state and positions of the last committed batch under a name. The query keeps running.
 
         Args:
-            name: what the savepoint is called.
+            name: the name of the savepoint.
             to: a folder or storage URI; by default where the Session's profile keeps checkpoints.
 
         Raises:
@@ -197,7 +197,7 @@ class StreamingQuery(AbstractContextManager["StreamingQuery"]):
         return self._saver.save(name, None if to is None else str(to), query=self.name, query_id=self.id)
 
     def memory_batches(self) -> list[pa.RecordBatch]:
-        """What the memory sink holds now, as one or more record batches; also after the query has ended."""
+        """What the memory sink holds now, as one or more record batches, even after the query has ended."""
         if self._rows is None:
             raise ConfigError(
                 f"The query {self.name!r} writes to {self._info.sink}, not to memory.",

@@ -71,11 +71,11 @@ Event = QueryStarted | QueryProgressed | QueryIdle | QueryTerminated
 
 
 class StreamingQueryListener:
-    """What is told about queries; override what you need.
+    """A listener to the events of queries; override the methods that you need.
 
-    The methods of a listener are called one after the other, in the order of events, in a thread of its own. What
-    they raise is logged. While one blocks, batches go on; of what then waits, only starts and ends are kept
-    beyond a thousand events.
+    A listener's methods are called one after the other, in the order of events, in a thread of the listener's own. What
+    they raise is logged. While a method blocks, batches continue. If more than a thousand events wait, only starts and
+    ends are kept.
     """
 
     def __init_subclass__(cls) -> None:
@@ -99,7 +99,7 @@ class StreamingQueryListener:
         self.on_query_terminated(event)
 
     def on_query_started(self, event: QueryStarted) -> None:
-        """``on_started`` by its longer name, for who does not override that."""
+        """``on_started`` by its longer name; called if you do not override that one."""
 
     def on_query_progress(self, event: QueryProgressed) -> None:
         """``on_progress`` by its longer name."""

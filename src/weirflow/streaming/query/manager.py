@@ -98,7 +98,7 @@ class StreamingQueryManager:
                 return query
         known = [native.name for native in natives if native.name is not None]
         known += [one.name for one in jobs.queries()] if jobs is not None else []
-        none = "none runs" if jobs is not None else "none runs here; at= says where detached ones are"
+        none = "none runs" if jobs is not None else "none is running here; pass at= to look for detached queries"
         raise StreamNotFound(
             f"No running streaming query has the name or id {name!r}.",
             hint=did_you_mean(name, known) or (f"there are {', '.join(known)}" if known else none),

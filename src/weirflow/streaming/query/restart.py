@@ -19,16 +19,16 @@ from weirflow.errors import (
 @checked
 @dataclass(frozen=True)
 class RestartPolicy:
-    """Start a query again after a transient error; another kind of error ends it at once.
+    """Start a query again after a transient error; any other error ends it at once.
 
-    Transient is what may be gone by itself: a task or a file that Spark lost, storage and endpoints that did not
-    answer, and in a function of the user's ``OSError``, which includes ``ConnectionError`` and ``TimeoutError``.
-    Bad data, wrong queries and other errors of functions come again however often one tries.
+    A transient error may go away by itself: a task or a file that Spark lost, storage or an endpoint that did not
+    answer, and in a user's function an ``OSError``, which includes ``ConnectionError`` and ``TimeoutError``. Bad data,
+    wrong queries and other errors of functions would come back however often one tries.
 
     Attributes:
         attempts: how many restarts in a row are tried; a batch that succeeds begins a new count.
         delay: seconds before the first restart.
-        factor: by how much each further delay is longer.
+        factor: the factor by which each delay is longer than the one before.
         longest: the longest delay, in seconds.
         retry: further kinds of errors of the user's functions that are transient.
     """
@@ -40,13 +40,13 @@ class RestartPolicy:
     retry: tuple[type[BaseException], ...] = ()
 
     def delay_after(self, error: BaseException, failures: Positive) -> float | None:
-        """Seconds to wait after the error that was number ``failures`` in a row; None to give up."""
+        """Seconds to wait after this error, which is number ``failures`` in a row; None to give up."""
         if failures > self.attempts or not self.is_transient(error):
             return None
         return float(min(self.delay * self.factor ** (failures - 1), self.longest))
 
     def is_transient(self, error: BaseException) -> bool:
-        """Whether the error may be gone by itself."""
+        """Whether the error may go away by itself."""
         cause = error.__cause__
         if isinstance(error, UserCodeError):
             return isinstance(cause, (OSError, StorageError, *self.retry))

@@ -22,12 +22,12 @@ def require_match(name: str, saved: SavedQuery, wanted: SavedQuery) -> None:
     Sink, trigger, name and everything that keeps no state may be others.
 
     Args:
-        name: what the savepoint is called.
+        name: the name of the savepoint.
         saved: what the query of the savepoint was.
         wanted: what the new query is.
     """
     for difference in _differences(saved, wanted):
-        raise StateMismatch(f"The query cannot go on from the savepoint {name!r}: {difference}.", hint=_HINT)
+        raise StateMismatch(f"The query cannot continue from the savepoint {name!r}: {difference}.", hint=_HINT)
 
 
 def _differences(saved: SavedQuery, wanted: SavedQuery) -> Iterator[str]:

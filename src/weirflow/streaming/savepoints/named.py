@@ -87,7 +87,7 @@ class RestoreNote(msgspec.Struct, frozen=True):
     """Says of a checkpoint which savepoint it was restored from, and whether that was done.
 
     Attributes:
-        savepoint: what the savepoint is called.
+        savepoint: the name of the savepoint.
         created: when it was made.
         done: whether all of it is there.
         query_id: the query that was saved; empty if an earlier version has restored it.
@@ -156,7 +156,7 @@ class QuerySavepoints(NamedStateFiles[QuerySavepoint]):
         A checkpoint that was restored from this savepoint before is left as it is, so that its query goes on.
 
         Args:
-            name: what the savepoint is called.
+            name: the name of the savepoint.
             location: a folder or storage URI that has no checkpoint.
 
         Raises:
@@ -171,7 +171,7 @@ class QuerySavepoints(NamedStateFiles[QuerySavepoint]):
         if not (found is not None and found.is_of(savepoint)) and next(iter(target.list()), None) is not None:
             raise StreamConflict(
                 f"There is a checkpoint at {location} already, which is not of the savepoint {name!r}.",
-                hint="restore to an empty folder, or leave the savepoint out to go on from that checkpoint",
+                hint="restore to an empty folder, or leave the savepoint out to continue from that checkpoint",
             )
         mark = RestoreNote(name, savepoint.created, done=False, query_id=savepoint.query_id, batch=savepoint.batch)
         target.put(MARK, seal(mark))

@@ -32,12 +32,12 @@ class Files(StreamSink):
     def refusals(self, spec: QuerySpec) -> Iterator[tuple[str, str]]:
         if spec.mode is OutputMode.UPDATE:
             yield (
-                f"Files are only ever added, so a {self.name} folder cannot take updates of rows it has.",
+                f"Files are only ever added, so a {self.name} folder cannot take updates of existing rows.",
                 "use OutputMode.APPEND with a watermark, or a delta or iceberg table with keys()",
             )
         if spec.mode is OutputMode.COMPLETE:
             yield (
-                f"Files are only ever added, so a {self.name} folder cannot be written anew after each batch.",
+                f"Files are only ever added, so a {self.name} folder cannot be rewritten after each batch.",
                 "use OutputMode.APPEND with a watermark, or a delta or iceberg table",
             )
         yield from super().refusals(spec)

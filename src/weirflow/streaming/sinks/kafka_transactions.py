@@ -81,7 +81,7 @@ def _check_options(options: Mapping[str, str]) -> None:
 
 def _check_columns(found: Mapping[str, str]) -> None:
     if "value" not in found:
-        raise ConfigError("A Kafka record needs a column 'value'.", hint="select what it is to hold AS value")
+        raise ConfigError("A Kafka record needs a column 'value'.", hint="select the record's value AS value")
     for name, kind in found.items():
         if name not in _TYPES:
             raise ConfigError(f"{name!r} is not a part of a Kafka record.", hint=f"there are {', '.join(_TYPES)}")

@@ -52,7 +52,9 @@ class LakeTable(StreamSink):
                 f"No {self.name} table is given.", hint='name it with table(...), or set option("path", ...)'
             )
         if spec.partition_by and spec.keys:
-            raise ConfigError("A table that is merged into has its partitions already.", hint="leave partition_by out")
+            raise ConfigError(
+                "A table into which rows are merged already has its partitions.", hint="leave partition_by out"
+            )
 
     @override
     def taker(self, spec: QuerySpec, host: StreamHost, query_id: Callable[[], str]) -> Taker | None:

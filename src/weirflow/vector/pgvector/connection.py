@@ -112,7 +112,7 @@ class PgConnection(ProcessResource):
             )
         except psycopg.Error as error:
             raise self._failure(
-                "be reached", str(error), "see whether it runs there, and check the user and the password"
+                "be reached", str(error), "check that it runs there, and check the user and the password"
             ) from None
 
     def _failure(self, what: str, why: str, hint: str | None = None) -> VectorStoreError:

@@ -33,11 +33,10 @@ _OPTIONS = {
 
 @checked
 class PgVectorStore(VectorStore):
-    """A table of PostgreSQL with a column ``vector(dimension)``; made with its primary key when it is first opened.
+    """A PostgreSQL table with a column ``vector(dimension)``; created with its primary key when it is first opened.
 
-    Rows, and how far they are, are committed together, so that the table has every change of the view exactly once.
-    Nothing is connected to before a sink is made. Needs the extra ``postgresql``, and in the database the extension
-    ``vector``.
+    Rows and position are committed together, so that the table has every change of the view exactly once. It does not
+    connect before a sink is made. Needs the extra ``postgresql``, and in the database the extension ``vector``.
 
     >>> store = PgVectorStore("postgresql://ann@db.example/shop", "chunks", dimension=384, index="hnsw")
     >>> store
@@ -47,8 +46,8 @@ class PgVectorStore(VectorStore):
         uri: ``postgresql://user:password@host:port/database``; the password is shown nowhere.
         table: the name of the table, as it is: it may have any characters, and upper and lower case differ.
         dimension: how many numbers a vector has.
-        schema: PostgreSQL's schema that the table is in; None for the first of the connection's ``search_path``.
-        metric: what the index searches by: ``cosine``, ``l2`` or ``inner``.
+        schema: the PostgreSQL schema of the table; None for the first one in the connection's ``search_path``.
+        metric: the distance by which the index searches: ``cosine``, ``l2`` or ``inner``.
         index: ``hnsw``, ``ivfflat`` or ``none``. It is built when the table has its first rows.
         index_options: parameters of the index: ``m`` and ``ef_construction`` of hnsw, ``lists`` of ivfflat.
 

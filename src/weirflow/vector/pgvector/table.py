@@ -34,7 +34,7 @@ _COPIED_VALUES = 2_000_000
 _FEW = 1000
 """Above, PostgreSQL has to know how many they are to merge them well."""
 _ANOTHER = "write to another table, or drop this one"
-_RESYNC = "write to another table, or pass resync=True to replace its rows by the view's current ones"
+_RESYNC = "write to another table, or pass resync=True to replace its rows with the view's current ones"
 
 
 class PgTable:
@@ -161,7 +161,7 @@ class PgTable:
                 return
             has, asked = ", ".join(found or ()) or "no options", ", ".join(sorted(wanted))
             raise ConfigError(
-                f"The table {self._name} has the {kind} index {name} with {has}; asked for is {asked}.",
+                f"The table {self._name} has the {kind} index {name} with {has}; you asked for {asked}.",
                 hint="drop the index and it is built again, or ask for what is there",
             )
         failpoint("vector.before_index")
@@ -295,7 +295,7 @@ class PgTable:
             raise DataError(
                 f"The table {self._name} has a row for the key {key} already: the view has several rows for it, "
                 "or somebody else has written it.",
-                hint="use a key that identifies the view's rows; pass resync=True to write the table anew",
+                hint="use a key that identifies the view's rows; pass resync=True to write the table again",
             )
 
     def _merge(self, connection: Connection) -> None:

@@ -277,7 +277,7 @@ def test_a_checkpoint_that_fails_does_not_fail_the_tick(tmp_path, monkeypatch, c
         monkeypatch.setattr(flow._backend, "_checkpoint_every", 1)
         (tmp_path / "flow" / "packs").write_text("in the way of a folder")
         assert flow.tick(shop_flow.delta(4)).epoch == 4
-        assert "goes on without a checkpoint" in caplog.text
+        assert "continues without a checkpoint" in caplog.text
     with IncrementalFlow("shop", path=tmp_path / "flow") as flow:
         assert flow.epoch == 4
 

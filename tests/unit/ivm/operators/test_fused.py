@@ -117,7 +117,7 @@ def test_the_kernel_is_used(monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([one_row(-1)], "is not there"),
+        ([one_row(-1)], "does not exist"),
         ([one_row(q=2**63 - 1), one_row(q=1)], "overflows"),
         ([one_row(2**62, q=2**62)], "64-bit accumulator"),
     ],

@@ -98,7 +98,7 @@ def test_what_a_sink_cannot_do_is_refused(tmp_path):
             flow.sink("totals", table="somewhere")
         with pytest.raises(ConfigError, match="one place"):
             flow.sink("totals")
-        with pytest.raises(ConfigError, match="nothing to merge"):
+        with pytest.raises(ConfigError, match="only tables can be merged"):
             flow.sink("totals", tmp_path / "out", mode="upsert", key="customer")
         out = flow.sink("totals", tmp_path / "out")
         order(flow, 1)

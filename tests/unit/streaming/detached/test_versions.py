@@ -39,7 +39,7 @@ OLD = (
     f"The job 'job' runs under another version of Weirflow (protocol 1), and this client under Weirflow {__version__} "
     f"(protocol {PROTOCOL}), which can only stop it."
 )
-HINT = "stop its queries and detach them again: they go on from their checkpoints; or use the version of the job"
+HINT = "stop its queries and detach them again: they continue from their checkpoints; or use the job's version"
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ class LocalStorage(CheckpointStorage):
     def put_if_match(self, name: str, data: Data, version: str) -> ObjectInfo:  # noqa: ARG002  # the protocol's
         """See CheckpointStorage; local files cannot."""
         raise UnsupportedError(
-            f"{self._root / check_name(name)} cannot be updated conditionally: files offer no such step.",
+            f"{self._root / check_name(name)} cannot be updated conditionally: local files have no such operation.",
             hint="publish a new name with put_if_absent, or use an object store",
         )
 

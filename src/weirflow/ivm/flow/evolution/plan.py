@@ -142,7 +142,7 @@ def require_all_rows(source: Source, views: Mapping[str, View]) -> None:
     """Refuse to fill views anew from a source that has let go of rows they were made of."""
     if not source.keeps and readers_of(source.name, views):
         raise ConfigError(
-            f"All views would be filled anew, and {source.name!r} does not keep rows that are too old to change.",
+            f"All views must be filled again, but {source.name!r} does not keep rows that are too old to change.",
             hint="register that source with Lateness(..., keep=True); a checkpoint of shards can be restored into as "
             "many shards as it has",
         )

@@ -78,7 +78,7 @@ def repair_flow(path: Path, *, dry_run: bool = False) -> Repair:
     Raises:
         ObjectNotFound: there is no flow at the path.
         FlowError: the flow is open.
-        StorageError: nothing whole is left, or a file is of a later version; nothing has changed.
+        StorageError: nothing whole is left, or a later version has written a file; nothing has changed.
     """
     checkup = check_flow(path)  # first, because the lock would make a file
     if dry_run or checkup.is_whole:

@@ -26,13 +26,13 @@ PROGRESS = "_progress"
 
 
 class Subscription(AbstractContextManager["Subscription"]):
-    """What ``SUBSCRIBE TO view`` returns: record batches of changes, blocking until the next; also with ``async for``.
+    """What ``SUBSCRIBE TO view`` returns: a blocking iterator of record batches of changes; also for ``async for``.
 
     Each batch has the view's columns, then ``_epoch`` and ``_weight``, and holds the changes of one epoch. With
-    progress there is ``_progress``, too, true in a row that has nothing but an epoch which changed nothing. With a key,
-    ``_weight`` is 1 for a row that takes the place of the one with its key, and -1 for one whose key is gone.
+    progress there is a column ``_progress``, which is true in a row that only reports an epoch without changes. With a
+    key, ``_weight`` is 1 for a row that replaces the one with the same key, and -1 for a row whose key is gone.
 
-    Close it when done, best by ``with``.
+    Close it when you are done, best with ``with``.
 
     >>> from weirflow import IncrementalFlow
     >>> flow = IncrementalFlow("shop")
@@ -84,9 +84,9 @@ class Subscription(AbstractContextManager["Subscription"]):
         Args:
             flow: whose.
             view: its name there.
-            as_of: the epoch that it begins with; None for now.
+            as_of: the epoch to begin with; None for the current one.
             snapshot: whether all rows of that epoch come first.
-            progress: whether epochs that change nothing are told.
+            progress: whether epochs without changes are reported.
             upsert: the columns of the key by which rows replace each other.
             capacity: how many deltas may wait for the reader.
 
@@ -109,7 +109,7 @@ class Subscription(AbstractContextManager["Subscription"]):
 
     @checked
     def get(self, timeout: Seconds | None = None) -> pa.RecordBatch | None:
-        """The next changes; None when it is closed, or nothing came within ``timeout`` seconds.
+        """The next changes; None if it is closed, or if nothing came within ``timeout`` seconds.
 
         Raises:
             WatchOverflow: the reader fell behind; raised after all that was buffered is read.
@@ -126,7 +126,7 @@ class Subscription(AbstractContextManager["Subscription"]):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, by its reader or with its view or flow."""
+        """Whether it was closed, by its reader or together with its view or flow."""
         return self._first is None and self._watch.closed
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class Subscription(AbstractContextManager["Subscription"]):
         self._watch.close()
 
     def reader(self) -> pa.RecordBatchReader:
-        """The batches, as what Arrow reads; it ends when this is closed."""
+        """The batches as an Arrow reader, which ends when this is closed."""
         return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -214,6 +214,6 @@ def _require_free(columns: pa.Schema) -> None:
     for name in (EPOCH, WEIGHT, PROGRESS):
         if name in columns.names:
             raise ConfigError(
-                f"The view has a column {name!r}, which is what a subscription adds to its columns.",
-                hint="follow another view that gives the column another name",
+                f"The view has a column {name!r}, but a subscription adds a column with that name.",
+                hint="subscribe to a view that gives the column another name",
             )

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class OverflowPolicy(StrEnum):
-    """What happens when a reader falls behind by more than its buffer holds."""
+    """What happens when a reader falls behind by more than its buffer can hold."""
 
     FAIL = "fail"
     """The reader gets ``WatchOverflow`` after what was buffered; ticks go on."""
@@ -66,10 +66,10 @@ def no_rows(schema: pa.Schema) -> DeltaBatch:
 
 
 class Watch(AbstractContextManager["Watch"]):
-    """Iterates over ``(epoch, delta)`` of a view, blocking until the next one; also with ``async for``.
+    """An iterator over ``(epoch, delta)`` of a view, which blocks until the next one comes; also for ``async for``.
 
-    Close it when done, best by ``with``: from then on it costs nothing and iteration ends. It may be read in another
-    thread than the one that ticks; a watch of policy BLOCK must be.
+    Close it when you are done, best with ``with``: from then on it costs nothing, and iteration ends. You may read it
+    in another thread than the one that ticks; with the policy BLOCK, you must.
     """
 
     def __init__(
@@ -101,17 +101,17 @@ class Watch(AbstractContextManager["Watch"]):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, by its reader or with its view or flow."""
+        """Whether it was closed, by its reader or together with its view or flow."""
         return self._closed
 
     @property
     def began(self) -> int:
-        """The epoch that the flow was at when the watch was made, also of one that begins with earlier deltas."""
+        """The flow's epoch when the watch was made, even if the watch begins with earlier deltas."""
         return self._began
 
     @checked
     def get(self, timeout: Seconds | None = None) -> Item | None:
-        """The next delta; None when the watch is closed, or nothing came within ``timeout`` seconds.
+        """The next delta; None if the watch is closed, or if nothing came within ``timeout`` seconds.
 
         Raises:
             WatchOverflow: the reader fell behind; raised after all that was buffered is read.
@@ -166,21 +166,21 @@ class Watch(AbstractContextManager["Watch"]):
     # For the flow
 
     def begin(self, epoch: int, items: Iterable[Item]) -> None:
-        """What the reader gets first, however much it is; later deltas follow ``epoch``."""
+        """Set what the reader gets first, however much it is; later deltas follow after ``epoch``."""
         self._items.extend(items)
         self._last = self._began = epoch
 
     def expect(self, epoch: int) -> None:
-        """The next delta is that of this epoch, which may be an earlier one than the last."""
+        """Expect the delta of this epoch next; it may be earlier than the last one."""
         self._last = min(self._last, epoch - 1)
 
     @property
     def room(self) -> int:
-        """How many deltas more it takes before it is full."""
+        """How many more deltas fit before it is full."""
         return max(self._capacity - self._held, 0)
 
     def await_room(self, deadline: float) -> None:
-        """Wait for room if the policy is to; ``FlowError`` when there is none by ``deadline`` (monotonic)."""
+        """Wait for room if the policy says so; raises ``FlowError`` if there is none by ``deadline`` (monotonic)."""
         if self.policy is not OverflowPolicy.BLOCK:
             return
         with self._lock:
@@ -211,7 +211,7 @@ class Watch(AbstractContextManager["Watch"]):
             self._notify()
 
     def passed(self, epoch: int) -> None:
-        """An epoch has left the view as it was, for readers who want to know. May be repeated."""
+        """Tell readers who want to know that an epoch did not change the view. May be repeated."""
         if self._progress is None:
             return
         with self._lock:

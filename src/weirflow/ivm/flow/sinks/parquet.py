@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EPOCH = "_epoch"
 _NAME = re.compile(r"(\d{20})-(\d{20})\.parquet")
 _OWNER = b"weirflow.owner"
-_HINT = "restore the file from a copy, or pass resync=True to replace what is there by the view's current rows"
+_HINT = "restore the file from a copy, or pass resync=True to replace what is there with the view's current rows"
 
 
 class ParquetTarget(SinkTarget):
@@ -65,7 +65,7 @@ class ParquetTarget(SinkTarget):
         if self._metadata(last).get(_OWNER) != self._owner:
             raise SinkConflict(
                 f"The files in {self._storage.uri} were written by another flow, or by another definition of the view.",
-                hint="write to another folder, or pass resync=True to replace them by the view's current rows",
+                hint="write to another folder, or pass resync=True to replace them with the view's current rows",
             )
         return files[last]
 

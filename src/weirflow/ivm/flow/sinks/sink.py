@@ -52,7 +52,7 @@ class FailurePolicy(StrEnum):
 
 
 class SinkTarget(Protocol):
-    """Where a sink writes. Calls come one at a time; whatever raises has written nothing, or can be repeated."""
+    """The target of a sink. Calls come one at a time; a call that raises has written nothing, or can be repeated."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -62,7 +62,7 @@ class SinkTarget(Protocol):
         """What is written and where, for people."""
 
     def open(self, owner: str, schema: pa.Schema) -> None:
-        """Called first, with what tells this view of this flow from all others, and the view's columns."""
+        """Called first, with what identifies this view of this flow, and the view's columns."""
 
     def position(self) -> int | None:
         """The epoch up to which the owner has written, as the target itself says; None if nothing is there yet.
@@ -72,13 +72,13 @@ class SinkTarget(Protocol):
         """
 
     def write(self, after: int, upto: int, deltas: Deltas) -> None:
-        """Write the deltas after one epoch up to another, and that they are written; there may be none."""
+        """Write the deltas after one epoch, up to another, together with the new position; there may be no deltas."""
 
     def replace(self, epoch: int, rows: DeltaBatch) -> None:
-        """Forget what is there, and hold these rows as those of an epoch."""
+        """Remove what is there, and store these rows as those of an epoch."""
 
     def close(self) -> None:
-        """Let go of connections and the like; called when the sink ends, or could not be made. Does not fail."""
+        """Close connections and the like; called when the sink ends, or could not be made. Does not fail."""
         return
 
 
@@ -98,7 +98,7 @@ class SinkTerms:
         name: what errors call it.
         rhythm: when it writes.
         policy: what ticks do while it cannot.
-        resync: whether what is there is replaced by the view's current rows.
+        resync: whether what is there is replaced with the view's current rows.
     """
 
     name: str
@@ -161,20 +161,20 @@ class Sink(AbstractContextManager["Sink"]):
         return self._closed
 
     def flush(self) -> int:
-        """Write all that waits, now; returns the position.
+        """Write everything that waits, now; returns the position.
 
         Raises:
-            SinkFailed: it cannot be written; it is kept.
+            SinkFailed: the deltas cannot be written; they are kept.
         """
         with self._sinks.lock:
             if self._closed:
-                raise FlowError(f"The sink {self.name!r} is closed.", hint="make it again to go on where it was")
+                raise FlowError(f"The sink {self.name!r} is closed.", hint="make it again to continue where it was")
             if self._waiting:
                 self._write()
             return self.position
 
     def describe(self) -> str:
-        """What it writes where, how often, how far it is, and what a crash can do to it."""
+        """What it writes, where, how often, up to which epoch, and what a crash can do to it."""
         with self._sinks.lock:
             often = f"{self._rhythm.seconds:g} seconds" if self._rhythm.seconds else f"{self._rhythm.epochs} epochs"
             state = f"failing: {self.error.message}" if self.error else f"{len(self._waiting)} deltas wait"
@@ -184,11 +184,11 @@ class Sink(AbstractContextManager["Sink"]):
             )
 
     def close(self) -> None:
-        """Write what waits and end; the target stays. Closing twice does nothing.
+        """Write what waits, and end; the target stays. Closing twice does nothing.
 
         Raises:
-            SinkFailed: what waits cannot be written. The sink is closed all the same; made again on a durable flow, it
-                goes on where it was.
+            SinkFailed: what waits cannot be written. The sink is closed nevertheless; if you make it again on a durable
+                flow, it continues where it was.
         """
         with self._sinks.lock:
             if self._closed:
@@ -211,7 +211,7 @@ class Sink(AbstractContextManager["Sink"]):
     # For the flow, which holds the lock
 
     def require_idle(self, what: str) -> None:
-        """``FlowReentered`` if it is writing, so that it is its own function that wants to do this."""
+        """Raise ``FlowReentered`` if it is writing, because then its own function is the caller."""
         if self._writing:
             raise reentered(listener(self.name), what)
 
@@ -225,13 +225,13 @@ class Sink(AbstractContextManager["Sink"]):
             self._since = time.monotonic()
 
     def before_tick(self) -> None:
-        """Try again what failed; ``SinkFailed`` if the tick must not happen before it is written."""
+        """Try again what failed; raises ``SinkFailed`` if the tick must not happen before this is written."""
         if self.error is None or (not self._is_full and self._policy is FailurePolicy.KEEP):
             return
         self._write()
 
     def write_if_due(self) -> None:
-        """Write if it is time to. That this fails undoes no tick: the error is kept for the next one."""
+        """Write if it is due. A failure undoes no tick: the error is kept for the next one."""
         if not self._is_due:
             return
         try:
@@ -240,9 +240,9 @@ class Sink(AbstractContextManager["Sink"]):
             _log.warning("%s", error.message)
 
     def record(self, *, patient: bool) -> None:
-        """Write what waits, and how far that is even if nothing waits: a checkpoint is about to drop older deltas.
+        """Write what waits, and the position even if nothing waits: a checkpoint is about to drop older deltas.
 
-        A patient caller, who comes again, does not try what has failed a moment ago.
+        A patient caller, who will call again, does not try again what failed a moment ago.
         """
         if patient and self.error is not None and time.monotonic() < self._again_at:
             raise self.error
@@ -256,7 +256,7 @@ class Sink(AbstractContextManager["Sink"]):
 
     @property
     def seconds_left(self) -> float | None:
-        """When it is due by the clock; None if no time will come."""
+        """The seconds until it is due by the clock; None if it never is."""
         if self._since is None or not self._rhythm.seconds:
             return None
         return max(self._since + self._rhythm.seconds, self._again_at) - time.monotonic()

@@ -155,7 +155,7 @@ class SinkSet:
         if position > epoch:
             raise SinkConflict(
                 f"{target.describe()} holds deltas up to epoch {position}, but the flow is at epoch {epoch}.",
-                hint="pass resync=True to replace what is there by the view's current rows, or write elsewhere",
+                hint="pass resync=True to replace what is there with the view's current rows, or write elsewhere",
             )
         if position < self._history.oldest:
             return self._catch_up(name, view, target, position)
@@ -245,7 +245,7 @@ def _write_if_due(sink: Sink) -> None:
 def _not_kept(name: str, position: int) -> SinkConflict:
     return SinkConflict(
         f"The sink {name!r} is at epoch {position}, and the deltas after that are not kept any more.",
-        hint="pass resync=True to replace what is there by the view's current rows, or write elsewhere",
+        hint="pass resync=True to replace what is there with the view's current rows, or write elsewhere",
     )
 
 

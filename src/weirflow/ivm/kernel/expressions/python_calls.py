@@ -70,8 +70,8 @@ def missing(name: str, version: str) -> FunctionMissing:
 def other_version(name: str, wanted: str, found: str) -> FunctionMissing:
     """The error for a function that is there in another version."""
     return FunctionMissing(
-        f"A view was made with version {wanted!r} of the function {name!r}; registered is version {found!r}.",
-        hint=f"register version {wanted!r}; to go on to another, replace the view while both are there and checkpoint",
+        f"A view was made with version {wanted!r} of the function {name!r}, but version {found!r} is registered.",
+        hint=f"register version {wanted!r}; or replace the view while both are registered, then checkpoint",
     )
 
 
@@ -109,7 +109,7 @@ def unlike(name: str, kind: pa.DataType) -> FunctionFailed:
     """The error for results of another type than declared, where no Spark says what becomes of them."""
     return FunctionFailed(
         f"The function {name!r} returned a value that is not of the declared type {type_name(kind)}.",
-        hint="return just that type, or None; in a flow of a Session Spark's rules for other types hold",
+        hint="return exactly that type, or None; in a flow of a Session, Spark's rules decide about other types",
     )
 
 

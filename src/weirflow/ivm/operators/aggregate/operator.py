@@ -185,7 +185,7 @@ class Aggregate(Operator):
         new[:, : self._linear_width] += partial
         if np.any(new[:, 0] < 0):
             raise DataError(
-                "A retraction takes away a row that is not there.",
+                "A retraction removes a row that does not exist.",
                 hint="send a retraction only for a row that was inserted, with equal values in every column",
             )
         touched = []

@@ -17,7 +17,7 @@ EVEN = "even"
 
 
 class SpreadPolicy(Protocol):
-    """Says which shard each row belongs to. Called in every process that runs shards, also in later ones.
+    """Decides to which shard each row belongs. Called in every process that runs shards, now and later.
 
     The same hash and the same number of shards must give the same shard, always and everywhere: rows are found again by
     it. Rows with equal keys have equal hashes.

@@ -12,7 +12,7 @@ from weirflow.errors import ObjectNotFound
 from weirflow.failpoints import failpoint
 from weirflow.ivm.durability.checkup import CHANGED
 
-_REMEDY = "restore the file from a copy, or go on from another checkpoint or commit"
+_REMEDY = "restore the file from a copy, or continue from another checkpoint or commit"
 
 
 @dataclass(frozen=True)

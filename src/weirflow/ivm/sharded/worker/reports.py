@@ -71,13 +71,13 @@ class TickTask(msgspec.Struct, frozen=True):
 
 
 class StageTask(msgspec.Struct, frozen=True):
-    """What all shards of one stage have to know.
+    """What all shards of one stage need to know.
 
     Attributes:
         uri: the flow's storage.
-        definition: what the flow is made of, as bytes.
+        definition: the definition of the flow, as bytes.
         shards: how many there are.
-        ticks: that it runs one behind the other, at least one; a fill is one without deltas.
+        ticks: the ticks that it runs one after the other, at least one; a fill is a tick without deltas.
         stage: its number.
         fill: the number of the group that is filled; None for a tick.
         versions: for each shard, which attempt made the state it begins with.
@@ -85,7 +85,7 @@ class StageTask(msgspec.Struct, frozen=True):
         packs: the files that hold it.
         released: for each such node and shard, how many rows its states had when the last were let go.
         watermarks: of the sources.
-        inline: outputs up to so many bytes travel in the report.
+        inline: outputs of at most this many bytes are sent in the report.
     """
 
     uri: str
@@ -103,7 +103,7 @@ class StageTask(msgspec.Struct, frozen=True):
 
     @property
     def epoch(self) -> int:
-        """The last one that it works for."""
+        """The last epoch that it works for."""
         return self.ticks[-1].epoch
 
 
@@ -123,9 +123,9 @@ class ShardReport(msgspec.Struct, frozen=True):
     """What one task did.
 
     Attributes:
-        version: of the state that it left.
-        states: where the state of nodes is that has changed.
-        packs: the files it wrote.
+        version: the version of the state that it left.
+        states: where the changed state of nodes is.
+        packs: the files that it wrote.
         released: how many rows the states of a node had when the last were let go, of nodes where some were.
         ticks: what each of them did.
         watermarks: of sources that have one, as far as this shard knows.
@@ -133,7 +133,7 @@ class ShardReport(msgspec.Struct, frozen=True):
         where: the executor.
         load_ms, step_ms, save_ms: how long its parts took.
         rows: how many rows the stage keeps on the shard.
-        failure: why nothing of it counts.
+        failure: why nothing of the report counts.
     """
 
     stage: int
@@ -159,10 +159,10 @@ class ShardReport(msgspec.Struct, frozen=True):
 
 
 class Parcel(msgspec.Struct, frozen=True, array_like=True):
-    """What a shard sends to a shard of the next stage: rows of a node's output, or a report on its way to the end.
+    """What a shard sends to a shard of the next stage: rows of a node's output, or a report that is passed on.
 
     Attributes:
-        tick: which one of its job's the rows are of.
+        tick: to which tick of the job the rows belong.
     """
 
     node: int

@@ -26,7 +26,7 @@ Sent = tuple[int, Parcel]
 
 
 def run_stage(task: StageTask, shard: int, parcels: Iterable[Parcel], where: str) -> Iterator[Sent]:
-    """Run a stage on a shard: yields what goes to the shards of the next one, reports included.
+    """Run a stage on a shard: yields what goes to the shards of the next stage, including reports.
 
     An error of the data or of the storage is reported; the coordinator raises it.
     """

@@ -77,7 +77,7 @@ def read_ingest(command: Any) -> Ingest:
         UnsupportedError: it asks for a temporary table, or an option that is not known.
     """
     if command.temporary:
-        raise UnsupportedError("A server makes no temporary tables: it would be gone with the call.")
+        raise UnsupportedError("A server makes no temporary tables: the table would be gone after the call.")
     options = {option.key: option.value for option in command.options}
     unknown = sorted(options.keys() - {TOKEN})
     if unknown:
@@ -88,7 +88,7 @@ def read_ingest(command: Any) -> Ingest:
     try:
         if_missing, if_exists = IfMissing(wanted.if_not_exist), IfExists(wanted.if_exists)
     except ValueError:
-        raise ConfigError("An ingest says what to do about its table in a way that is not known.") from None
+        raise ConfigError("The ingest's mode is not known.") from None
     return Ingest(
         command.table,
         command.schema if command.HasField("schema") and command.schema else None,
@@ -213,7 +213,7 @@ def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[Iterator[pa.RecordBatc
 def _mode(asked: Ingest, name: str, *, exists: bool) -> SaveMode:
     if not exists:
         if asked.if_missing is not IfMissing.CREATE:
-            raise TableNotFound(f"There is no table {name}.", hint="create it first, or ask for that")
+            raise TableNotFound(f"There is no table {name}.", hint="create it first, or use a mode that creates it")
         return SaveMode.ERROR
     match asked.if_exists:
         case IfExists.APPEND:
@@ -221,4 +221,6 @@ def _mode(asked: Ingest, name: str, *, exists: bool) -> SaveMode:
         case IfExists.REPLACE:
             return SaveMode.OVERWRITE
         case _:
-            raise AlreadyExists(f"There is a table {name} already.", hint="append to it, or have it replaced")
+            raise AlreadyExists(
+                f"There is a table {name} already.", hint="append to it, or use the mode that replaces it"
+            )

@@ -32,7 +32,7 @@ def answer(command: Any, listing: Listing) -> pa.Table:
 def _found(command: Any) -> _Asked:
     name = command.DESCRIPTOR.name
     if name not in _COMMANDS:
-        raise UnsupportedError(f"{name} is nothing whose answer can be fetched.")
+        raise UnsupportedError(f"{name} has no answer that can be fetched.")
     return _COMMANDS[name]
 
 

@@ -48,9 +48,9 @@ ACTIONS: Mapping[str, str] = {
     "CreatePreparedStatement": "Prepare a statement.",
     "ClosePreparedStatement": "Forget a prepared statement.",
     "CancelFlightInfo": "Drop the result of a statement.",
-    "CancelQuery": "Drop the result of a statement; older clients call it so.",
-    "RenewFlightEndpoint": "Have a result live longer.",
-    "CloseSession": "End what the client has kept here: nothing.",
+    "CancelQuery": "Drop the result of a statement; older clients use this name.",
+    "RenewFlightEndpoint": "Keep a result for longer.",
+    "CloseSession": "Close the session; the server keeps nothing for it.",
     "BeginTransaction": "Refused: there are no transactions.",
     "EndTransaction": "Refused: there are no transactions.",
     "BeginSavepoint": "Refused: there are no transactions.",
@@ -127,7 +127,7 @@ class FlightSql:
         rows = prepared.bound
         if rows is not None and len(rows) != 1:
             raise UnsupportedError(
-                f"{len(rows)} rows of parameters are bound to a query; it is run with one.",
+                f"{len(rows)} rows of parameters are bound to a query, which runs with one.",
                 hint="run it once for each row",
             )
         return prepared.statement.sql, rows[0] if rows and prepared.statement.parameters else None
@@ -172,7 +172,7 @@ class FlightSql:
                 with self._cancelling.watching(is_left) as started:
                     return _updated(self._ingests.run(caller, read_ingest(command), sent, started))
             case name:
-                raise UnsupportedError(f"{name} is nothing that takes rows.")
+                raise UnsupportedError(f"{name} does not take rows.")
 
     def _update(self, caller: Caller, statement: str, params: Any, is_left: IsLeft) -> int:
         """Run a statement for its effect; returns how many rows it has changed, where that is known."""

@@ -169,7 +169,7 @@ def _sketch(name: str, arguments: Arguments, keys: Keys, position: SqlPosition |
     if keys or len(arguments) != 4:  # noqa: PLR2004 - value, relative error, confidence, seed
         raise SqlTypeError(f"{name}() takes a value, an error, a confidence and a seed.", position=position)
     if [one.type for one in arguments[1:]] != [DOUBLE, DOUBLE, INT]:
-        raise SqlTypeError(f"{name}() takes a double, a double and an int behind the value.", position=position)
+        raise SqlTypeError(f"{name}() takes a double, a double and an int after the value.", position=position)
     if not is_integral(arguments[0].type) or not is_count_min(*arguments[1:]):
         raise _unproven(f"{name}() of anything but integers, with constants", position)
     return _Spelled(name, arguments)

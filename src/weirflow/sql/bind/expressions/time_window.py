@@ -96,7 +96,8 @@ def _session(  # noqa: PLR0917 - private, called once
             return SessionWindow(timed, others, time, gap, fields)
         if column in items and (query.parent is not None or query.args.get("distinct")):
             raise _refused(
-                "Sessions of single rows, which a query around may merge, cannot be selected whole.", position
+                "session_window() of single rows cannot be selected as a whole, because an outer query may merge them.",
+                position,
             )
         kept = tuple(Column(index, field.name, field.type) for index, field in enumerate(timed.fields))
         end = Call("timestamp_add_interval", (time, Literal(timedelta(microseconds=gap), DAY_TIME_INTERVAL)), time.type)

@@ -100,5 +100,5 @@ def test_a_deadline_ends_it():
 def test_what_is_missing_is_said_when_a_view_is_compiled():
     with pytest.raises(FunctionMissing, match="'f', version '1', which is not registered"):
         compile_expression(foreign_call("`f`(`_wf0`)", {"function:f": "1"}, [NUMBER], pa.int64(), PYTHON))
-    with pytest.raises(FunctionMissing, match="version '1' of the function 'f'; registered is version '2'"):
+    with pytest.raises(FunctionMissing, match="version '1' of the function 'f', but version '2' is registered"):
         called(lambda n: n, pa.int64(), [1], version="2")

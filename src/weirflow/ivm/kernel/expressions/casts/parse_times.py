@@ -92,7 +92,7 @@ def _require_no_time(text: str, trimmed: str, position: SqlPosition | None) -> N
         _clock(zone, text, position)
     raise failure(
         TIME_WITHOUT_DATE,
-        f"{shown(text)!r} has no date. Spark takes that of today, so the row would have another value tomorrow.",
+        f"{shown(text)!r} has no date. Spark would use today's date, so the row would have another value tomorrow.",
         position,
         hint="write the date into the text, or read it as a STRING",
     )

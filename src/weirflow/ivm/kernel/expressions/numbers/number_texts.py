@@ -31,7 +31,7 @@ def to_number(signature: CallSignature) -> Kernel | None:
     def number(text: str) -> Decimal | None:
         found = _read(text, form)
         if found is None and not tolerant:
-            message = f"{shown(text)!r} is no number of the format."
+            message = f"{shown(text)!r} is not a number of this format."
             raise failure("INVALID_FORMAT.MISMATCH_INPUT", message, position)
         return found
 

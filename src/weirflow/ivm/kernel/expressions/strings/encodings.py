@@ -158,7 +158,7 @@ def _converter(
         try:
             return convert(value, name)
         except UnicodeError:
-            message = f"{function}() found what has no place in {name}."
+            message = f"{function}() found a character that {name} does not have."
             raise failure("MALFORMED_CHARACTER_CODING", message, position) from None
 
     return converted

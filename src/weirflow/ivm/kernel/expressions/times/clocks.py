@@ -125,7 +125,7 @@ def clock_of(zone: str) -> Clock:
 
 def _unknown(zone: str) -> UnsupportedError:
     hint = "install its time zone data (tzdata), or use an offset"
-    return UnsupportedError(f"This machine knows no time zone {zone!r}.", hint=hint)
+    return UnsupportedError(f"This machine does not know the time zone {zone!r}.", hint=hint)
 
 
 def written_clock(zone: str) -> Clock:

@@ -112,7 +112,7 @@ def parse_timestamp(signature: CallSignature) -> Kernel | None:
                 return None
             raise failure(
                 "CANNOT_PARSE_TIMESTAMP",
-                f"{shown(text)!r} is not a time as {pattern!r} has it.",
+                f"{shown(text)!r} is not a time of the form {pattern!r}.",
                 position,
                 hint="use try_to_timestamp to get NULL instead",
             )
