@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -120,21 +120,40 @@ class Target:
             )
 
     def _commit(self, note: Note, write: Callable[[], None]) -> str:
-        before = self._newest()
-        if (None if before is None else before.version) != note.base:
+        if _newest(self._commits()) != note.base:
             raise self._conflict()
-        with self._position.recorded(note.epoch, encode_note(note)):
-            write()
-        newest = self._newest()
-        found = None if newest is None else decode_note(newest.note, self._view)
-        # Somebody may have come in between all the same: then it stands on another version than it was made for, which
-        # the next refresh finds, too.
-        if newest is None or found is None or found.attempt != note.attempt or newest.parent != note.base:
-            raise self._conflict()
-        return newest.version
+        try:
+            with self._position.recorded(note.epoch, encode_note(note)):
+                write()
+        except Exception as error:
+            commits = self._commits()
+            if _newest(commits) == note.base:
+                raise  # for nothing was written
+            return self._made(commits, note, error)
+        return self._made(self._commits(), note)
 
-    def _newest(self) -> TableCommit | None:
-        return next(iter(COMMITS[self.kind](LOGS[self.kind](self.native, self.table))), None)
+    def _made(self, commits: Sequence[TableCommit], note: Note, error: Exception | None = None) -> str:
+        """The version that a refresh has made: ``SinkConflict`` if none, or one whose rows are not all there is.
+
+        Somebody may have come in between: then it stands on another version than it was made for, which the next
+        refresh finds, too.
+        """
+        for commit in commits:
+            found = decode_note(commit.note, self._view)
+            if found is not None and found.attempt == note.attempt and commit.parent == note.base:
+                return commit.version
+            if found is not None or commit.changes_rows:
+                break
+        raise self._conflict() from error
+
+    def _commits(self) -> list[TableCommit]:
+        """The last ones now, newest first, as far as rows are those of the first of them."""
+        found = []
+        for commit in COMMITS[self.kind](LOGS[self.kind](self.native, self.table)):
+            found.append(commit)
+            if commit.changes_rows:
+                break
+        return found
 
     def _conflict(self) -> SinkConflict:
         return SinkConflict(
@@ -149,6 +168,10 @@ def unmatched(query: Any) -> Obstacle | None:
             why = f"Values of the column {column.name}, {column.dataType.simpleString()}, cannot be compared."
             return Obstacle(Reason.TYPE_NOT_SUPPORTED, why, is_lasting=True)
     return None
+
+
+def _newest(commits: Sequence[TableCommit]) -> str | None:
+    return commits[0].version if commits else None
 
 
 def _misplaced(note: Note, commit: TableCommit, table: str) -> Obstacle | None:
