@@ -13,7 +13,7 @@ from support.lake import COPIES, MERGED_ON_READ, TOTALS, Lake
 
 from weirflow.errors import ColumnNotFound, ConfigError, QueryError, RefreshRefused, SinkConflict
 from weirflow.failpoints import REFRESH_POINTS, watch_failpoints
-from weirflow.materialized import planner
+from weirflow.materialized import lent_sessions, planner
 from weirflow.materialized.history import Estimate
 from weirflow.materialized.opened import views_in
 from weirflow.materialized.together import refresh_together
@@ -37,6 +37,10 @@ def lake(session, request):
 
 def holds_what_it_names(lake, view):
     return named.holds_what_it_names(lake.session, view.name)
+
+
+def in_order(lake, view):
+    return sorted(tuple(row) for row in lake.session.table(view.name).collect())
 
 
 def is_current(lake, view):
@@ -272,6 +276,23 @@ def test_few_changes_are_read_once_for_all_views_and_ticked_in_this_process(lake
     assert len(read) == 1
 
 
+@mostly_iceberg
+def test_what_a_refresh_changes_is_known_to_views_that_read_it(lake, monkeypatch):
+    base = lake.view(COPIES, "base")
+    top = lake.view(f"SELECT customer, SUM(amount) AS total FROM {base.name} GROUP BY customer", "top")
+    top.refresh(cascade=True)
+    read, here = [], ShardJobs.here
+    monkeypatch.setattr(ShardJobs, "here", lambda jobs, frame: read.append(1) or here(jobs, frame))
+    changes = ["INSERT INTO {orders} VALUES (4, 'ann', 9)", "UPDATE {orders} SET amount = 0", "DELETE FROM {orders}"]
+    for number, change in enumerate(changes, 1):
+        lake.sql(change)
+        assert top.refresh(cascade=True).mode == "incremental"
+        assert (is_current(lake, base), is_current(lake, top), len(read)) == (True, True, number)
+    lake.sql("INSERT INTO {orders} VALUES (5, 'ann', 0)")
+    done = top.refresh(cascade=True)  # of which base has no row
+    assert (done.mode, done.changed_rows, is_current(lake, top), len(read)) == ("incremental", 0, True, 4)
+
+
 @iceberg
 def test_few_rows_that_are_too_long_for_this_process_stay_on_the_executors(lake, monkeypatch):
     view = lake.view(COPIES)
@@ -300,6 +321,30 @@ def test_what_is_not_incremental_is_refreshed_in_full_with_its_reason(lake):
     with pytest.raises(RefreshRefused) as refused:
         strict.refresh()
     assert refused.value.reason == "EXPRESSION_NOT_DETERMINISTIC"
+
+
+@iceberg
+def test_a_plain_view_is_read_over_its_tables_as_they_are_now(lake):
+    lake.view(COPIES).refresh()
+    lake.session.spark.sql(f"CREATE VIEW spark_catalog.default.seen AS SELECT * FROM {lake.orders}")
+    try:
+        view = lake.view("SELECT id FROM spark_catalog.default.seen", "of_plain_view")
+        view.refresh()
+        lake.sql("DELETE FROM {orders} WHERE id = 2")
+        assert (view.refresh().code, in_order(lake, view)) == ("SOURCE_WITHOUT_CHANGES", [(1,), (3,)])
+    finally:
+        lake.session.spark.sql("DROP VIEW spark_catalog.default.seen")
+
+
+@iceberg
+def test_refreshes_one_after_the_other_share_a_session_of_spark(lake, monkeypatch):
+    views = [lake.view(COPIES, "one"), lake.view(TOTALS, "two")]
+    for view in views:
+        view.refresh()
+    monkeypatch.setattr(lent_sessions, "own_session", None)
+    for number in range(2):
+        lake.sql(f"INSERT INTO {{orders}} VALUES ({10 + number}, 'ann', 9)")
+        assert [(view.refresh().mode, is_current(lake, view)) for view in views] == [("incremental", True)] * 2
 
 
 @iceberg

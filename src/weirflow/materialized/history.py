@@ -90,6 +90,8 @@ _FULL_FIXED_SECONDS = 2.0
 _FULL_SECONDS_PER_ROW = 3e-6
 _CHANGED_OF_REWRITTEN = 0.01
 _LOOK_BACK = 5
+LOOKED_AT = 3 * _LOOK_BACK
+"""So many of the last refreshes tell enough: what is known of those before is in their estimates."""
 _MOST = 8.0
 _FORGOTTEN = 0.8
 """What is left of how far off increments were, for each full refresh since: one bad measurement is not for ever."""
@@ -101,7 +103,8 @@ def expected(records: Sequence[RefreshRecord], size: ChangeSize, source_rows: in
     An increment has a fixed time, one for each row that changed, and a small one for each row that has to be compared.
     All are as far off as they were for the last increments, of which those of about the same size count more. How
     many of the rows in rewritten files have changed is reckoned as it was for the last increments. A full refresh
-    takes what the last one took, for as many rows as there are now.
+    takes what the last one took, or was expected to take if it is not among ``records``, for as many rows as there are
+    now.
     """
     done = [one for one in records if one.mode == "incremental" and one.estimate is not None][-_LOOK_BACK:]
     changed = max(size.changed, round(_share_changed(done) * size.uncounted))
@@ -109,11 +112,7 @@ def expected(records: Sequence[RefreshRecord], size: ChangeSize, source_rows: in
     off = _how_far_off(done, rough)
     fulls = sum(1 for one in records[records.index(done[-1]) :] if one.mode == "full") if done else 0
     factor = min(max(1.0 + (off - 1.0) * _FORGOTTEN**fulls, 1 / _MOST), _MOST)
-    full = next((one for one in reversed(records) if one.mode == "full"), None)
-    whole = _FULL_FIXED_SECONDS + _FULL_SECONDS_PER_ROW * source_rows
-    if full is not None:
-        grown = source_rows / full.source_rows if full.source_rows and source_rows else 1.0
-        whole = full.cost.seconds * max(grown, 1 / _MOST)
+    whole = _full_seconds(records, source_rows)
     return Estimate(changed, round(rough * factor, 3), round(whole, 3), size.compared, size.uncounted)
 
 
@@ -138,6 +137,16 @@ def _how_far_off(done: Sequence[RefreshRecord], rough: float) -> float:
         found.append((one.cost.seconds / own, (1 + abs(math.log2(rough / own))) ** -2))
     weight = sum(one for _, one in found)
     return sum(ratio * one for ratio, one in found) / weight if found else 1.0
+
+
+def _full_seconds(records: Sequence[RefreshRecord], source_rows: int) -> float:
+    """What a full refresh takes."""
+    done = [(one.cost.seconds, one.source_rows) for one in records if one.mode == "full"]
+    thought = [(one.estimate.full_seconds, one.source_rows) for one in records if one.estimate is not None]
+    seconds, rows = (done or [one for one in thought if one[0]] or [(0.0, 0)])[-1]
+    if not seconds:
+        return _FULL_FIXED_SECONDS + _FULL_SECONDS_PER_ROW * source_rows
+    return seconds * max(source_rows / rows if rows and source_rows else 1.0, 1 / _MOST)
 
 
 def _share_changed(done: Sequence[RefreshRecord]) -> float:

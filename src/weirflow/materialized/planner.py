@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -51,7 +51,7 @@ def choose(
     holding: Holding,
     sources: SourceTables,
     now: Marks,
-    records: Sequence[RefreshRecord],
+    records: Callable[[], Sequence[RefreshRecord]],
     *,
     full: bool,
 ) -> RefreshPlan:
@@ -81,7 +81,7 @@ def _chosen(  # noqa: PLR0911 - one for each choice
     holding: Holding,
     sources: SourceTables,
     now: Marks,
-    records: Sequence[RefreshRecord],
+    records: Callable[[], Sequence[RefreshRecord]],
     *,
     full: bool,
 ) -> RefreshPlan:
@@ -105,7 +105,7 @@ def _chosen(  # noqa: PLR0911 - one for each choice
     behind = sources.obstacle(note.state.sources, now)
     if behind is not None:
         return RefreshPlan(RefreshMode.FULL, behind)
-    estimate = expected(records, sources.size(note.state.sources, now), sources.rows(now))
+    estimate = expected(records(), sources.size(note.state.sources, now), sources.rows(now))
     if policy is RefreshPolicy.AUTO and estimate.full_seconds < estimate.incremental_seconds:
         return RefreshPlan(RefreshMode.FULL, large_change(estimate.changed_rows), estimate, keeps_state=True)
     return RefreshPlan(RefreshMode.INCREMENTAL, None, estimate)

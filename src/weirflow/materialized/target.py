@@ -70,6 +70,11 @@ class Target:
                 return Holding(version, None, _changed(commit, self.table))
         return Holding(version, None, Obstacle(FullReason.FIRST_REFRESH, f"{self.table} was never refreshed."))
 
+    @property
+    def origin(self) -> str:
+        """Tells the table from others that had its name before, as ``holding`` has found it."""
+        return str(self._log.origin)
+
     def next_epoch(self, last: Note | None) -> int:
         """The number of the next refresh: none before had it, undone ones included, as far as ``holding`` has seen."""
         return max(self._position.read(self._log) or 0, 0 if last is None else last.epoch) + 1

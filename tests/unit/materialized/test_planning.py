@@ -59,7 +59,7 @@ def chosen(
 ):
     holding = Holding("10", note, obstacle)
     definition = Definition("v", "SELECT 1", "lake", "gold", USUAL, policy, revision=revision)
-    return choose(definition, holding, sources or Sources(), now, records, full=full)
+    return choose(definition, holding, sources or Sources(), now, lambda: records, full=full)
 
 
 def test_a_wrong_estimate_corrects_the_next():
@@ -100,6 +100,11 @@ def test_an_increment_whose_size_was_a_guess_is_given_up_where_a_full_refresh_is
 
 def test_a_full_refresh_takes_what_the_last_one_took_for_as_many_rows_as_there_are():
     assert expected([record("full", 10.0), record("incremental", 1.0)], ChangeSize(1), 2000).full_seconds == 20.0
+
+
+def test_what_a_full_refresh_took_is_known_for_as_long_as_refreshes_are_increments():
+    last = msgspec.structs.replace(record("incremental", 1.0), estimate=Estimate(1, 1.0, 10.0))
+    assert expected([last], ChangeSize(1), 3000).full_seconds == 30.0
 
 
 @pytest.mark.parametrize(

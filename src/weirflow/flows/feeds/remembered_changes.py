@@ -39,6 +39,8 @@ class RememberedChanges:
     True
     >>> memory.get("t from 1 to 2", pa.schema([("b", pa.int64())]), lambda: 1 / 0).to_pydict()
     {'b': [2], '_weight': [1]}
+    >>> memory.count("t from 1 to 2")
+    1
     """
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
@@ -57,12 +59,30 @@ class RememberedChanges:
                 return found.select([*(name for name in columns.names if name != WEIGHT), WEIGHT])
             table = read()
             known.tables.append(table)
+        self._let_go(change, known)
+        return table
+
+    def put(self, change: Hashable, table: pa.Table) -> None:
+        """A change that is known, with all columns and the weights: nobody has to read it."""
+        known = _Change(tables=[table])
+        with self._lock:
+            self._changes[change] = known
+            self._changes.move_to_end(change)
+        self._let_go(change, known)
+
+    def count(self, change: Hashable) -> int | None:
+        """How many rows a change has; None if nobody has read it."""
+        with self._lock:
+            known = self._changes.get(change)
+        return known.tables[0].num_rows if known is not None and known.tables else None
+
+    def _let_go(self, change: Hashable, known: _Change) -> None:
+        """Forget the oldest changes if they are too large together, and this one if it is by itself."""
         with self._lock:
             while len(self._changes) > 1 and sum(one.nbytes for one in self._changes.values()) > self._kept_bytes:
                 self._changes.popitem(last=False)
             if known.nbytes > self._kept_bytes:
                 self._changes.pop(change, None)
-        return table
 
 
 def _has(table: pa.Table, columns: pa.Schema) -> bool:
