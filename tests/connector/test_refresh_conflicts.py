@@ -23,7 +23,7 @@ ACTS = {
     "refreshes it in full": lambda lake, view, _: lake.session.materialized(view).refresh(full=True),
     "compacts it": lambda lake, view, _: lake.compact(view),
     "rolls it back": lambda lake, view, chosen: lake.roll_back(view, chosen.choice(lake.versions(view)[:3])),
-    "sets a property": lambda lake, view, chosen: lake.session.spark.sql(
+    "sets a property": lambda lake, view, chosen: lake.sql(
         f"ALTER TABLE {view} SET TBLPROPERTIES ('number' = '{chosen.random()}')"
     ),
     "adds rows to its table": lambda lake, *_: lake.sql("INSERT INTO {orders} VALUES (0, 'bob', 1)"),

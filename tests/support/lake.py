@@ -104,16 +104,16 @@ class Lake:
 
     def roll_back(self, table: str, version: object) -> None:
         if self.kind == "delta":
-            self.session.spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
+            self.session.sql(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
         else:
-            self.session.spark.sql(f"CALL iceberg.system.rollback_to_snapshot('{table}', {version})")
+            self.session.sql(f"CALL iceberg.system.rollback_to_snapshot('{table}', {version})")
 
     def compact(self, table: str) -> None:
         if self.kind == "delta":
-            self.session.spark.sql(f"OPTIMIZE {table}")
+            self.session.sql(f"OPTIMIZE {table}")
         else:
             options = "options => map('rewrite-all', 'true')"
-            self.session.spark.sql(f"CALL iceberg.system.rewrite_data_files(table => '{table}', {options})")
+            self.session.sql(f"CALL iceberg.system.rewrite_data_files(table => '{table}', {options})")
 
     def close(self) -> None:
         for name in reversed(self.made):

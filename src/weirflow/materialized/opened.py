@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,9 +68,14 @@ def views_in(session: FlowSession, schema: str | None) -> list[OpenedView]:
     main = classic_spark(session)
 
     def look() -> list[OpenedView]:
-        tables = main.sql("SHOW TABLES" if schema is None else f"SHOW TABLES IN {schema}").where("NOT isTemporary")
+        listed = main.sql("SHOW TABLES" if schema is None else f"SHOW TABLES IN {schema}").where("NOT isTemporary")
+        names = [str(row["tableName"]) for row in listed.collect()]
         here = "" if schema is None else f"{schema}."
-        found = [find_view(main, f"{here}{quoted(row['tableName'])}") for row in tables.collect()]
+        looked_up = (main.catalog.getTable(f"{here}{quoted(name)}") for name in names)
+        first = next((one for one in looked_up if not one.isTemporary), None)  # of all it is where they are
+        if first is None:
+            return []
+        found = [_view_at(main, (first.catalog, *first.namespace, name)) for name in names]
         return [one for one in found if one is not None]
 
     return session.operations.run("look for materialized views", look)
@@ -80,8 +86,15 @@ def find_view(native: Any, name: str) -> OpenedView | None:
     found = native.catalog.getTable(name)
     if found.isTemporary:
         return None
-    parts = (found.catalog, *found.namespace, found.name)
+    return _view_at(native, (found.catalog, *found.namespace, found.name))
+
+
+def _view_at(native: Any, parts: Sequence[str]) -> OpenedView | None:
+    from weirflow.spark.catalog.loaded import loaded_property  # noqa: PLC0415 - imports pyspark
+
     table = ".".join(map(quoted, parts))
+    if loaded_property(native, table, PROPERTY, anew=True) is None:
+        return None
     kind = provider(native, table)
     if kind not in COMMITS:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from weirflow.errors import NotIncremental, StorageError
+from weirflow.errors import LeaseLost, NotIncremental, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.flows.sinks.whole_rows import RowsMissing
 from weirflow.flows.small_stages import FEW_ROWS
@@ -96,6 +96,12 @@ class Refresh:
         """
         try:
             done = self._done()
+        except (LeaseLost, StorageError) as error:
+            if isinstance(error, LeaseLost) or not self._run(
+                "look at", lambda: self._target.is_at(self.holding.version)
+            ):
+                raise self._target.conflict() from error
+            raise
         finally:
             self.release()
         self._run("let go of the sources of", self._sources.give_back)

@@ -125,8 +125,8 @@ class Target:
             )
 
     def _commit(self, note: Note, write: Callable[[], None]) -> str:
-        if _newest(self._commits()) != note.base:
-            raise self._conflict()
+        if not self.is_at(note.base):
+            raise self.conflict()
         try:
             with self._position.recorded(note.epoch, encode_note(note)):
                 write()
@@ -149,7 +149,7 @@ class Target:
                 return commit.version
             if found is not None or commit.changes_rows:
                 break
-        raise self._conflict() from error
+        raise self.conflict() from error
 
     def _commits(self) -> list[TableCommit]:
         """The last ones now, newest first, as far as rows are those of the first of them."""
@@ -160,9 +160,15 @@ class Target:
                 break
         return found
 
-    def _conflict(self) -> SinkConflict:
+    def is_at(self, version: str | None) -> bool:
+        """Whether nobody has written to it since it was at this version."""
+        return _newest(self._commits()) == version
+
+    def conflict(self) -> SinkConflict:
+        """What to say of a refresh that others have got in the way of."""
         return SinkConflict(
-            f"Somebody else has written to {self.table} while it was refreshed.", hint="refresh it again"
+            f"Somebody else has written to {self.table}, or begun to refresh it, meanwhile.",
+            hint="refresh it again",
         )
 
 
