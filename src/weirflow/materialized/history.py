@@ -90,7 +90,7 @@ _FULL_FIXED_SECONDS = 2.0
 _FULL_SECONDS_PER_ROW = 3e-6
 _CHANGED_OF_REWRITTEN = 0.01
 _LOOK_BACK = 5
-LOOKED_AT = 3 * _LOOK_BACK
+LOOKED_AT = 5 * _LOOK_BACK
 """So many of the last refreshes tell enough: what is known of those before is in their estimates."""
 _MOST = 8.0
 _FORGOTTEN = 0.8

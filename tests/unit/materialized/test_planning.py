@@ -47,8 +47,11 @@ class Sources:
     def obstacle(self, _before, _now):
         return self._obstacle
 
-    def size(self, _before, _now):
-        return ChangeSize(self._changed)
+    def size(self, before, now):
+        """A row for each version in between, unless the test says how many."""
+        if self._changed is not None:
+            return ChangeSize(self._changed)
+        return ChangeSize(int(now["lake.orders"].version) - int(before["lake.orders"].version))
 
     def rows(self, _now):
         return 1000
@@ -120,6 +123,32 @@ def test_the_cheaper_refresh_is_chosen(records, changed, mode):
     assert plan.mode is mode
     assert plan.keeps_state is (mode is RefreshMode.FULL)
     assert (None if plan.obstacle is None else plan.obstacle.code) in (None, FullReason.LARGE_CHANGE)
+
+
+def at(version):
+    return {"lake.orders": SourceMark("a", str(version))}
+
+
+@pytest.mark.parametrize(
+    ("fulls", "own", "mode"),
+    [
+        pytest.param(1, 10, RefreshMode.FULL, id="it would take longer than what it spares"),
+        pytest.param(7, 10, RefreshMode.FULL, id="nearly"),
+        pytest.param(8, 10, RefreshMode.INCREMENTAL, id="as long"),
+        pytest.param(20, 10**6, RefreshMode.FULL, id="but not now"),
+    ],
+)
+def test_state_that_a_large_change_left_behind_catches_up_once_that_has_paid(fulls, own, mode):
+    """A full refresh takes 5 s, an increment of few rows about 2 s, and one of a million rows about 22 s."""
+    large = msgspec.structs.replace(record("full", 5.0), code=FullReason.LARGE_CHANGE, estimate=None)
+    note = msgspec.structs.replace(NOTE, sources=at(10**6), state=StateName("g", 7, at(0)))
+    records = [record("full", 5.0), *[large] * fulls]
+    plan = chosen(note=note, now=at(10**6 + own), sources=Sources(None), records=records)
+    assert plan.mode is mode
+    if mode is RefreshMode.INCREMENTAL:
+        assert plan.estimate.changed_rows == 10**6 + own
+    else:
+        assert plan.keeps_state
 
 
 def test_nothing_is_done_where_nothing_has_changed():
