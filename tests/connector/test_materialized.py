@@ -13,7 +13,7 @@ from support.lake import COPIES, MERGED_ON_READ, TOTALS, Lake
 
 from weirflow.errors import ColumnNotFound, ConfigError, QueryError, RefreshRefused, SinkConflict
 from weirflow.failpoints import REFRESH_POINTS, watch_failpoints
-from weirflow.materialized import lent_sessions, planner
+from weirflow.materialized import lent_sessions, planner, target
 from weirflow.materialized.history import Estimate
 from weirflow.materialized.opened import views_in
 from weirflow.materialized.together import refresh_together
@@ -274,6 +274,25 @@ def test_few_changes_are_read_once_for_all_views_and_ticked_in_this_process(lake
     lake.sql("DELETE FROM {orders} WHERE id = 2")
     assert [(view.refresh().mode, is_current(lake, view)) for view in views] == [("incremental", True)] * 2
     assert len(read) == 1
+
+
+@mostly_iceberg
+def test_a_small_table_that_was_written_last_is_not_read_to_be_written_again(lake, monkeypatch):
+    view = lake.view(COPIES)
+    view.refresh()
+    changes = ["DELETE FROM {orders} WHERE id = 2", "INSERT INTO {orders} VALUES (4, 'ann', 9)", "DELETE FROM {orders}"]
+    known = []
+    merge = target.merge_few_rows
+    monkeypatch.setattr(target, "merge_few_rows", lambda *given: known.append(given[3] is not None) or merge(*given))
+    for change in changes:
+        lake.sql(change)
+        assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+    assert known == [False, True, True]
+    lake.sql(f"INSERT INTO {view.name} VALUES ('eve', 666)")
+    lake.sql("INSERT INTO {orders} VALUES (5, 'bob', 3), (6, 'bob', 3)")
+    assert (view.refresh().code, is_current(lake, view)) == ("TARGET_CHANGED", True)
+    lake.sql("DELETE FROM {orders} WHERE id = 5")
+    assert (view.refresh().mode, is_current(lake, view), known[-1]) == ("incremental", True, False)
 
 
 @mostly_iceberg

@@ -147,10 +147,17 @@ class Refresh:
     def _bring_in(self, flow: TableFlow, rows: int, note: Note) -> str:
         if rows > _FEW:
             return self._target.merge(flow.changed(self._sources.native), note)
-        changed = flow.changed_here() if rows else flow.no_change()
-        version = self._target.merge_few(changed, note) if rows else self._target.advance(note)
         assert note.base is not None  # the version that an increment stands on
-        self._sources.remember(self._view.table, self._target.origin, note.base, version, changed)
+        changed = flow.changed_here() if rows else flow.no_change()
+        known, table, origin = self._sources.known_rows, self._view.table, self._target.origin
+        before = known(table, origin, note.base, changed.schema)
+        if rows:
+            version, now = self._target.merge_few(changed, before, note)
+        else:
+            version, now = self._target.advance(note), before
+        self._sources.remember(table, origin, note.base, version, changed)
+        if now is not None:
+            self._sources.remember(table, origin, None, version, now)
         return version
 
     def _opened(self, state: StateName) -> TableFlow:

@@ -15,6 +15,7 @@ from weirflow.flows.feeds.table_difference import table_difference
 from weirflow.flows.feeds.table_kinds import CHANGES
 from weirflow.flows.own_session import provider
 from weirflow.flows.view_schema import view_schema
+from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.materialized.lent_sessions import LentSession, lent_sessions
 from weirflow.materialized.note import Marks, SourceMark
 from weirflow.materialized.reasons import FullReason, Obstacle
@@ -22,7 +23,6 @@ from weirflow.sql.quoting import quoted
 from weirflow.sql.snapshots import shown_name
 
 if TYPE_CHECKING:
-    from weirflow.ivm.zset.delta import DeltaBatch
     from weirflow.materialized.definition import Definition
     from weirflow.sql.statements.table_references import TableReference
 
@@ -207,9 +207,14 @@ class SourceTables:
     def _memory(self) -> RememberedChanges:
         return remembered_changes(self.native.sparkContext)
 
-    def remember(self, table: str, origin: str, after: str, upto: str, change: DeltaBatch) -> None:
-        """What changed in a table is known: those who read it need not look at its files."""
+    def remember(self, table: str, origin: str, after: str | None, upto: str, change: DeltaBatch) -> None:
+        """What changed in a table is known, or all its rows: those who read it need not look at its files."""
         self._memory.put(change_key(table, origin, after, upto), pa.Table.from_batches([change.to_arrow()]))
+
+    def known_rows(self, table: str, origin: str, version: str, columns: pa.Schema) -> DeltaBatch | None:
+        """All rows of a version of a table that has these columns, if they are known."""
+        found = self._memory.known(change_key(table, origin, None, version), columns)
+        return None if found is None else DeltaBatch.from_weighted(found)
 
     def release(self) -> None:
         """Let go of what frames of ``deltas`` read."""

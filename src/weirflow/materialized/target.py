@@ -92,15 +92,27 @@ class Target:
         columns = self.native.table(self.table).columns
         return self._commit(note, lambda: merge_whole_rows(self.native, self.table, columns, changed))
 
-    def merge_few(self, changed: DeltaBatch, note: Note) -> str:
+    def merge_few(self, changed: DeltaBatch, before: DeltaBatch | None, note: Note) -> tuple[str, DeltaBatch | None]:
         """The same with a change that is here.
+
+        Args:
+            changed: the rows that go and come.
+            before: all rows of the version that the note is made for, if they are known.
+            note: goes with the commit.
+
+        Returns:
+            The version, and all rows that it has, if they are known.
 
         Raises:
             RowsMissing: a row is to go that is not there; nothing was written.
         """
         newest = next(iter(COMMITS[self.kind](self._log)), None)  # _commit finds out whether it still is
         held = None if newest is None else newest.rows
-        return self._commit(note, lambda: merge_few_rows(self.native, self.table, changed, held))
+        rows: list[DeltaBatch | None] = []
+        version = self._commit(
+            note, lambda: rows.append(merge_few_rows(self.native, self.table, changed, before, held))
+        )
+        return version, rows[-1] if rows else None
 
     def advance(self, note: Note) -> str:
         """Leave the rows, and note that they are those of other versions of the sources; returns the version."""

@@ -56,7 +56,7 @@ class RememberedChanges:
         with known.lock:  # others who want the same wait for it
             found = next((table for table in known.tables if _has(table, columns)), None)
             if found is not None:
-                return found.select([*(name for name in columns.names if name != WEIGHT), WEIGHT])
+                return _chosen(found, columns)
             table = read()
             known.tables.append(table)
         self._let_go(change, known)
@@ -69,6 +69,13 @@ class RememberedChanges:
             self._changes[change] = known
             self._changes.move_to_end(change)
         self._let_go(change, known)
+
+    def known(self, change: Hashable, columns: pa.Schema) -> pa.Table | None:
+        """As ``get``, but None if nobody has read it."""
+        with self._lock:
+            known = self._changes.get(change)
+            found = [] if known is None else list(known.tables)
+        return next((_chosen(table, columns) for table in found if _has(table, columns)), None)
 
     def count(self, change: Hashable) -> int | None:
         """How many rows a change has; None if nobody has read it."""
@@ -88,6 +95,10 @@ class RememberedChanges:
 def _has(table: pa.Table, columns: pa.Schema) -> bool:
     places = {one.name: table.schema.get_field_index(one.name) for one in columns}
     return all(places[one.name] >= 0 and table.schema.field(places[one.name]).type == one.type for one in columns)
+
+
+def _chosen(table: pa.Table, columns: pa.Schema) -> pa.Table:
+    return table.select([*(name for name in columns.names if name != WEIGHT), WEIGHT])
 
 
 _of_contexts: WeakKeyDictionary[object, RememberedChanges] = WeakKeyDictionary()
