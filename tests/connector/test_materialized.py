@@ -360,10 +360,13 @@ def test_refreshes_one_after_the_other_share_a_session_of_spark(lake, monkeypatc
     views = [lake.view(COPIES, "one"), lake.view(TOTALS, "two")]
     for view in views:
         view.refresh()
-    monkeypatch.setattr(lent_sessions, "own_session", None)
     for number in range(2):
         lake.sql(f"INSERT INTO {{orders}} VALUES ({10 + number}, 'ann', 9)")
-        assert [(view.refresh().mode, is_current(lake, view)) for view in views] == [("incremental", True)] * 2
+        with monkeypatch.context() as patch:
+            patch.setattr(lent_sessions, "own_session", None)
+            assert [view.describe().is_fresh for view in views] == [False, False]
+            assert [view.refresh().mode for view in views] == ["incremental", "incremental"]
+        assert [is_current(lake, view) for view in views] == [True, True]
 
 
 @iceberg

@@ -103,13 +103,13 @@ class Refresh:
                 raise self._target.conflict() from error
             raise
         finally:
-            self.release()
-        self._run("let go of the sources of", self._sources.give_back)
+            self._run("let go of the sources of", self._sources.release)
+        self.give_back()
         return done
 
-    def release(self) -> None:
-        """Let go of what was looked at; ``run`` does."""
-        self._run("let go of the sources of", self._sources.release)
+    def give_back(self) -> None:
+        """Leave its native session to others, where it is not to be run, or has been."""
+        self._run("let go of the sources of", self._sources.give_back)
 
     def _done(self) -> RefreshRecord:
         query = self._run("read", self._sources.query)  # which tells, also where no row has changed
