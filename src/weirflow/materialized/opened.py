@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.flows.own_session import provider
 from weirflow.flows.sinks.table_commits import COMMITS
 from weirflow.flows.sinks.table_properties import table_properties
 from weirflow.materialized.definition import PLACE, PROPERTY, Definition, decode_definition
@@ -90,17 +89,14 @@ def find_view(native: Any, name: str) -> OpenedView | None:
 
 
 def _view_at(native: Any, parts: Sequence[str]) -> OpenedView | None:
-    from weirflow.spark.catalog.loaded import loaded_property  # noqa: PLC0415 - imports pyspark
+    from weirflow.spark.catalog.loaded import loaded_properties  # noqa: PLC0415 - imports pyspark
 
     table = ".".join(map(quoted, parts))
-    if loaded_property(native, table, PROPERTY, anew=True) is None:
+    text, place, location, kind = loaded_properties(native, table, [PROPERTY, PLACE, "location", "provider"], anew=True)
+    if text is None or kind is None or kind.casefold() not in COMMITS:
         return None
-    kind = provider(native, table)
-    if kind not in COMMITS:
-        return None
-    about = table_properties(native, table, kind)
-    text = about.properties.get(PROPERTY)
-    if text is None:
-        return None
-    place = Place(about.properties.get(PLACE) or f"{about.location.rstrip('/')}/{FOLDER}")
-    return OpenedView(".".join(parts), table, kind, decode_definition(text, table), place)
+    kind = kind.casefold()
+    if location is None:
+        location = table_properties(native, table, kind).location
+    where = Place(place or f"{location.rstrip('/')}/{FOLDER}")
+    return OpenedView(".".join(parts), table, kind, decode_definition(text, table), where)
