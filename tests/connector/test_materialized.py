@@ -7,24 +7,19 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
+from support import lake as named
 from support.connectors import require_connectors
+from support.lake import COPIES, MERGED_ON_READ, TOTALS, Lake
 
 from weirflow.errors import ColumnNotFound, ConfigError, QueryError, RefreshRefused, SinkConflict
 from weirflow.failpoints import REFRESH_POINTS, watch_failpoints
-from weirflow.materialized import planner
+from weirflow.materialized import lent_sessions, planner, target
 from weirflow.materialized.history import Estimate
-from weirflow.materialized.opened import find_view, views_in
-from weirflow.materialized.sources import SourceTables
-from weirflow.materialized.target import Target
+from weirflow.materialized.opened import views_in
 from weirflow.materialized.together import refresh_together
 from weirflow.spark.jobs.shards import ShardJobs
 
 KINDS = ["iceberg", "delta"]
-TOTALS = (
-    "SELECT c.region, o.customer, SUM(o.amount) AS total, COUNT(*) AS orders "
-    "FROM {orders} o JOIN {customers} AS c ON o.customer = c.name GROUP BY c.region, o.customer"
-)
-COPIES = "SELECT customer, amount FROM {orders} WHERE amount > 1"
 
 
 @pytest.fixture(autouse=True)
@@ -32,61 +27,24 @@ def _connectors():
     require_connectors("iceberg", "delta")
 
 
-class Lake:
-    """Tables and views of one kind, dropped at the end."""
-
-    def __init__(self, session, kind):
-        self.session, self.kind = session, kind
-        self.made = []
-        self.orders = self.table("orders", "id BIGINT, customer STRING, amount BIGINT")
-        self.customers = self.table("customers", "name STRING, region STRING")
-        if kind == "delta":  # of the other one the files are compared
-            session.spark.sql("ALTER TABLE customers SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
-        self.sql("INSERT INTO {orders} VALUES (1, 'ann', 5), (2, 'bob', 7), (3, 'bob', 7)")
-        self.sql("INSERT INTO {customers} VALUES ('ann', 'north'), ('bob', 'south')")
-
-    def name(self, name):
-        return f"iceberg.mv.{name}" if self.kind == "iceberg" else name
-
-    def table(self, name, columns):
-        self.session.spark.sql(f"CREATE TABLE {self.name(name)} ({columns}) USING {self.kind}")
-        self.made.append(self.name(name))
-        return self.name(name)
-
-    def view(self, query, name="view", policy="incremental"):
-        self.sql(
-            f"CREATE MATERIALIZED VIEW {self.name(name)} USING {self.kind} "
-            f"TBLPROPERTIES (refresh_policy = '{policy}') AS {query}"
-        )
-        self.made.append(self.name(name))
-        return self.session.materialized(self.name(name))
-
-    def sql(self, text):
-        return self.session.sql(text.format(orders=self.orders, customers=self.customers))
-
-    def versions(self, table):
-        if self.kind == "delta":
-            found = self.session.spark.sql(f"DESCRIBE HISTORY {table}").select("version")
-        else:
-            found = self.session.spark.sql(f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at DESC")
-        return [row[0] for row in found.collect()]
-
-    def roll_back(self, table, version):
-        if self.kind == "delta":
-            self.session.spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF {version}")
-        else:
-            self.session.spark.sql(f"CALL iceberg.system.rollback_to_snapshot('{table}', {version})")
-
-    def close(self):
-        for name in reversed(self.made):
-            self.session.spark.sql(f"DROP TABLE IF EXISTS {name}")
-
-
 @pytest.fixture
 def lake(session, request):
     opened = Lake(session, request.param)
+    opened.fill()
     yield opened
     opened.close()
+
+
+def holds_what_it_names(lake, view):
+    return named.holds_what_it_names(lake.session, view.name)
+
+
+def in_order(lake, view):
+    return sorted(tuple(row) for row in lake.session.table(view.name).collect())
+
+
+def is_current(lake, view):
+    return named.is_current(lake.session, view.name)
 
 
 both = pytest.mark.parametrize("lake", KINDS, indirect=True)
@@ -94,24 +52,6 @@ mostly_iceberg = pytest.mark.parametrize(
     "lake", ["iceberg", pytest.param("delta", marks=pytest.mark.campaign)], indirect=True
 )
 iceberg = pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
-
-
-def holds_what_it_names(lake, view):
-    """Whether the table equals Spark's result of the query over the snapshots that the table's own commit names."""
-    found = find_view(lake.session.spark, view.name)
-    sources = SourceTables(lake.session.spark, found.definition)
-    holding = Target(sources.native, found.table, found.kind, found.definition.id, found.place).holding()
-    assert holding.obstacle is None
-    expected = sources.query(holding.note.sources)
-    return in_order(lake.session.spark.table(view.name)) == in_order(expected)
-
-
-def in_order(frame):
-    return sorted(map(str, frame.collect()))
-
-
-def is_current(lake, view):
-    return holds_what_it_names(lake, view) and view.describe().is_fresh
 
 
 @both
@@ -183,11 +123,8 @@ def test_compaction_of_the_table_is_looked_through(lake):
     view.refresh()
     lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 9)")
     view.refresh()
-    if lake.kind == "delta":
-        lake.session.spark.sql(f"OPTIMIZE {view.name}")
-    else:
-        options = "options => map('rewrite-all', 'true')"
-        lake.session.spark.sql(f"CALL iceberg.system.rewrite_data_files(table => '{view.name}', {options})")
+    lake.compact(view.name)
+    if lake.kind == "iceberg":
         later = "TIMESTAMP '2100-01-01 00:00:00'"
         lake.session.spark.sql(
             f"CALL iceberg.system.expire_snapshots(table => '{view.name}', older_than => {later}, retain_last => 1)"
@@ -285,10 +222,7 @@ def test_a_view_is_given_another_query_and_keeps_its_table(lake):
 
 @iceberg
 def test_files_of_deletions_in_a_source_are_followed(lake):
-    lake.session.spark.sql(
-        f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read', "
-        "'write.update.mode' = 'merge-on-read')"
-    )
+    lake.session.spark.sql(f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ({MERGED_ON_READ})")
     view = lake.view(TOTALS)
     view.refresh()
     lake.sql("INSERT INTO {orders} VALUES (4, 'ann', 1), (5, 'ann', 2)")
@@ -342,6 +276,42 @@ def test_few_changes_are_read_once_for_all_views_and_ticked_in_this_process(lake
     assert len(read) == 1
 
 
+@mostly_iceberg
+def test_a_small_table_that_was_written_last_is_not_read_to_be_written_again(lake, monkeypatch):
+    view = lake.view(COPIES)
+    view.refresh()
+    changes = ["DELETE FROM {orders} WHERE id = 2", "INSERT INTO {orders} VALUES (4, 'ann', 9)", "DELETE FROM {orders}"]
+    known = []
+    merge = target.merge_few_rows
+    monkeypatch.setattr(target, "merge_few_rows", lambda *given: known.append(given[3] is not None) or merge(*given))
+    for change in changes:
+        lake.sql(change)
+        assert (view.refresh().mode, is_current(lake, view)) == ("incremental", True)
+    assert known == [False, True, True]
+    lake.sql(f"INSERT INTO {view.name} VALUES ('eve', 666)")
+    lake.sql("INSERT INTO {orders} VALUES (5, 'bob', 3), (6, 'bob', 3)")
+    assert (view.refresh().code, is_current(lake, view)) == ("TARGET_CHANGED", True)
+    lake.sql("DELETE FROM {orders} WHERE id = 5")
+    assert (view.refresh().mode, is_current(lake, view), known[-1]) == ("incremental", True, False)
+
+
+@mostly_iceberg
+def test_what_a_refresh_changes_is_known_to_views_that_read_it(lake, monkeypatch):
+    base = lake.view(COPIES, "base")
+    top = lake.view(f"SELECT customer, SUM(amount) AS total FROM {base.name} GROUP BY customer", "top")
+    top.refresh(cascade=True)
+    read, here = [], ShardJobs.here
+    monkeypatch.setattr(ShardJobs, "here", lambda jobs, frame: read.append(1) or here(jobs, frame))
+    changes = ["INSERT INTO {orders} VALUES (4, 'ann', 9)", "UPDATE {orders} SET amount = 0", "DELETE FROM {orders}"]
+    for number, change in enumerate(changes, 1):
+        lake.sql(change)
+        assert top.refresh(cascade=True).mode == "incremental"
+        assert (is_current(lake, base), is_current(lake, top), len(read)) == (True, True, number)
+    lake.sql("INSERT INTO {orders} VALUES (5, 'ann', 0)")
+    done = top.refresh(cascade=True)  # of which base has no row
+    assert (done.mode, done.changed_rows, is_current(lake, top), len(read)) == ("incremental", 0, True, 4)
+
+
 @iceberg
 def test_few_rows_that_are_too_long_for_this_process_stay_on_the_executors(lake, monkeypatch):
     view = lake.view(COPIES)
@@ -370,6 +340,33 @@ def test_what_is_not_incremental_is_refreshed_in_full_with_its_reason(lake):
     with pytest.raises(RefreshRefused) as refused:
         strict.refresh()
     assert refused.value.reason == "EXPRESSION_NOT_DETERMINISTIC"
+
+
+@iceberg
+def test_a_plain_view_is_read_over_its_tables_as_they_are_now(lake):
+    lake.view(COPIES).refresh()
+    lake.session.spark.sql(f"CREATE VIEW spark_catalog.default.seen AS SELECT * FROM {lake.orders}")
+    try:
+        view = lake.view("SELECT id FROM spark_catalog.default.seen", "of_plain_view")
+        view.refresh()
+        lake.sql("DELETE FROM {orders} WHERE id = 2")
+        assert (view.refresh().code, in_order(lake, view)) == ("SOURCE_WITHOUT_CHANGES", [(1,), (3,)])
+    finally:
+        lake.session.spark.sql("DROP VIEW spark_catalog.default.seen")
+
+
+@iceberg
+def test_refreshes_one_after_the_other_share_a_session_of_spark(lake, monkeypatch):
+    views = [lake.view(COPIES, "one"), lake.view(TOTALS, "two")]
+    for view in views:
+        view.refresh()
+    for number in range(2):
+        lake.sql(f"INSERT INTO {{orders}} VALUES ({10 + number}, 'ann', 9)")
+        with monkeypatch.context() as patch:
+            patch.setattr(lent_sessions, "own_session", None)
+            assert [view.describe().is_fresh for view in views] == [False, False]
+            assert [view.refresh().mode for view in views] == ["incremental", "incremental"]
+        assert [is_current(lake, view) for view in views] == [True, True]
 
 
 @iceberg
@@ -482,9 +479,8 @@ def test_a_refresh_that_is_killed_anywhere_is_made_good_by_the_next(lake):
 @pytest.mark.campaign
 @both
 def test_refreshes_that_end_at_random_steps_leave_nothing_wrong_at_hand(lake):
-    merged = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read'"
     if lake.kind == "iceberg":
-        lake.session.spark.sql(f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ({merged})")
+        lake.session.spark.sql(f"ALTER TABLE {lake.orders} SET TBLPROPERTIES ({MERGED_ON_READ})")
     view = lake.view(TOTALS)
     view.refresh()
     chosen = random.Random(20)

@@ -1,58 +1,51 @@
-"""Refreshes of a materialized view in a process that is killed at a failpoint.
+"""Refreshes of a materialized view in a process that is killed.
 
 As a script it is one life: ``refresh_lives.py <kind> <folder> [<failpoint>]``. It looks whether the view equals its
-query over the snapshots that its own commit names, adds rows to a table, and refreshes.
+query over the snapshots that its own commit names, changes rows of the tables, and refreshes. With ``on <seed>``
+instead of a failpoint it goes on and on, and says before each refresh that it begins, and behind it how it went.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+
+import pytest
+from support.lake import PATHS, TOTALS, Lake, go, holding_of, holds_what_it_names, is_current
 
 from weirflow import Session
 from weirflow.failpoints import watch_failpoints
-from weirflow.materialized.opened import find_view
-from weirflow.materialized.sources import SourceTables
-from weirflow.materialized.target import Target
 
-QUERY = "SELECT customer, COUNT(*) AS orders, SUM(amount) AS total FROM {orders} GROUP BY customer"
-
-
-def names(kind: str) -> tuple[str, str]:
-    """Those of the table and the view."""
-    return ("iceberg.shop.orders", "iceberg.shop.totals") if kind == "iceberg" else ("orders", "totals")
+BEGINS, ENDED = "refresh begins", "refresh ended"
+_VIEW = "view"
 
 
 def opened(kind: str, folder: Path) -> Session:
-    """A Session with the table and the view."""
-    session = Session.single_node(folder, packages=[kind], cores=2, driver_memory="1g", progress="off")
-    orders, totals = names(kind)
-    session.spark.sql(f"CREATE TABLE IF NOT EXISTS {orders} (id BIGINT, customer STRING, amount BIGINT) USING {kind}")
-    session.sql(
-        f"CREATE MATERIALIZED VIEW IF NOT EXISTS {totals} USING {kind} "
-        f"TBLPROPERTIES (refresh_policy = 'incremental') AS {QUERY.format(orders=orders)}"
-    )
-    return session
+    """A Session on what is kept in a folder."""
+    return Session.single_node(folder, packages=[kind], cores=2, driver_memory="1g", progress="off")
 
 
-def equals_what_it_names(session: Session, view: str) -> bool:
-    """Whether the rows are Spark's result over the versions that the table's own commit names."""
-    found = find_view(session.spark, view)
-    assert found is not None
-    sources = SourceTables(session.spark, found.definition)
-    holding = Target(sources.native, found.table, found.kind, found.definition.id, found.place).holding()
-    if holding.obstacle is not None:
-        return holding.note is None and session.table(view).count() == 0  # before the first refresh
-    assert holding.note is not None
-    return in_order(session.spark.table(view)) == in_order(sources.query(holding.note.sources))
+def lake_of(session: Session, kind: str) -> Lake:
+    """The tables and the view, made by the first life."""
+    lake = Lake(session, kind)
+    if not session.spark.catalog.tableExists(lake.name(_VIEW)):
+        for name in (lake.orders, lake.customers):
+            session.spark.sql(f"DROP TABLE IF EXISTS {name}")
+        lake.fill()
+        lake.view(TOTALS, _VIEW)
+    return lake
 
 
-def in_order(frame: Any) -> list[str]:
-    """The rows, to be compared."""
-    return sorted(map(str, frame.collect()))
+def is_as_named(lake: Lake) -> bool:
+    """Whether the view holds what it names, or is as empty as before its first refresh."""
+    view = lake.name(_VIEW)
+    if holding_of(lake.session, view).note is None:
+        return lake.session.table(view).count() == 0
+    return holds_what_it_names(lake.session, view)
 
 
 def live(kind: str, folder: Path, point: str) -> None:
@@ -63,16 +56,41 @@ def live(kind: str, folder: Path, point: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     with opened(kind, folder) as session:
-        orders, totals = names(kind)
-        assert equals_what_it_names(session, totals), "what the life before left"
-        session.spark.sql(f"INSERT INTO {orders} SELECT id, concat('c', id % 3), id FROM range(7)")
-        session.spark.sql(f"DELETE FROM {orders} WHERE amount = 5")
+        lake = lake_of(session, kind)
+        view = session.materialized(lake.name(_VIEW))
+        assert is_as_named(lake), "what the life before left"
+        lake.change(random.Random(len(view.history())), len(view.history()))
         watch_failpoints(die)
-        done = session.materialized(totals).refresh()
-        assert equals_what_it_names(session, totals)
-        assert session.materialized(totals).describe().is_fresh
+        done = view.refresh()
+        assert is_current(session, view.name)
         sys.stdout.write(f"refreshed: {done.mode} {done.code}\n")
 
 
+def live_on(kind: str, folder: Path, seed: int) -> None:
+    """One life, until it is killed from outside."""
+    chosen = random.Random(seed)
+    with opened(kind, folder) as session:
+        lake = lake_of(session, kind)
+        assert is_as_named(lake), "what the life before left"
+        view = session.materialized(lake.name(_VIEW))
+        for number in itertools.count(seed * 10):
+            lake.change(chosen, number)
+            path = chosen.choice(list(PATHS))
+            with pytest.MonkeyPatch.context() as ways:
+                go(path, ways)
+                _say(f"{BEGINS}, {path}")
+                done = view.refresh()
+                _say(f"{ENDED}: {done.mode} {done.code}")
+            assert is_current(session, view.name)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
-    live(sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "")
+    if sys.argv[3:4] == ["on"]:
+        live_on(sys.argv[1], Path(sys.argv[2]), int(sys.argv[4]))
+    else:
+        live(sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "")

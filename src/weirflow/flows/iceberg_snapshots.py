@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+_KEPT_CHARACTERS = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,7 @@ class IcebergSnapshots:
         native.catalog.refreshTable(table)  # Spark's catalog remembers tables for a while
         loader = native._jvm.org.apache.iceberg.spark.Spark3Util  # noqa: SLF001 - SQL does not show a table's id
         self.table = loader.loadIcebergTable(native._jsparkSession, table)  # noqa: SLF001 - as above
-        parser = native._jvm.org.apache.iceberg.TableMetadataParser  # noqa: SLF001 - one call instead of many
-        self._metadata = json.loads(parser.toJson(self.table.operations().current()))
+        self._metadata = _read(native, self.table.operations().current())
         current = self._metadata.get("current-snapshot-id", -1)
         self.origin = str(self._metadata["table-uuid"])
         self.location = str(self._metadata["location"])
@@ -81,6 +85,37 @@ class IcebergSnapshots:
             found.append(at)
             at = self.kept[at].parent
         return found[::-1]
+
+
+class _ReadMetadata:
+    """What was read of metadata, which never change; as much as is worth to keep. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[int, dict[str, Any]]] = OrderedDict()
+
+    def get(self, key: Hashable, read: Callable[[], str]) -> dict[str, Any]:
+        with self._lock:
+            found = self._kept.pop(key, None)
+        if found is None:
+            text = read()
+            found = len(text), json.loads(text)
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > 1 and sum(size for size, _ in self._kept.values()) > _KEPT_CHARACTERS:
+                self._kept.popitem(last=False)
+        return found[1]
+
+
+_read_metadata = _ReadMetadata()
+
+
+def _read(native: Any, metadata: Any) -> dict[str, Any]:
+    """Iceberg's own metadata of a table as plain values; not to be changed."""
+    parser = native._jvm.org.apache.iceberg.TableMetadataParser  # noqa: SLF001 - one call instead of many
+    # A table that is made anew in the folder of another may have files of the same names.
+    key = metadata.metadataFileLocation(), metadata.uuid(), metadata.lastUpdatedMillis()
+    return _read_metadata.get(key, lambda: str(parser.toJson(metadata)))
 
 
 def _snapshot(fields: dict[str, Any]) -> IcebergSnapshot:

@@ -27,6 +27,11 @@ _SMALL_STATE_ELSEWHERE = 256 << 20
 class SmallStages(SparkStages):
     """As ``SparkStages``, but for ticks of few rows. What such a tick leaves at hand is at hand for the next one."""
 
+    @property
+    @override
+    def parallelism(self) -> int:
+        return int(self._session.spark.sparkContext.defaultParallelism)  # which needs no native session of its own
+
     @override
     def run(self, stages: Sequence[StageTask]) -> list[ShardReport]:
         return InThisProcess().run(stages) if is_small(stages) else super().run(stages)

@@ -15,6 +15,7 @@ from weirflow.flows.spark_flow import SparkFlow
 from weirflow.ivm.compiler.view import Mode, View
 from weirflow.ivm.sharded.backend import DeltaTooLarge
 from weirflow.ivm.sharded.flow import PartitionedFlow
+from weirflow.ivm.zset.delta import DeltaBatch
 from weirflow.sql.passes.narrow_scans import narrow_scans, read_columns
 from weirflow.sql.passes.optimize import optimized
 from weirflow.sql.stored import decode_plan, encode_plan
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from weirflow.flows.host import FlowSession
     from weirflow.ivm.flow.summary import StepSummary
     from weirflow.ivm.sharded.backend import ShardedBackend
-    from weirflow.ivm.zset.delta import DeltaBatch
 
 _VIEW = "view"
 
@@ -115,6 +115,10 @@ class TableFlow(SparkFlow, PartitionedFlow):
     def changed_here(self) -> DeltaBatch:
         """The same, read by this process and consolidated: for changes of few rows."""
         return self._backend.changed_here(_VIEW)
+
+    def no_change(self) -> DeltaBatch:
+        """A change of the view without rows."""
+        return DeltaBatch.from_inserts(self.schema(_VIEW).empty_table())
 
 
 def _source_name(parts: tuple[str, ...]) -> str:

@@ -36,6 +36,7 @@ def view_graph(session: FlowSession, views: Sequence[OpenedView], *, follow: boo
         follow: whether views that they read, also by way of others, are among them, too.
     """
     main = session.spark
+    known: dict[str, OpenedView | None] = {view.table: view for view in views}
     found: dict[str, OpenedView] = {}
     reads: dict[str, tuple[str, ...]] = {}
     ahead = list(reversed(views))
@@ -46,7 +47,7 @@ def view_graph(session: FlowSession, views: Sequence[OpenedView], *, follow: boo
         found[one.table] = one
 
         def look(view: OpenedView = one) -> list[OpenedView]:
-            return _read_by(main, view)
+            return _read_by(main, view, known)
 
         try:
             below = session.operations.run(f"look at the sources of {one.name}", look)
@@ -86,6 +87,8 @@ def in_reading_order(reads: Mapping[str, Sequence[str]]) -> list[str]:
     return [one for name in reads for one in visit(name)]
 
 
-def _read_by(native: object, view: OpenedView) -> list[OpenedView]:
-    below = [find_view(native, table) for table in tables_read(native, view.definition)]
+def _read_by(native: object, view: OpenedView, known: dict[str, OpenedView | None]) -> list[OpenedView]:
+    tables = tables_read(native, view.definition)
+    known.update({table: find_view(native, table) for table in tables if table not in known})
+    below = [known[table] for table in tables]
     return [each for each in below if each is not None]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weirflow.errors import ConfigError, UnsupportedError
-from weirflow.flows.own_session import provider
 from weirflow.flows.sinks.table_commits import COMMITS
 from weirflow.flows.sinks.table_properties import table_properties
 from weirflow.materialized.definition import PLACE, PROPERTY, Definition, decode_definition
@@ -67,9 +67,14 @@ def views_in(session: FlowSession, schema: str | None) -> list[OpenedView]:
     main = classic_spark(session)
 
     def look() -> list[OpenedView]:
-        tables = main.sql("SHOW TABLES" if schema is None else f"SHOW TABLES IN {schema}").where("NOT isTemporary")
+        listed = main.sql("SHOW TABLES" if schema is None else f"SHOW TABLES IN {schema}").where("NOT isTemporary")
+        names = [str(row["tableName"]) for row in listed.collect()]
         here = "" if schema is None else f"{schema}."
-        found = [find_view(main, f"{here}{quoted(row['tableName'])}") for row in tables.collect()]
+        looked_up = (main.catalog.getTable(f"{here}{quoted(name)}") for name in names)
+        first = next((one for one in looked_up if not one.isTemporary), None)  # of all it is where they are
+        if first is None:
+            return []
+        found = [_view_at(main, (first.catalog, *first.namespace, name)) for name in names]
         return [one for one in found if one is not None]
 
     return session.operations.run("look for materialized views", look)
@@ -80,14 +85,18 @@ def find_view(native: Any, name: str) -> OpenedView | None:
     found = native.catalog.getTable(name)
     if found.isTemporary:
         return None
-    parts = (found.catalog, *found.namespace, found.name)
+    return _view_at(native, (found.catalog, *found.namespace, found.name))
+
+
+def _view_at(native: Any, parts: Sequence[str]) -> OpenedView | None:
+    from weirflow.spark.catalog.loaded import loaded_properties  # noqa: PLC0415 - imports pyspark
+
     table = ".".join(map(quoted, parts))
-    kind = provider(native, table)
-    if kind not in COMMITS:
+    text, place, location, kind = loaded_properties(native, table, [PROPERTY, PLACE, "location", "provider"], anew=True)
+    if text is None or kind is None or kind.casefold() not in COMMITS:
         return None
-    about = table_properties(native, table, kind)
-    text = about.properties.get(PROPERTY)
-    if text is None:
-        return None
-    place = Place(about.properties.get(PLACE) or f"{about.location.rstrip('/')}/{FOLDER}")
-    return OpenedView(".".join(parts), table, kind, decode_definition(text, table), place)
+    kind = kind.casefold()
+    if location is None:
+        location = table_properties(native, table, kind).location
+    where = Place(place or f"{location.rstrip('/')}/{FOLDER}")
+    return OpenedView(".".join(parts), table, kind, decode_definition(text, table), where)

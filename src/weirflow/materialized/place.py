@@ -88,10 +88,10 @@ class Place:
         for name in known[:-_KEPT_RECORDS]:
             self._storage.delete(name)
 
-    def records(self) -> list[RefreshRecord]:
-        """How refreshes went, oldest first."""
+    def records(self, most: int | None = None) -> list[RefreshRecord]:
+        """How refreshes went, oldest first; of many only the last ones."""
         found = []
-        for info in list(self._storage.list(_HISTORY)):
+        for info in list(self._storage.list(_HISTORY))[-(most or _KEPT_RECORDS) :]:
             try:
                 data = self._storage.get(info.name)
             except ObjectNotFound:  # another process has just forgotten it

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from weirflow.errors import Reason, RefreshRefused
@@ -13,7 +14,7 @@ from weirflow.materialized.history import Estimate, RefreshRecord, expected
 from weirflow.materialized.reasons import ALLOWED_WHEN_STRICT, FullReason, Obstacle
 
 if TYPE_CHECKING:
-    from weirflow.materialized.note import Marks
+    from weirflow.materialized.note import Marks, Note
     from weirflow.materialized.sources import SourceTables
     from weirflow.materialized.target import Holding
 
@@ -51,7 +52,7 @@ def choose(
     holding: Holding,
     sources: SourceTables,
     now: Marks,
-    records: Sequence[RefreshRecord],
+    records: Callable[[], Sequence[RefreshRecord]],
     *,
     full: bool,
 ) -> RefreshPlan:
@@ -81,7 +82,7 @@ def _chosen(  # noqa: PLR0911 - one for each choice
     holding: Holding,
     sources: SourceTables,
     now: Marks,
-    records: Sequence[RefreshRecord],
+    records: Callable[[], Sequence[RefreshRecord]],
     *,
     full: bool,
 ) -> RefreshPlan:
@@ -105,10 +106,28 @@ def _chosen(  # noqa: PLR0911 - one for each choice
     behind = sources.obstacle(note.state.sources, now)
     if behind is not None:
         return RefreshPlan(RefreshMode.FULL, behind)
-    estimate = expected(records, sources.size(note.state.sources, now), sources.rows(now))
-    if policy is RefreshPolicy.AUTO and estimate.full_seconds < estimate.incremental_seconds:
+    known = records()
+    estimate = expected(known, sources.size(note.state.sources, now), sources.rows(now))
+    is_slower = estimate.full_seconds < estimate.incremental_seconds
+    if policy is RefreshPolicy.AUTO and is_slower and not _pays_to_catch_up(known, note, sources, now):
         return RefreshPlan(RefreshMode.FULL, large_change(estimate.changed_rows), estimate, keeps_state=True)
     return RefreshPlan(RefreshMode.INCREMENTAL, None, estimate)
+
+
+def _pays_to_catch_up(known: Sequence[RefreshRecord], note: Note, sources: SourceTables, now: Marks) -> bool:
+    """Whether to bring up state that full refreshes left behind, though another full one would take less time.
+
+    It is, once these have taken as much longer than increments would have as it takes to catch up: after one large
+    change, small ones are not expensive for ever.
+    """
+    assert note.state is not None
+    if note.state.sources == note.sources:
+        return False
+    rows = sources.rows(now)
+    alone = expected(known, sources.size(note.sources, now), rows)
+    behind = expected(known, sources.size(note.state.sources, note.sources), rows)
+    fulls = sum(1 for _ in takewhile(lambda one: one.code == FullReason.LARGE_CHANGE, reversed(known)))
+    return fulls * (alone.full_seconds - alone.incremental_seconds) >= behind.incremental_seconds
 
 
 def large_change(rows: int) -> Obstacle:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from weirflow.errors import NotIncremental, StorageError
+from weirflow.errors import LeaseLost, NotIncremental, StorageError
 from weirflow.failpoints import failpoint
 from weirflow.flows.sinks.whole_rows import RowsMissing
 from weirflow.flows.small_stages import FEW_ROWS
 from weirflow.flows.table_flow import TableFlow
 from weirflow.ivm.sharded.backend import DeltaTooLarge
 from weirflow.materialized.definition import RefreshPolicy
-from weirflow.materialized.history import Cost, RefreshRecord, most_rows_worth_it
+from weirflow.materialized.history import LOOKED_AT, Cost, RefreshRecord, most_rows_worth_it
 from weirflow.materialized.note import Note, StateName
 from weirflow.materialized.pins import Pins
 from weirflow.materialized.planner import RefreshMode, RefreshPlan, choose, large_change, require_allowed
@@ -78,7 +78,9 @@ class Refresh:
         self.now: Marks = self._run("look at the sources of", self._pin)
         self.plan: RefreshPlan = self._run(
             "plan a refresh of",
-            lambda: choose(definition, self.holding, self._sources, self.now, view.place.records(), full=full),
+            lambda: choose(
+                definition, self.holding, self._sources, self.now, lambda: view.place.records(LOOKED_AT), full=full
+            ),
         )
 
     def _pin(self) -> Marks:
@@ -93,9 +95,21 @@ class Refresh:
             ColumnNotFound: a table has lost a column that the query reads.
         """
         try:
-            return self._done()
+            done = self._done()
+        except (LeaseLost, StorageError) as error:
+            if isinstance(error, LeaseLost) or not self._run(
+                "look at", lambda: self._target.is_at(self.holding.version)
+            ):
+                raise self._target.conflict() from error
+            raise
         finally:
             self._run("let go of the sources of", self._sources.release)
+        self.give_back()
+        return done
+
+    def give_back(self) -> None:
+        """Leave its native session to others, where it is not to be run, or has been."""
+        self._run("let go of the sources of", self._sources.give_back)
 
     def _done(self) -> RefreshRecord:
         query = self._run("read", self._sources.query)  # which tells, also where no row has changed
@@ -131,11 +145,20 @@ class Refresh:
                 raise _NoIncrement(Obstacle(FullReason.STATE_LOST, why)) from found
 
     def _bring_in(self, flow: TableFlow, rows: int, note: Note) -> str:
-        if not rows:
-            return self._target.advance(note)
-        if rows <= _FEW:
-            return self._target.merge_few(flow.changed_here(), note)
-        return self._target.merge(flow.changed(self._sources.native), note)
+        if rows > _FEW:
+            return self._target.merge(flow.changed(self._sources.native), note)
+        assert note.base is not None  # the version that an increment stands on
+        changed = flow.changed_here() if rows else flow.no_change()
+        known, table, origin = self._sources.known_rows, self._view.table, self._target.origin
+        before = known(table, origin, note.base, changed.schema)
+        if rows:
+            version, now = self._target.merge_few(changed, before, note)
+        else:
+            version, now = self._target.advance(note), before
+        self._sources.remember(table, origin, note.base, version, changed)
+        if now is not None:
+            self._sources.remember(table, origin, None, version, now)
+        return version
 
     def _opened(self, state: StateName) -> TableFlow:
         try:
@@ -201,8 +224,10 @@ class Refresh:
         """The query over the pinned versions; tables that have none are pinned again should they have one by then."""
         while True:
             query = self._sources.query(self.now)
-            found = self._pin()
             without = [name for name, mark in self.now.items() if mark.version is None]
+            if not without:
+                return query
+            found = self._pin()
             if all(found[name] == self.now[name] for name in without):
                 return query
             self.now = found

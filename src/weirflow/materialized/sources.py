@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from weirflow.errors import QueryError, UnsupportedError
-from weirflow.flows.feeds.remembered_changes import remembered_changes
+from weirflow.flows.feeds.remembered_changes import RememberedChanges, remembered_changes
 from weirflow.flows.feeds.table_changes import ChangeSize, TableChanges
 from weirflow.flows.feeds.table_difference import table_difference
 from weirflow.flows.feeds.table_kinds import CHANGES
-from weirflow.flows.own_session import own_session, provider, with_settings
+from weirflow.flows.own_session import provider
 from weirflow.flows.view_schema import view_schema
+from weirflow.ivm.zset.delta import DeltaBatch
+from weirflow.materialized.lent_sessions import LentSession, lent_sessions
 from weirflow.materialized.note import Marks, SourceMark
 from weirflow.materialized.reasons import FullReason, Obstacle
 from weirflow.sql.quoting import quoted
 from weirflow.sql.snapshots import shown_name
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from weirflow.materialized.definition import Definition
     from weirflow.sql.statements.table_references import TableReference
 
@@ -57,22 +59,34 @@ class SourceTable:
 
 @dataclass(frozen=True)
 class _Change:
-    """What is to be read of a table: some columns of what changed between two versions."""
+    """What changed in a table between two versions."""
 
-    name: str
-    changes: TableChanges
+    table: SourceTable
     origin: str | None
     after: str | None
     upto: str
-    columns: pa.Schema
 
     @property
-    def key(self) -> tuple[str | None, ...]:
-        """Tells it from all other changes."""
-        return self.name, self.origin, self.after, self.upto
+    def key(self) -> Hashable:
+        return change_key(self.table.quoted, self.origin, self.after, self.upto)
 
-    def frame(self) -> Any:
-        return table_difference(self.changes, self.columns.names, self.after, self.upto)
+    def frame(self, columns: pa.Schema) -> Any:
+        """These columns of it, with weights."""
+        assert self.table.changes is not None
+        return table_difference(self.table.changes, columns.names, self.after, self.upto)
+
+    def size(self) -> ChangeSize:
+        """How large it is, as the table itself says."""
+        changes = self.table.changes
+        assert changes is not None
+        if self.after is None:
+            return ChangeSize(changes.rows(self.upto) or _UNKNOWN_SIZE)
+        return changes.size(self.after, self.upto) or ChangeSize(_UNKNOWN_SIZE)
+
+
+def change_key(table: str, origin: str | None, after: str | None, upto: str) -> Hashable:
+    """Tells what changed in a table, by its quoted whole name, between two of its versions from all other changes."""
+    return table, origin, after, upto
 
 
 class SourceTables:
@@ -82,9 +96,15 @@ class SourceTables:
     """
 
     def __init__(self, main: Any, definition: Definition) -> None:
-        self.native = native_for(main, definition)
+        self._sessions = lent_sessions(main)
         self._sql = definition.sql
-        self._references = _references(self.native, definition.sql)
+        self._look(self._sessions.lend(definition))
+        if self.lasting_obstacle() is not None:  # a plain view: the session may know its tables as they were
+            self._look(self._sessions.lend(definition, is_new=True))
+
+    def _look(self, lent: LentSession) -> None:
+        self._lent, self.native = lent, lent.native
+        self._references = _references(self.native, self._sql)
         self._parts = {one.parts: _whole_name(self.native, one.parts) for one in self._references}
         self.tables = {shown_name(parts): _table(self.native, parts) for parts in self._parts.values()}
         self._found: Marks | None = {name: _mark(table) for name, table in self.tables.items()}
@@ -135,9 +155,10 @@ class SourceTables:
         return None
 
     def size(self, before: Mapping[str, SourceMark], now: Mapping[str, SourceMark]) -> ChangeSize:
-        """How much has changed, as the tables themselves say."""
-        found = [_size(table, before[name].version, now[name].version) for name, table in self.tables.items()]
-        return sum(found, ChangeSize())
+        """How much has changed, as the tables themselves say, or those who have read it already."""
+        memory = self._memory
+        known = [(one, memory.count(one.key)) for one in self._changed(before, now).values()]
+        return sum((one.size() if count is None else ChangeSize(count) for one, count in known), ChangeSize())
 
     def rows(self, now: Mapping[str, SourceMark]) -> int:
         """How many rows there are, as far as the tables say it."""
@@ -159,22 +180,41 @@ class SourceTables:
 
         Frames, or what ``here`` makes of them; this is remembered for other views that read the same.
         """
+        changed = self._changed(before, now)
+        return {
+            one.table.parts: one.frame(known[name]) if here is None else self._remembered(one, known[name], here)
+            for name, one in changed.items()
+        }
+
+    def _changed(self, before: Mapping[str, SourceMark] | None, now: Mapping[str, SourceMark]) -> dict[str, _Change]:
+        """The tables that have changed, by their names."""
         found = {}
         for name, table in self.tables.items():
             after, upto = None if before is None else before[name].version, now[name].version
             if after != upto and upto is not None and table.changes is not None:
-                one = _Change(table.name, table.changes, now[name].origin, after, upto, known[name])
-                found[table.parts] = one.frame() if here is None else self._remembered(one, here)
+                found[name] = _Change(table, now[name].origin, after, upto)
         return found
 
-    def _remembered(self, one: _Change, here: Callable[[Any], pa.Table]) -> Any:
-        memory = remembered_changes(self.native.sparkContext)
+    def _remembered(self, one: _Change, columns: pa.Schema, here: Callable[[Any], pa.Table]) -> Any:
         try:
-            return memory.get(one.key, one.columns, lambda: here(one.frame()))
+            return self._memory.get(one.key, columns, lambda: here(one.frame(columns)))
         except QueryError as error:
             if _TOO_MANY_BYTES not in error.message:
                 raise
-            return one.frame()  # few rows, but long ones
+            return one.frame(columns)  # few rows, but long ones
+
+    @property
+    def _memory(self) -> RememberedChanges:
+        return remembered_changes(self.native.sparkContext)
+
+    def remember(self, table: str, origin: str, after: str | None, upto: str, change: DeltaBatch) -> None:
+        """What changed in a table is known, or all its rows: those who read it need not look at its files."""
+        self._memory.put(change_key(table, origin, after, upto), pa.Table.from_batches([change.to_arrow()]))
+
+    def known_rows(self, table: str, origin: str, version: str, columns: pa.Schema) -> DeltaBatch | None:
+        """All rows of a version of a table that has these columns, if they are known."""
+        found = self._memory.known(change_key(table, origin, None, version), columns)
+        return None if found is None else DeltaBatch.from_weighted(found)
 
     def release(self) -> None:
         """Let go of what frames of ``deltas`` read."""
@@ -182,21 +222,18 @@ class SourceTables:
             if table.changes is not None:
                 table.changes.release()
 
+    def give_back(self) -> None:
+        """Leave the native session to others; called last, and if all went well."""
+        self._sessions.take_back(self._lent)
+
 
 def tables_read(main: Any, definition: Definition) -> list[str]:
     """The quoted whole names of the tables that a query reads."""
-    native = native_for(main, definition)
-    names = dict.fromkeys(_whole_name(native, one.parts) for one in _references(native, definition.sql))
+    sessions = lent_sessions(main)
+    lent = sessions.lend(definition)
+    names = dict.fromkeys(_whole_name(lent.native, one.parts) for one in _references(lent.native, definition.sql))
+    sessions.take_back(lent)
     return [".".join(map(quoted, parts)) for parts in names]
-
-
-def native_for(main: Any, definition: Definition) -> Any:
-    """A native session in which SQL means what it meant when a view was created."""
-    native = with_settings(own_session(main), definition.settings)
-    native.conf.set("spark.sql.sources.partitionOverwriteMode", "static")  # all rows are replaced, of all partitions
-    native.catalog.setCurrentCatalog(definition.catalog)
-    native.catalog.setCurrentDatabase(definition.namespace)
-    return native
 
 
 def without_changes(table: SourceTable) -> Obstacle:
@@ -244,11 +281,3 @@ def _looked_up(table: SourceTable) -> SourceMark:
 def _mark(table: SourceTable) -> SourceMark:
     """How a table was when it was looked at last."""
     return SourceMark(None, None) if table.changes is None else SourceMark(table.changes.seen, table.changes.latest())
-
-
-def _size(table: SourceTable, after: str | None, upto: str | None) -> ChangeSize:
-    if table.changes is None or upto is None or after == upto:
-        return ChangeSize()
-    if after is None:
-        return ChangeSize(table.changes.rows(upto) or _UNKNOWN_SIZE)
-    return table.changes.size(after, upto) or ChangeSize(_UNKNOWN_SIZE)

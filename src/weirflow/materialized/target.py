@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,11 @@ class Target:
                 return Holding(version, None, _changed(commit, self.table))
         return Holding(version, None, Obstacle(FullReason.FIRST_REFRESH, f"{self.table} was never refreshed."))
 
+    @property
+    def origin(self) -> str:
+        """Tells the table from others that had its name before, as ``holding`` has found it."""
+        return str(self._log.origin)
+
     def next_epoch(self, last: Note | None) -> int:
         """The number of the next refresh: none before had it, undone ones included, as far as ``holding`` has seen."""
         return max(self._position.read(self._log) or 0, 0 if last is None else last.epoch) + 1
@@ -87,15 +92,27 @@ class Target:
         columns = self.native.table(self.table).columns
         return self._commit(note, lambda: merge_whole_rows(self.native, self.table, columns, changed))
 
-    def merge_few(self, changed: DeltaBatch, note: Note) -> str:
+    def merge_few(self, changed: DeltaBatch, before: DeltaBatch | None, note: Note) -> tuple[str, DeltaBatch | None]:
         """The same with a change that is here.
+
+        Args:
+            changed: the rows that go and come.
+            before: all rows of the version that the note is made for, if they are known.
+            note: goes with the commit.
+
+        Returns:
+            The version, and all rows that it has, if they are known.
 
         Raises:
             RowsMissing: a row is to go that is not there; nothing was written.
         """
         newest = next(iter(COMMITS[self.kind](self._log)), None)  # _commit finds out whether it still is
         held = None if newest is None else newest.rows
-        return self._commit(note, lambda: merge_few_rows(self.native, self.table, changed, held))
+        rows: list[DeltaBatch | None] = []
+        version = self._commit(
+            note, lambda: rows.append(merge_few_rows(self.native, self.table, changed, before, held))
+        )
+        return version, rows[-1] if rows else None
 
     def advance(self, note: Note) -> str:
         """Leave the rows, and note that they are those of other versions of the sources; returns the version."""
@@ -120,25 +137,50 @@ class Target:
             )
 
     def _commit(self, note: Note, write: Callable[[], None]) -> str:
-        before = self._newest()
-        if (None if before is None else before.version) != note.base:
-            raise self._conflict()
-        with self._position.recorded(note.epoch, encode_note(note)):
-            write()
-        newest = self._newest()
-        found = None if newest is None else decode_note(newest.note, self._view)
-        # Somebody may have come in between all the same: then it stands on another version than it was made for, which
-        # the next refresh finds, too.
-        if newest is None or found is None or found.attempt != note.attempt or newest.parent != note.base:
-            raise self._conflict()
-        return newest.version
+        if not self.is_at(note.base):
+            raise self.conflict()
+        try:
+            with self._position.recorded(note.epoch, encode_note(note)):
+                write()
+        except Exception as error:
+            commits = self._commits()
+            if _newest(commits) == note.base:
+                raise  # for nothing was written
+            return self._made(commits, note, error)
+        return self._made(self._commits(), note)
 
-    def _newest(self) -> TableCommit | None:
-        return next(iter(COMMITS[self.kind](LOGS[self.kind](self.native, self.table))), None)
+    def _made(self, commits: Sequence[TableCommit], note: Note, error: Exception | None = None) -> str:
+        """The version that a refresh has made: ``SinkConflict`` if none, or one whose rows are not all there is.
 
-    def _conflict(self) -> SinkConflict:
+        Somebody may have come in between: then it stands on another version than it was made for, which the next
+        refresh finds, too.
+        """
+        for commit in commits:
+            found = decode_note(commit.note, self._view)
+            if found is not None and found.attempt == note.attempt and commit.parent == note.base:
+                return commit.version
+            if found is not None or commit.changes_rows:
+                break
+        raise self.conflict() from error
+
+    def _commits(self) -> list[TableCommit]:
+        """The last ones now, newest first, as far as rows are those of the first of them."""
+        found = []
+        for commit in COMMITS[self.kind](LOGS[self.kind](self.native, self.table)):
+            found.append(commit)
+            if commit.changes_rows:
+                break
+        return found
+
+    def is_at(self, version: str | None) -> bool:
+        """Whether nobody has written to it since it was at this version."""
+        return _newest(self._commits()) == version
+
+    def conflict(self) -> SinkConflict:
+        """What to say of a refresh that others have got in the way of."""
         return SinkConflict(
-            f"Somebody else has written to {self.table} while it was refreshed.", hint="refresh it again"
+            f"Somebody else has written to {self.table}, or begun to refresh it, meanwhile.",
+            hint="refresh it again",
         )
 
 
@@ -149,6 +191,10 @@ def unmatched(query: Any) -> Obstacle | None:
             why = f"Values of the column {column.name}, {column.dataType.simpleString()}, cannot be compared."
             return Obstacle(Reason.TYPE_NOT_SUPPORTED, why, is_lasting=True)
     return None
+
+
+def _newest(commits: Sequence[TableCommit]) -> str | None:
+    return commits[0].version if commits else None
 
 
 def _misplaced(note: Note, commit: TableCommit, table: str) -> Obstacle | None:

@@ -97,6 +97,7 @@ class MaterializedView:
     def describe(self) -> MaterializedInfo:
         """What it is, how fresh, and how the next refresh would go; reads no rows."""
         refresh = Refresh(self._session, self._view)
+        refresh.give_back()
         note, records = refresh.holding.note, self.history()
         definition = self._view.definition
         estimate = refresh.plan.estimate

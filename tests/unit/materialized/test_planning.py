@@ -47,8 +47,11 @@ class Sources:
     def obstacle(self, _before, _now):
         return self._obstacle
 
-    def size(self, _before, _now):
-        return ChangeSize(self._changed)
+    def size(self, before, now):
+        """A row for each version in between, unless the test says how many."""
+        if self._changed is not None:
+            return ChangeSize(self._changed)
+        return ChangeSize(int(now["lake.orders"].version) - int(before["lake.orders"].version))
 
     def rows(self, _now):
         return 1000
@@ -59,7 +62,7 @@ def chosen(
 ):
     holding = Holding("10", note, obstacle)
     definition = Definition("v", "SELECT 1", "lake", "gold", USUAL, policy, revision=revision)
-    return choose(definition, holding, sources or Sources(), now, records, full=full)
+    return choose(definition, holding, sources or Sources(), now, lambda: records, full=full)
 
 
 def test_a_wrong_estimate_corrects_the_next():
@@ -75,6 +78,17 @@ def test_increments_of_the_same_size_tell_more_than_others():
     small, large = record("incremental", 1.0, changed=100), record("incremental", 400.0, changed=10**7)
     assert expected([small, large], ChangeSize(100), 1000).incremental_seconds < 1.3
     assert expected([large, small], ChangeSize(10**7), 1000).incremental_seconds > 300.0
+
+
+def test_what_an_increment_takes_besides_its_rows_is_learned_from_small_ones_and_hardly_forgotten():
+    size = ChangeSize(100)
+    small = record("incremental", 2.0, changed=100)
+    assert expected([small], size, 1000).incremental_seconds == pytest.approx(2.0)
+    assert expected([small], ChangeSize(10**6), 1000).incremental_seconds == pytest.approx(22.0, abs=0.01)
+    found = expected([small, *[record("full", 1.0)] * 10], size, 1000)
+    assert 1.2 < found.incremental_seconds < 2.0
+    later = msgspec.structs.replace(record("full", 1.0), estimate=found)
+    assert 1.1 < expected([later], size, 1000).incremental_seconds < found.incremental_seconds
 
 
 def test_how_many_rows_of_rewritten_files_changed_is_learned():
@@ -102,12 +116,21 @@ def test_a_full_refresh_takes_what_the_last_one_took_for_as_many_rows_as_there_a
     assert expected([record("full", 10.0), record("incremental", 1.0)], ChangeSize(1), 2000).full_seconds == 20.0
 
 
+def test_what_a_full_refresh_took_is_known_for_as_long_as_refreshes_are_increments():
+    last = msgspec.structs.replace(record("incremental", 1.0), estimate=Estimate(1, 1.0, 10.0))
+    assert expected([last], ChangeSize(1), 3000).full_seconds == 30.0
+
+
 @pytest.mark.parametrize(
     ("records", "changed", "mode"),
     [
         pytest.param([record("full", 60.0)], 10, RefreshMode.INCREMENTAL, id="a small change"),
         pytest.param([record("full", 60.0)], 10**8, RefreshMode.FULL, id="a large one"),
-        pytest.param([record("full", 0.5)], 10, RefreshMode.FULL, id="a view that takes no time"),
+        pytest.param([record("full", 0.2)], 10, RefreshMode.FULL, id="a view that takes no time"),
+        pytest.param([record("full", 0.5)], 10, RefreshMode.INCREMENTAL, id="nobody has tried"),
+        pytest.param(
+            [record("full", 0.5), record("incremental", 0.9, 10)], 10, RefreshMode.FULL, id="somebody has tried"
+        ),
     ],
 )
 def test_the_cheaper_refresh_is_chosen(records, changed, mode):
@@ -115,6 +138,32 @@ def test_the_cheaper_refresh_is_chosen(records, changed, mode):
     assert plan.mode is mode
     assert plan.keeps_state is (mode is RefreshMode.FULL)
     assert (None if plan.obstacle is None else plan.obstacle.code) in (None, FullReason.LARGE_CHANGE)
+
+
+def at(version):
+    return {"lake.orders": SourceMark("a", str(version))}
+
+
+@pytest.mark.parametrize(
+    ("fulls", "own", "mode"),
+    [
+        pytest.param(1, 10, RefreshMode.FULL, id="it would take longer than what it spares"),
+        pytest.param(4, 10, RefreshMode.FULL, id="nearly"),
+        pytest.param(5, 10, RefreshMode.INCREMENTAL, id="as long"),
+        pytest.param(20, 10**6, RefreshMode.FULL, id="but not now"),
+    ],
+)
+def test_state_that_a_large_change_left_behind_catches_up_once_that_has_paid(fulls, own, mode):
+    """A full refresh takes 5 s, an increment of few rows 0.3 s, and one of a million rows 20.3 s."""
+    large = msgspec.structs.replace(record("full", 5.0), code=FullReason.LARGE_CHANGE, estimate=None)
+    note = msgspec.structs.replace(NOTE, sources=at(10**6), state=StateName("g", 7, at(0)))
+    records = [record("full", 5.0), *[large] * fulls]
+    plan = chosen(note=note, now=at(10**6 + own), sources=Sources(None), records=records)
+    assert plan.mode is mode
+    if mode is RefreshMode.INCREMENTAL:
+        assert plan.estimate.changed_rows == 10**6 + own
+    else:
+        assert plan.keeps_state
 
 
 def test_nothing_is_done_where_nothing_has_changed():

@@ -20,7 +20,9 @@ class RowsMissing(Exception):
     """A row is to be taken out of a table that does not have it."""
 
 
-def merge_few_rows(native: Any, table: str, changed: DeltaBatch, most: int | None = None) -> None:
+def merge_few_rows(
+    native: Any, table: str, changed: DeltaBatch, before: DeltaBatch | None = None, most: int | None = None
+) -> DeltaBatch | None:
     """Bring a change of few rows, consolidated, into a table, in one commit.
 
     Rows that only come are appended. A small table is written anew; others are merged into.
@@ -29,24 +31,36 @@ def merge_few_rows(native: Any, table: str, changed: DeltaBatch, most: int | Non
         native: the session that commits; it may get temporary views.
         table: its name in SQL.
         changed: the columns of the table, with weights.
+        before: all rows of the table, consolidated; None if they have to be read.
         most: the table is known to have no more rows than this; None if nobody knows.
+
+    Returns:
+        All rows that the table has then, consolidated; None if nobody knows them, or they are many.
 
     Raises:
         RowsMissing: a row is to go that the table, a small one, does not have. Nothing was written.
     """
+    before = None if before is None else _if_few(before)
     if not changed.num_rows or int(changed.weights.min()) > 0:
         _rows(native, changed).write.insertInto(table, overwrite=False)
-        return
-    rows = native.table(table)
-    held = (rows if most is not None and most <= _FEW else rows.limit(_FEW + 1)).toArrow()
-    if held.num_rows > _FEW:
-        merge_whole_rows(native, table, changed.schema.names, _frame(native, changed.to_arrow()))
-        return
-    before = DeltaBatch.from_inserts(held.cast(view_schema(held.schema)).rename_columns(changed.schema.names))
+        return None if before is None else _if_few((before + changed).consolidate())
+    if before is None:
+        rows = native.table(table)
+        held = (rows if most is not None and most <= _FEW else rows.limit(_FEW + 1)).toArrow()
+        if held.num_rows > _FEW:
+            merge_whole_rows(native, table, changed.schema.names, _frame(native, changed.to_arrow()))
+            return None
+        before = DeltaBatch.from_inserts(held.cast(view_schema(held.schema)).rename_columns(changed.schema.names))
     now = (before + changed).consolidate()
     if now.num_rows and int(now.weights.min()) < 0:
         raise RowsMissing
     _rows(native, now).write.insertInto(table, overwrite=True)
+    return _if_few(now)
+
+
+def _if_few(rows: DeltaBatch) -> DeltaBatch | None:
+    """These, if they are so few that the table is written anew next time."""
+    return rows if not rows.num_rows or int(rows.weights.sum()) <= _FEW else None
 
 
 def _rows(native: Any, rows: DeltaBatch) -> Any:
