@@ -20,8 +20,10 @@ from support.ruled_payments import (
 )
 
 from weirflow.errors import ConfigError, StateError, UnsupportedError, UserCodeError
-from weirflow.process import ProcessFunction, ProcessRunner
+from weirflow.process import CoProcessFunction, ProcessFunction, ProcessRunner
 from weirflow.process.hosted.broadcast import HostedBroadcastFunction
+from weirflow.process.hosted.one_input import HostedProcessFunction
+from weirflow.process.hosted.two_inputs import HostedCoProcessFunction
 from weirflow.spark.process import copies
 from weirflow.spark.process.lanes import LANES, copy_key, copy_lane, hash_int, steered
 from weirflow.spark.process.stream import LaneProcessor
@@ -188,10 +190,25 @@ def test_what_cannot_be_is_refused():
     class Deaf(ProcessFunction):
         output = "n BIGINT"
 
+    class Pair(CoProcessFunction):
+        output = "n BIGINT"
+        open = Limits.open
+
+    with pytest.raises(ConfigError, match="Limits has broadcast state, and no stream is broadcast to it"):
+        HostedProcessFunction(Limits(), ["account"], None).lifetimes()
+    with pytest.raises(UnsupportedError, match="Pair has broadcast state, but no input of two connected streams"):
+        HostedCoProcessFunction(Pair(), (None, None)).lifetimes()
     with pytest.raises(UnsupportedError, match="lives on when it is read"):
         HostedBroadcastFunction(Refreshed(), ["account"], None).lifetimes()
     with pytest.raises(ConfigError, match="Deaf is given a broadcast stream and has no on_broadcast"):
         HostedBroadcastFunction(Deaf(), ["account"], None)
+
+
+def test_a_pyspark_without_a_way_to_another_key_is_refused():
+    partition = Partition()
+    partition._statefulProcessorApiClient = None
+    with pytest.raises(UnsupportedError, match="cannot read a key's state while another key is current"):
+        task(partition)
 
 
 def task(partition):
