@@ -77,7 +77,13 @@ def test_batches_give_the_rows_of_an_embedded_run_over_a_restart(session, tmp_pa
     add(opened, batches[:2])
     found = collected(session, opened, function, tmp_path / "checkpoint")
     add(opened, batches[2:])
-    found += collected(session, opened, function, tmp_path / "checkpoint")
+    # The query keeps the number of partitions that it began with.
+    partitions = session.spark.conf.get("spark.sql.shuffle.partitions")
+    session.spark.conf.set("spark.sql.shuffle.partitions", int(partitions) + 3)
+    try:
+        found += collected(session, opened, function, tmp_path / "checkpoint")
+    finally:
+        session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
 
     expected = embedded(function, batches)
     assert by_batch(found) == by_batch(expected)

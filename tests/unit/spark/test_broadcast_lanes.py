@@ -116,6 +116,14 @@ def test_a_function_needs_no_state_of_keys():
     assert spark.batch([{"account": "x"}], [], KEY) == {"output": [{"account": "x", "most": 7}]}
 
 
+def test_two_queries_of_one_worker_do_not_see_what_the_other_was_told():
+    queries = {most: engine(Limits(), 2, event_time=None) for most in (7, 8)}
+    for most, query in queries.items():
+        query.batch([], [{"rule": "a", "most": most}], KEY)
+    for most, query in queries.items():
+        assert query.batch([{"account": "x"}], [], KEY)["output"] == [{"account": "x", "most": most}]
+
+
 def test_all_rows_of_a_key_together_see_what_is_broadcast():
     class Together(Limits):
         def on_batch(self, ctx, key, rows):
