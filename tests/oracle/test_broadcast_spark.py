@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from support.ruled_payments import (
     KEY,
     PAYMENTS,
     RULES,
+    START,
     embedded,
     multisets,
     random_batches,
@@ -28,7 +30,7 @@ from support.ruled_payments import (
 from weirflow import Trigger
 from weirflow.errors import ConfigError, StateError, UnsupportedError, UserCodeError
 from weirflow.process import ProcessFunction
-from weirflow.spark.process.lanes import LANE, LANES, STEER, copy_key, copy_lane, in_every_lane, in_lanes
+from weirflow.spark.process.lanes import LANE, LANES, copy_key, copy_lane, in_every_lane, in_lanes
 from weirflow.state import StateDescriptor
 from weirflow.testing.sequence import SequenceSource
 
@@ -37,6 +39,17 @@ TESTS = Path(__file__).parents[1]
 
 def sources(folder):
     return SequenceSource(PAYMENTS, folder / "payments"), SequenceSource(RULES, folder / "rules")
+
+
+@contextmanager
+def partitions(session, count):
+    """Have queries that begin here keep their state in so many partitions."""
+    before = session.spark.conf.get("spark.sql.shuffle.partitions")
+    session.spark.conf.set("spark.sql.shuffle.partitions", count)
+    try:
+        yield
+    finally:
+        session.spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
 def add(opened, batches):
@@ -75,15 +88,13 @@ def test_batches_give_the_rows_of_an_embedded_run_over_a_restart(session, tmp_pa
     function, batches = ruled_payments(), random_batches(3, accounts=40)
     opened = sources(tmp_path)
     add(opened, batches[:2])
-    found = collected(session, opened, function, tmp_path / "checkpoint")
+    with partitions(session, 5):
+        found = collected(session, opened, function, tmp_path / "checkpoint")
     add(opened, batches[2:])
     # The query keeps the number of partitions that it began with.
-    partitions = session.spark.conf.get("spark.sql.shuffle.partitions")
-    session.spark.conf.set("spark.sql.shuffle.partitions", int(partitions) + 3)
-    try:
+    with partitions(session, 2):
         found += collected(session, opened, function, tmp_path / "checkpoint")
-    finally:
-        session.spark.conf.set("spark.sql.shuffle.partitions", partitions)
+    assert len(list((tmp_path / "checkpoint" / "state" / "0").glob("[0-9]"))) == 5
 
     expected = embedded(function, batches)
     assert by_batch(found) == by_batch(expected)
@@ -101,7 +112,7 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1], sys.argv[1] + "/oracle"]
-from test_broadcast_spark import sources, told_to_files, write
+from test_broadcast_spark import partitions, sources, told_to_files, write
 from support.ruled_payments import ruled_payments
 from weirflow import Session
 
@@ -114,7 +125,7 @@ def take(outputs, number):
         os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    with Session.embedded(progress="off") as session:
+    with Session.embedded(progress="off") as session, partitions(session, 4):
         write(session, sources(folder), ruled_payments(), folder / "checkpoint", take)
 """
 
@@ -169,12 +180,12 @@ def test_spark_hashes_keys_and_copies_to_their_lane(session, kind):
     assert all(row[LANE] == row["hash"] for row in rows)
     assert len({row[LANE] for row in rows}) > (LANES // 2 if kind != "boolean" else 1)
 
-    types = {field.name: field.dataType for field in frame.schema.fields}
-    copies = spark.range(1).select(sf.explode(in_every_lane(list(types.items()))).alias("copy")).select("copy.*")
+    types = [(field.name, field.dataType) for field in frame.schema.fields]
+    copies = in_every_lane(spark.range(1), types, "row").drop("row")
     rows = copies.select("*", sf.hash(*copies.columns).alias("hash")).collect()
     assert [copy_lane(row[LANE]) for row in rows] == list(range(LANES)) == [row["hash"] for row in rows]
     assert [tuple(row)[:-1] for row in rows] == [copy_key(lane, 2) for lane in range(LANES)]
-    assert rows[0][STEER] == copy_key(0, 2)[-1]
+    assert copies.dtypes == keys.dtypes
 
 
 class Limits(ProcessFunction):
@@ -247,3 +258,35 @@ def test_keys_of_several_columns_and_rows_of_all_types(session, tmp_path):
             query.await_termination(120)
     assert sorted(row["key"] for row in found) == ["(('x', 2), 2)", "((None, 1), 1)"]
     assert {row["told"] for row in found} == {" ".join(map(repr, say))}
+
+
+def test_on_broadcast_and_callbacks_for_keys_see_the_time_of_their_batch(session, tmp_path):
+    class Clocked(ProcessFunction):
+        output = "told BIGINT, now BIGINT, timer BOOLEAN"
+
+        def open(self, ctx):
+            self.told = ctx.broadcast(StateDescriptor("told", None, dict[str, int]))
+            self.seen = ctx.value(StateDescriptor("seen", str, int))
+
+        def on_broadcast(self, ctx, row):
+            self.told.put("now", ctx.now)
+
+        def on_element(self, ctx, key, row):
+            ctx.emit({"told": self.told.get("now"), "now": ctx.now, "timer": False})
+            ctx.timers.register(ctx.now, "processing")
+
+        def on_timer(self, ctx, key, ts, kind):
+            ctx.emit({"told": self.told.get("now"), "now": ctx.now, "timer": True})
+
+    payment, rule = {"account": "x", "at": START, "amount": 1}, {"rule": "a", "most": 1}
+    payments, rules = opened = sources(tmp_path)
+    add(opened, [([payment], [rule]), ([payment], [rule])])
+    stream = payments.stream(session).key_by(KEY).process(Clocked(), broadcast=rules.stream(session))
+    found = []
+    writer = stream.write_stream().foreach_batch(lambda batch, _: found.append(batch.to_pylist()))
+    writer = writer.option("checkpointLocation", tmp_path / "checkpoint").trigger(Trigger.available_now())
+    with writer.start() as query:
+        query.await_termination(120)
+    first, second = ([(row["timer"], row["told"] == row["now"]) for row in batch] for batch in found)
+    assert first == second == [(False, True), (True, True)]
+    assert found[0][0]["now"] < found[1][0]["now"]

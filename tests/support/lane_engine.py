@@ -35,8 +35,8 @@ class Partition:
     def getValueState(self, name: str, *_: Any) -> _Value:
         return _Value(self, name)
 
-    def getMapState(self, name: str, *_: Any) -> _Map:
-        return _Map(self, name)
+    def getListState(self, name: str, *_: Any) -> _List:
+        return _List(self, name)
 
     def listTimers(self) -> Iterator[int]:
         return iter(sorted(self.kept.get(self.current, ())))
@@ -69,20 +69,20 @@ class _Value(_Variable):
         self._all.pop(self._partition.current, None)
 
 
-class _Map(_Variable):
-    def iterator(self) -> Iterator[Any]:
+class _List(_Variable):
+    def get(self) -> Iterator[Any]:
         self._partition.reads += 1
-        return iter(list(self._entries.items()))
+        return iter(self._all.get(self._partition.current, []))
 
-    def updateValue(self, entry: Any, value: Any) -> None:
-        self._entries[entry] = value
+    def appendList(self, elements: list[Any]) -> None:
+        self._all[self._partition.current] = self._all.get(self._partition.current, []) + elements
 
-    def removeKey(self, entry: Any) -> None:
-        self._entries.pop(entry, None)
+    def put(self, elements: list[Any]) -> None:
+        assert elements, "Spark puts no empty list"
+        self._all[self._partition.current] = elements
 
-    @property
-    def _entries(self) -> dict[Any, Any]:
-        return self._all.setdefault(self._partition.current, {})
+    def clear(self) -> None:
+        self._all.pop(self._partition.current, None)
 
 
 class LaneEngine:

@@ -74,7 +74,7 @@ def test_what_workers_remember_changes_nothing():
     assert spark.partitions[0].reads == read, "the worker knows what it has written"
     copies._remembered.clear()
     spark.batch(batches[1][0], [], KEY)
-    assert spark.partitions[0].reads == read + 2, "both slots are read once for all keys"
+    assert spark.partitions[0].reads == read + 1, "the copy is read once for all keys"
 
 
 def test_keys_and_copies_stay_together_in_another_number_of_partitions():
@@ -114,6 +114,37 @@ def test_a_function_needs_no_state_of_keys():
     spark = engine(Limits(), 2, event_time=None)
     spark.batch([], [{"rule": "a", "most": 7}], KEY)
     assert spark.batch([{"account": "x"}], [], KEY) == {"output": [{"account": "x", "most": 7}]}
+
+
+def test_a_copy_is_stored_anew_when_it_has_become_much_longer_than_what_it_holds(monkeypatch):
+    monkeypatch.setattr(copies, "_LEAST_REWRITTEN", 400)
+    monkeypatch.setattr(copies, "_MOST_IN_CHUNK", 100)
+    spark, rules = engine(Limits(), 1, event_time=None), {}
+    for number in range(90):
+        told = {"rule": f"rule {number % 20}" if number != 89 else "a", "most": number}
+        rules[told["rule"]] = number
+        spark.batch([], [told], KEY)
+    stored = spark.partitions[0].variables["weirflow.broadcast.changes"]
+    assert all(sum(len(chunk) for (chunk,) in chunks) < 1200 for chunks in stored.values())
+    assert max(len(chunks) for chunks in stored.values()) > 1
+    copies._remembered.clear()
+    assert spark.batch([{"account": "x"}], [], KEY)["output"] == [{"account": "x", "most": 89}]
+
+
+def test_a_copy_that_holds_nothing_any_more_is_stored_as_that(monkeypatch):
+    class Cleared(Limits):
+        def on_broadcast(self, ctx, row):
+            self.limits.clear()
+            if row["most"]:
+                super().on_broadcast(ctx, row)
+
+    monkeypatch.setattr(copies, "_LEAST_REWRITTEN", 1)
+    spark = engine(Cleared(), 1, event_time=None)
+    for most in (7, 0):
+        spark.batch([], [{"rule": "a", "most": most}], KEY)
+    copies._remembered.clear()
+    assert spark.batch([{"account": "x"}], [], KEY)["output"] == [{"account": "x", "most": None}]
+    assert spark.partitions[0].variables["weirflow.broadcast.changes"] == {}
 
 
 def test_two_queries_of_one_worker_do_not_see_what_the_other_was_told():

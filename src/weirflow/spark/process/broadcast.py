@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions as sf
 
-from weirflow.spark.process.lanes import LANE, STEER, in_every_lane, in_lanes
-from weirflow.spark.streaming.columns import named
+from weirflow.spark.process.lanes import in_every_lane, in_lanes
 
 _ROW = "_weirflow_row"
 _TOLD = "_weirflow_told"
@@ -42,11 +41,10 @@ def with_broadcast(native: Any, broadcast: Any, keys: Sequence[str]) -> Any:
     """
     types = {field.name: field.dataType for field in native.schema.fields}
     rows = native.select(*in_lanes(keys), sf.struct("*").alias(_ROW))
-    pack = sf.struct(sf.unix_millis(sf.current_timestamp()).alias("now"), "partition", "number", "rows")
-    copies = in_every_lane([(key, types[key]) for key in keys])
-    told = broadcast.mapInArrow(_packed, _PACK).select(sf.explode(copies).alias("copy"), pack.alias(_TOLD))
-    columns = [sf.col("copy").getField(name).alias(name) for name in (LANE, *keys, STEER)]
-    return rows.unionByName(told.select(*columns, named(_TOLD)), allowMissingColumns=True)
+    now = sf.unix_millis(sf.current_timestamp()).alias("now")
+    packs = broadcast.mapInArrow(_packed, _PACK).select(now, "partition", "number", "rows")
+    told = in_every_lane(packs, [(key, types[key]) for key in keys], _TOLD)
+    return rows.unionByName(told, allowMissingColumns=True)
 
 
 def unpacked(rows: Iterable[Any]) -> Told:

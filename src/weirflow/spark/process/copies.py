@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 from typing_extensions import override
 
 from weirflow.errors import StateError, UnsupportedError
 from weirflow.spark.compat import key_switch
 from weirflow.spark.process.lanes import copy_key, copy_lane
-from weirflow.spark.process.state import PLAIN, STAMPED, HandleBackend, SparkHost
+from weirflow.spark.process.state import HandleBackend, SparkHost
 from weirflow.state.backends.sorted_keys import SortedKeys
-from weirflow.state.encoding.layout import BROADCAST, CATALOGUE, NOBODY, slot_bytes, slot_of
+from weirflow.state.encoding.layout import BROADCAST, CATALOGUE, NOBODY
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -23,36 +24,65 @@ if TYPE_CHECKING:
     from weirflow.state.descriptors import Ttl
 
 BROADCAST_STATE: Final = "weirflow.broadcast"
-"""How the names of state variables of copies begin. That of this name is the version: a hash of all changes so far."""
+"""How the names of a copy's state variables begin."""
 _VERSION_BYTES = 16
-_LENGTH = 8
+_SIZE_BYTES = 8
+_MOST_IN_CHUNK = 1 << 20
+_LEAST_REWRITTEN = 1 << 16
 _MOST_REMEMBERED = 4
 
 _Changes = dict[bytes, bytes | None]
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[tuple[bytes, bytes | None]])
 
 # Contents by version, so that a worker reads again only what has changed.
-_remembered: OrderedDict[tuple[bytes, ...], Contents] = OrderedDict()
+_remembered: OrderedDict[bytes, Contents] = OrderedDict()
 
 
 class Contents:
-    """The entries of all slots at their places, as they are for ever."""
+    """The entries of all slots at their places, as they are for ever.
+
+    Attributes:
+        size: about as many bytes as it takes to store them.
+    """
 
     def __init__(self, entries: dict[bytes, bytes]) -> None:
-        self._entries = entries
+        self.entries = entries
+        self.size = sum(map(len, entries)) + sum(map(len, entries.values()))
         self._ordered: SortedKeys | None = None
-        self.get = entries.get
 
     def between(self, start: bytes, end: bytes, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
         """The entries at the places ``[start, end)``, in order."""
         if self._ordered is None:
-            self._ordered = SortedKeys(self._entries)
+            self._ordered = SortedKeys(self.entries)
         places = self._ordered.between(start, end)
-        return ((place, self._entries[place]) for place in (reversed(places) if reverse else places))
+        return ((place, self.entries[place]) for place in (reversed(places) if reverse else places))
 
     def changed(self, changes: _Changes) -> Contents:
         """The entries after some changes."""
-        after = {**self._entries, **changes}
+        after = {**self.entries, **changes}
         return Contents({place: data for place, data in after.items() if data is not None})
+
+
+class Version(NamedTuple):
+    """What a copy says of itself.
+
+    Attributes:
+        digest: a hash of all changes so far, in their order.
+        size: how many bytes it is stored in.
+    """
+
+    digest: bytes = b""
+    size: int = 0
+
+    def stored(self) -> bytes:
+        """As bytes."""
+        return self.digest + self.size.to_bytes(_SIZE_BYTES, "big")
+
+    @classmethod
+    def read(cls, data: bytes) -> Version:
+        """Out of bytes."""
+        return cls(data[:_VERSION_BYTES], int.from_bytes(data[_VERSION_BYTES:], "big"))
 
 
 class Copies:
@@ -73,26 +103,24 @@ class Copies:
         switch = key_switch(handle)
         if switch is None:
             raise UnsupportedError(
-                "This version of PySpark cannot read a key's state while another key is current.",
+                "This PySpark cannot read a key's state while another key is current.",
                 hint="leave out broadcast=, or run the function embedded",
             )
         self.stage = "after"
         self._switch = switch
         self._columns = columns
-        self._states: dict[bytes, Any] = {}
-        self._version_state = handle.getValueState(BROADCAST_STATE, "version BINARY")
+        # A copy is the list of its changes, some of which may be made one.
+        self._version_state = handle.getValueState(f"{BROADCAST_STATE}.version", "version BINARY")
+        self._changes_state = handle.getListState(f"{BROADCAST_STATE}.changes", "changes BINARY")
         self._key: tuple[Any, ...] = ()
         self._lanes_told: set[int] = set()
         self._keys_have_come = False
-        self._version = b""
+        self._version = Version()
         self._stored: Contents | None = None
-        self._changes: _Changes = {}
-        self._version_after = b""
         self._after: Contents | None = None
-
-    def add(self, slot: str, state: Any) -> None:
-        """Have a slot in a map variable of Spark's."""
-        self._states[slot_bytes(slot)] = state
+        self._version_after = Version()
+        self._chunks: list[tuple[bytes]] = []
+        self._anew = False
 
     def at_key(self, key: tuple[Any, ...]) -> None:
         """Spark has made a key the current one."""
@@ -118,23 +146,32 @@ class Copies:
     def change(self, changes: _Changes) -> None:
         """What ``on_broadcast`` has changed, for all lanes of this task."""
         stored = self._contents()
-        self._changes = {place: data for place, data in changes.items() if stored.get(place) != data}
-        if self._changes:
-            self._version_after = _after(self._version, self._changes)
-            self._after = stored.changed(self._changes)
-            _remember(self._named(self._version_after), self._after)
+        real = {place: data for place, data in changes.items() if stored.entries.get(place) != data}
+        if not real:
+            return
+        after = stored.changed(real)
+        chunks = _chunks(real)
+        digest = blake2b(b"".join((self._version.digest, *chunks)), digest_size=_VERSION_BYTES).digest()
+        size = self._version.size + sum(map(len, chunks))
+        self._anew = size > max(_LEAST_REWRITTEN, 2 * after.size)
+        if self._anew:
+            chunks = _chunks(after.entries)
+            size = sum(map(len, chunks))
+        self._chunks = [(chunk,) for chunk in chunks]
+        self._version_after, self._after = Version(digest, size), after
+        _remember(digest, after)
 
     def write(self) -> None:
         """Change the copy that is the current key."""
-        for place, data in self._changes.items():
-            slot = slot_of(place)
-            state, entry = self._states[slot], (place[len(BROADCAST + slot) :],)
-            if data is None:
-                state.removeKey(entry)
-            else:
-                state.updateValue(entry, (data,))
-        if self._changes:
-            self._version_state.update((self._version_after,))
+        if self._after is None:
+            return
+        if not self._anew:
+            self._changes_state.appendList(self._chunks)
+        elif self._chunks:
+            self._changes_state.put(self._chunks)
+        else:
+            self._changes_state.clear()
+        self._version_state.update((self._version_after.stored(),))
 
     def seen(self) -> Contents:
         """The entries of all slots, as it is the turn of."""
@@ -152,25 +189,22 @@ class Copies:
     def _read(self) -> Contents:
         """What the copy holds that is the current key."""
         self._version = self._stored_version()
-        name = self._named(self._version)
-        found = _remembered.get(name)
+        found = _remembered.get(self._version.digest)
         if found is None:
-            found = Contents(
-                {
-                    BROADCAST + slot + bytes(entry[0]): bytes(data[0])
-                    for slot, state in self._states.items()
-                    for entry, data in state.iterator()
-                }
-            )
-            _remember(name, found)
+            entries: dict[bytes, bytes] = {}
+            for (chunk,) in self._changes_state.get():
+                for place, data in _decoder.decode(bytes(chunk)):
+                    if data is None:
+                        entries.pop(place, None)
+                    else:
+                        entries[place] = data
+            found = Contents(entries)
+        _remember(self._version.digest, found)
         return found
 
-    def _stored_version(self) -> bytes:
+    def _stored_version(self) -> Version:
         found = self._version_state.get()
-        return b"" if found is None else bytes(found[0])
-
-    def _named(self, version: bytes) -> tuple[bytes, ...]:
-        return (version, *sorted(self._states))
+        return Version() if found is None else Version.read(bytes(found[0]))
 
 
 class CopiesBackend(HandleBackend):
@@ -182,7 +216,7 @@ class CopiesBackend(HandleBackend):
 
     @override
     def get(self, operator: str, key: bytes) -> bytes | None:
-        return self._copies.seen().get(key) if _is_broadcast(operator, key) else super().get(operator, key)
+        return self._copies.seen().entries.get(key) if _is_broadcast(operator, key) else super().get(operator, key)
 
     @override
     def scan(self, operator: str, start: bytes, end: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
@@ -214,11 +248,9 @@ class LaneHost(SparkHost):
 
     @override
     def declare(self, slot: str, kind: str, ttl: Ttl | None) -> None:
+        # Copies hold whatever slots there are.
         if kind != "broadcast":
             super().declare(slot, kind, ttl)
-            return
-        column = f"{PLAIN if ttl is None else STAMPED} BINARY"
-        self.copies.add(slot, self._handle.getMapState(f"{BROADCAST_STATE}.{slot}", "key BINARY", column))
 
     def at_stage(self, stage: str) -> None:
         """See ``BroadcastHost``."""
@@ -229,17 +261,21 @@ def _is_broadcast(operator: str, key: bytes) -> bool:
     return operator != NOBODY and BROADCAST <= key < CATALOGUE
 
 
-def _after(version: bytes, changes: _Changes) -> bytes:
-    made = blake2b(version, digest_size=_VERSION_BYTES)
+def _chunks(changes: Mapping[bytes, bytes | None]) -> list[bytes]:
+    """Changes as bytes, the same for the same changes."""
+    chunks, chunk, size = [], [], 0
     for place, data in sorted(changes.items(), key=lambda change: change[0]):
-        for part in (place, b"-" if data is None else b"+" + data):
-            made.update(len(part).to_bytes(_LENGTH, "big") + part)
-    return made.digest()
+        chunk.append((place, data))
+        size += len(place) + len(data or b"")
+        if size > _MOST_IN_CHUNK:
+            chunks.append(_encoder.encode(chunk))
+            chunk, size = [], 0
+    return [*chunks, _encoder.encode(chunk)] if chunk else chunks
 
 
-def _remember(name: tuple[bytes, ...], contents: Contents) -> None:
-    _remembered[name] = contents
-    _remembered.move_to_end(name)
+def _remember(digest: bytes, contents: Contents) -> None:
+    _remembered[digest] = contents
+    _remembered.move_to_end(digest)
     while len(_remembered) > _MOST_REMEMBERED:
         _remembered.popitem(last=False)
 
@@ -247,5 +283,5 @@ def _remember(name: tuple[bytes, ...], contents: Contents) -> None:
 def _misplaced(what: str) -> StateError:
     return StateError(
         f"Spark has not brought keys and broadcast state together: {what}.",
-        hint="nothing of the batch counts; run the query in the version of Spark that it ran in before",
+        hint="nothing of the batch counts; run the query with the Spark that it ran with before",
     )

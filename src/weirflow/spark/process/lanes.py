@@ -58,20 +58,21 @@ def in_lanes(keys: Sequence[str]) -> list[Any]:
     return [lane.alias(LANE), *columns, _checked(steer, lane, lane, *columns).alias(STEER)]
 
 
-def in_every_lane(keys: Sequence[tuple[str, Any]]) -> Any:
-    """A column with all copies: an array of STRUCTs with the lane, the key, which is NULL, and the steer.
+def in_every_lane(native: Any, keys: Sequence[tuple[str, Any]], name: str) -> Any:
+    """The rows of a native frame for the copy in every lane: its key, and the row as a STRUCT.
 
     Args:
-        keys: the names and types of the key's columns.
+        native: the frame.
+        keys: the names and types of the key's columns, which are NULL.
+        name: of the STRUCT.
     """
+    steers = sf.array(*(sf.lit(_copy_steer(lane)) for lane in range(LANES)))
+    spread = native.select(sf.struct("*").alias(name), sf.posexplode(steers).alias(LANE, STEER))
+    lane, steer = sf.col(LANE), sf.col(STEER)
+    copy = sf.lit(-1) - lane
     nulls = [sf.lit(None).cast(kind) for _, kind in keys]
-    copies = []
-    for lane in range(LANES):
-        number, steer = sf.lit(copy_lane(lane)), sf.lit(_copy_steer(lane))
-        checked = _checked(steer, sf.lit(lane), number, *nulls)
-        named_nulls = [null.alias(name) for null, (name, _) in zip(nulls, keys, strict=True)]
-        copies.append(sf.struct(number.alias(LANE), *named_nulls, checked.alias(STEER)))
-    return sf.array(*copies)
+    named_nulls = [null.alias(key) for null, (key, _) in zip(nulls, keys, strict=True)]
+    return spread.select(copy.alias(LANE), *named_nulls, _checked(steer, lane, copy, *nulls).alias(STEER), name)
 
 
 def hash_int(value: int, seed: int = _SEED) -> int:
