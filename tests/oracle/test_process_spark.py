@@ -266,7 +266,7 @@ def test_what_spark_has_not_is_refused_before_anything_starts(session):
 
     with SequenceSource(EVENTS) as source:
         stream = source.stream(session)
-        with pytest.raises(UnsupportedError, match="broadcast state"):
+        with pytest.raises(ConfigError, match="Broadcast has broadcast state, and no stream is broadcast to it"):
             stream.key_by("user").process(Broadcast())
         with pytest.raises(ConfigError, match="Both has two inputs, and one stream was given"):
             stream.key_by("user").process(Both())

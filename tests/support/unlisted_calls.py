@@ -87,7 +87,10 @@ INNER = {
     **dict.fromkeys(("QueryProgress.from_json", "QuerySavepoint.is_at", "QuerySavepoints.create"), "of queries"),
     **dict.fromkeys(("Sink.put", "Sink.record", "Sink.require_idle"), "the flow calls them"),
     **dict.fromkeys(
-        [f"StreamingQueryManager.{name}" for name in ("co_hosted", "frame", "hosted", "known", "outcome")],
+        [
+            f"StreamingQueryManager.{name}"
+            for name in ("broadcast_hosted", "co_hosted", "frame", "hosted", "known", "outcome")
+        ],
         "frames and events call them",
     ),
     "StreamingQueryManager.start": "writer.start calls it",

@@ -10,6 +10,7 @@ from weirflow.types import Placement, Profile
 if TYPE_CHECKING:
     from weirflow.config import Settings
     from weirflow.flows.feeds.stream import StreamFeed
+    from weirflow.process.hosted.broadcast import HostedBroadcastFunction
     from weirflow.process.hosted.one_input import HostedProcessFunction
     from weirflow.process.hosted.two_inputs import HostedCoProcessFunction
     from weirflow.session.core import SessionCore
@@ -51,6 +52,14 @@ class SessionStreams:
         from weirflow.process.hosted.one_input import HostedProcessFunction  # noqa: PLC0415 - for those who process
 
         return HostedProcessFunction(function, columns, event_time)
+
+    def broadcast_hosted(
+        self, function: Any, columns: Sequence[str], event_time: str | None
+    ) -> HostedBroadcastFunction:
+        """See ``StreamHost``."""
+        from weirflow.process.hosted.broadcast import HostedBroadcastFunction  # noqa: PLC0415 - for those who process
+
+        return HostedBroadcastFunction(function, columns, event_time)
 
     def co_hosted(self, function: Any, event_time: tuple[str | None, str | None]) -> HostedCoProcessFunction:
         """See ``StreamHost``."""

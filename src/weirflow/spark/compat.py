@@ -141,6 +141,12 @@ def state_serializer(handle: Any) -> Any | None:
     return client if hasattr(client, "_serialize_to_bytes") and hasattr(client, "pickleSer") else None
 
 
+def key_switch(handle: Any) -> Callable[[tuple[Any, ...]], None] | None:
+    """What makes another key of ``transformWithState`` the current one, if this PySpark has it: its worker uses it."""
+    switch = getattr(getattr(handle, "_statefulProcessorApiClient", None), "set_implicit_key", None)
+    return switch if callable(switch) else None
+
+
 def end_release_threads(client: Any) -> None:
     """End the threads that tell a Connect server which results of ``client`` were read; its channel is closed.
 

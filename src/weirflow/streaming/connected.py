@@ -63,7 +63,7 @@ class ConnectedStreams:
         keys = list(zip(self.left.keys, self.right.keys, strict=True))
         native = runner.run("connect", lambda: united(left.spark, right.spark, keys))
         base = left._same(native, right._late)  # noqa: SLF001 - the same package
-        return run_on(base, self.left.keys, hosted, told_late=None, output_mode=output_mode)
+        return run_on(base, self.left.keys, hosted, output_mode=output_mode)
 
 
 def _key_types(stream: KeyedStream) -> list[str]:

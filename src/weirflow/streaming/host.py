@@ -57,6 +57,9 @@ class StreamHost(Protocol):
     def hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
         """A process function as a ``weirflow.process.hosted.function.HostedFunction``."""
 
+    def broadcast_hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
+        """As ``hosted``, for a function with a broadcast input."""
+
     def co_hosted(self, function: Any, event_time: tuple[str | None, str | None]) -> Any:
         """A function of two inputs as the same, given the columns of their event times."""
 

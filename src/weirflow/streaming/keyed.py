@@ -48,23 +48,30 @@ class KeyedStream:
         return WindowedStream(self.frame, self.keys, WindowKind.SESSION, gap)
 
     def process(
-        self, function: Any, *, time: TimeKind | None = None, output_mode: OutputMode = OutputMode.APPEND
+        self,
+        function: Any,
+        *,
+        broadcast: StreamingDataFrame | None = None,
+        time: TimeKind | None = None,
+        output_mode: OutputMode = OutputMode.APPEND,
     ) -> ProcessedStream:
         """Run a process function for each key, with state and timers; see ``weirflow.process.ProcessFunction``.
 
         Args:
             function: copied for each task of each batch.
+            broadcast: a stream whose rows go to ``on_broadcast`` in every task, before the rows of their batch.
             time: by which time all its timers fire; by default event time if the stream has one.
             output_mode: that in which the result is written.
 
         Raises:
-            ConfigError: the function cannot be used, or the stream has no event time and shall go by it.
+            ConfigError: the function cannot be used, or the stream has no event time and shall go by it, or what is
+                broadcast has one, or is of another Session.
             UnsupportedError: the function or the key needs what Spark has not; the message says what.
             UserCodeError: ``open`` raised, which is called once to see what the function declares.
         """
         from weirflow.streaming.processed import processed  # noqa: PLC0415 - it makes streams, which make this
 
-        return processed(self.frame, self.keys, function, time=time, output_mode=output_mode)
+        return processed(self.frame, self.keys, function, broadcast=broadcast, time=time, output_mode=output_mode)
 
     def connect(self, other: KeyedStream) -> ConnectedStreams:
         """This stream as the left one and another as the right one, for a function of both.

@@ -71,18 +71,35 @@ class ProcessedStream(StreamingDataFrame):
 
 
 def processed(
-    base: StreamingDataFrame, keys: tuple[str, ...], function: Any, *, time: str | None, output_mode: OutputMode
+    base: StreamingDataFrame,
+    keys: tuple[str, ...],
+    function: Any,
+    *,
+    broadcast: StreamingDataFrame | None,
+    time: str | None,
+    output_mode: OutputMode,
 ) -> ProcessedStream:
     """Run a process function on a stream by key; see ``KeyedStream.process``."""
     event_time = base.event_time_or_none()
-    hosted = base._runner.streams.hosted(function, base.columns, event_time)  # noqa: SLF001 - the same package
+    streams = base._runner.streams  # noqa: SLF001 - the same package
+    if broadcast is not None:
+        _require_plain(broadcast, base)
+        hosted = streams.broadcast_hosted(function, base.columns, event_time)
+    else:
+        hosted = streams.hosted(function, base.columns, event_time)
     hosted.time = time_of_timers(hosted, time, has_events=event_time is not None)
-    told = event_time if hosted.judges_late else None
-    return run_on(base, keys, hosted, told_late=told, output_mode=output_mode)
+    told = event_time if hosted.judges_late and broadcast is None else None
+    return run_on(base, keys, hosted, told_late=told, broadcast=broadcast, output_mode=output_mode)
 
 
 def run_on(
-    base: StreamingDataFrame, keys: tuple[str, ...], hosted: Any, *, told_late: str | None, output_mode: OutputMode
+    base: StreamingDataFrame,
+    keys: tuple[str, ...],
+    hosted: Any,
+    *,
+    told_late: str | None = None,
+    broadcast: StreamingDataFrame | None = None,
+    output_mode: OutputMode,
 ) -> ProcessedStream:
     """A stream of what a function puts out.
 
@@ -90,16 +107,38 @@ def run_on(
         base: the rows that Spark hands to the function.
         keys: the columns of their key.
         hosted: the function.
-        told_late: the column of the event time, if the function itself tells by it which rows are late.
+        told_late: the column of the event time, if the function itself tells by it which rows are late, and these are
+            the columns of its rows.
+        broadcast: what is broadcast.
         output_mode: that in which the result is written.
     """
     from weirflow.spark.process.stream import process_stream  # noqa: PLC0415 - imports pyspark
 
     everything = base._runner.run(  # noqa: SLF001 - the same package
         "process",
-        lambda: process_stream(base.spark, keys, hosted, told_late=told_late, output_mode=output_mode.value),
+        lambda: process_stream(
+            base.spark,
+            keys,
+            hosted,
+            told_late=told_late,
+            broadcast=None if broadcast is None else broadcast.spark,
+            output_mode=output_mode.value,
+        ),
     )
+    if broadcast is not None:
+        base = base._same(base.spark, broadcast._late)  # noqa: SLF001 - the same package
     return ProcessedStream(everything, hosted, base)
+
+
+def _require_plain(broadcast: StreamingDataFrame, base: StreamingDataFrame) -> None:
+    """Refuse a stream that cannot be broadcast to another."""
+    if broadcast._runner is not base._runner:  # noqa: SLF001 - the same package
+        raise ConfigError("The two streams are of different Sessions.", hint="read both in one")
+    if broadcast.event_time_or_none() is not None:
+        raise ConfigError(
+            "The broadcast stream has an event time, which would hold back the watermark of the rows.",
+            hint="give it without with_event_time(...)",
+        )
 
 
 def time_of_timers(hosted: Any, chosen: str | None, *, has_events: bool) -> str | None:

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from weirflow.errors import UnsupportedError
 from weirflow.process.function import LATE, KeyedFunction, Row
 from weirflow.process.hosted.slots import HostedOpenContext
 from weirflow.process.hosted.timers import HostedTimers, fire
@@ -22,6 +21,7 @@ from weirflow.state.backends.ttl import wall_clock
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from weirflow.errors import WeirflowError
     from weirflow.process.intake import Intake
     from weirflow.state.backends.contract import StateBackend
     from weirflow.state.descriptors import TimeKind, Ttl
@@ -69,6 +69,9 @@ class HostedFunction(ABC):
         UnsupportedError: it needs what only embedded runners have.
     """
 
+    takes_broadcast = False
+    """Whether there is a broadcast input."""
+
     def __init__(self, function: KeyedFunction) -> None:
         self.name = type(function).__name__
         self.function = function
@@ -110,11 +113,9 @@ class HostedFunction(ABC):
         declaring = HostedOpenContext(self._store, host.declare)
         with self._user_code("open"):
             self.function.open(declaring)
-        if declaring.broadcasts:
-            raise UnsupportedError(
-                f"{self.name} has broadcast state, but a Spark query has no input that every task receives.",
-                hint="join the stream with a table instead, or run it embedded",
-            )
+        self._broadcasts = declaring.broadcasts
+        if self._broadcasts and not self.takes_broadcast:
+            raise self._refuse_broadcast()
         self._store.flush()
         self._codec = declaring.codec
         self._timers = None if self._codec is None else HostedTimers(host, self.time, self.name)
@@ -148,11 +149,14 @@ class HostedFunction(ABC):
         with self._user_code("close"):
             self.function.close()
 
-    def _begin(self, key: Any, now: int, watermark: int) -> None:
+    def _set_time(self, now: int, watermark: int) -> None:
         self._moment.now = now if now >= 0 else self._now
         self._moment.watermark = watermark if watermark > 0 else None
         if watermark > 0:
             self._backend.set_watermark(watermark)
+
+    def _begin(self, key: Any, now: int, watermark: int) -> None:
+        self._set_time(now, watermark)
         self._at(key, None)
         if self._codec is not None:
             self._host.begin(self._codec.encode(key))
@@ -170,6 +174,10 @@ class HostedFunction(ABC):
         if self._codec is not None:
             self._store.set_key(key, time)
         self._context.timestamp = time
+
+    @abstractmethod
+    def _refuse_broadcast(self) -> WeirflowError:
+        """What to raise for broadcast state without a broadcast input."""
 
     @abstractmethod
     def _feed(self, key: Any, rows: Iterable[Sequence[Any]]) -> None:

@@ -46,14 +46,23 @@ class HostedProcessFunction(HostedFunction):
     @override
     def _feed(self, key: Any, rows: Iterable[Sequence[Any]]) -> None:
         columns = self._columns
-        named: Iterable[Row] = (dict(zip(columns, values, strict=True)) for values in rows)
-        timed = self._timed(key, named, self._intake, judges_late=self.judges_late)
+        self._run(key, (dict(zip(columns, values, strict=True)) for values in rows))
+
+    def _run(self, key: Any, rows: Iterable[Row]) -> None:
+        timed = self._timed(key, rows, self._intake, judges_late=self.judges_late)
         if not self._whole_batches:
             self._each("on_element", key, timed)
             return
         with self._user_code("on_batch") as user_code:
             user_code.key = key
             self.function.on_batch(self._context, key, timed)
+
+    @override
+    def _refuse_broadcast(self) -> ConfigError:
+        return ConfigError(
+            f"{self.name} has broadcast state, and no stream is broadcast to it.",
+            hint="give one: process(function, broadcast=stream)",
+        )
 
 
 def _refused(function: Any) -> ConfigError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from weirflow.arguments import shown
-from weirflow.errors import ConfigError
+from weirflow.errors import ConfigError, UnsupportedError
 from weirflow.process.function import CoProcessFunction, ProcessFunction
 from weirflow.process.hosted.function import HostedFunction
 from weirflow.process.intake import Intake
@@ -43,6 +43,13 @@ class HostedCoProcessFunction(HostedFunction):
         rights = self._timed(key, _rights(rows, lefts), self._right, judges_late=True)
         self._each("on_right", key, rights)
         self._each("on_left", key, self._timed(key, lefts, self._left, judges_late=True))
+
+    @override
+    def _refuse_broadcast(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"{self.name} has broadcast state, but no input of two connected streams is broadcast.",
+            hint="write a ProcessFunction: stream.key_by(...).process(function, broadcast=other)",
+        )
 
 
 def _rights(rows: Iterable[Sequence[Any]], lefts: list[Row]) -> Iterator[Row]:

@@ -34,13 +34,16 @@ class SparkHost:
     Args:
         handle: PySpark's.
         removes_expired: whether the query goes by processing time, so that Spark can remove what has expired.
+        backend: what the slots are seen through.
     """
 
-    def __init__(self, handle: StatefulProcessorHandle, *, removes_expired: bool) -> None:
+    def __init__(
+        self, handle: StatefulProcessorHandle, *, removes_expired: bool, backend: HandleBackend | None = None
+    ) -> None:
         _send_plain_values_as_they_are(handle)
         self._handle = handle
         self._removes_expired = removes_expired
-        self.backend = HandleBackend()
+        self.backend = HandleBackend() if backend is None else backend
         self.begin = self.backend.begin
         self.register = handle.registerTimer
         self.delete = handle.deleteTimer

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as sf
 
 from weirflow.errors import StateError, did_you_mean
+from weirflow.spark.process.copies import BROADCAST_STATE
+from weirflow.spark.process.lanes import LANE
 from weirflow.spark.process.state import PLAIN, STAMPED, key_of
 from weirflow.state.stored_entries import SlotReader, StoredEntry, slot_name
 
@@ -43,7 +45,9 @@ class SparkSlot:
             reader = reader.option("batchId", batch)
         self._frame = reader.load(location)
         types = {field.name: field.dataType for field in self._frame.schema.fields}
-        self.keys: list[str] = types["key"].fieldNames()
+        names: list[str] = types["key"].fieldNames()
+        self._of_key = slice(1, -1) if names[0] == LANE else slice(None)
+        self.keys = names[self._of_key]
         self._path = _path(types[_VALUE_COLUMNS[self.kind]], _VALUE_COLUMNS[self.kind], name)
         self._reader = SlotReader(slot, self.kind, stamped=self._path.endswith(STAMPED))
 
@@ -58,7 +62,7 @@ class SparkSlot:
         rows = frame.selectExpr("key", f"{entry} AS entry", f"{self._path} AS data").collect()
         places: dict[Any, int] = {}
         for row in rows:
-            owner = key_of(row["key"])
+            owner = key_of(row["key"][self._of_key])
             value = self._reader.value(bytes(row["data"]), owner)
             if self.kind == "list":
                 places[owner] = places.get(owner, -1) + 1
@@ -74,7 +78,7 @@ def _kind(spark: Any, location: str, operator: int, slot: str) -> str:
         raise StateError(f"The query at {location} has no operator {operator}.", hint=f"its operators are: {known}")
     properties = json.loads(operators[operator]["operatorProperties"] or "{}")
     variables = {one["stateName"]: one["stateVariableType"] for one in properties.get("stateVariables", [])}
-    kinds = {name: _KINDS[kind] for name, kind in variables.items() if kind in _KINDS}
+    kinds = {name: _KINDS[kind] for name, kind in variables.items() if _is_of_keys(name, kind)}
     if slot not in kinds:
         names = ", ".join(sorted(kinds)) or "none"
         raise StateError(
@@ -82,6 +86,10 @@ def _kind(spark: Any, location: str, operator: int, slot: str) -> str:
             hint=did_you_mean(slot, kinds) or f"its slots are: {names}",
         )
     return kinds[slot]
+
+
+def _is_of_keys(name: str, kind: str) -> bool:
+    return kind in _KINDS and not name.startswith(BROADCAST_STATE)
 
 
 def _path(kind: Any, column: str, slot: str) -> str:

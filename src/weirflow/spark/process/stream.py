@@ -12,6 +12,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from weirflow.errors import UnsupportedError
 from weirflow.spark.frames.arrow import spark_table
+from weirflow.spark.process.broadcast import unpacked, with_broadcast
+from weirflow.spark.process.copies import LaneHost
+from weirflow.spark.process.lanes import LANE, STEER
 from weirflow.spark.process.state import SparkHost, key_of
 
 # What Spark hands back with a timer as it was given; the keys of other types come back as numbers.
@@ -19,7 +22,15 @@ _KEYS = frozenset({"string", "boolean", "tinyint", "smallint", "int", "bigint", 
 _MODES = {None: "None", "event": "EventTime", "processing": "ProcessingTime"}
 
 
-def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, told_late: str | None, output_mode: str) -> Any:
+def process_stream(
+    native: Any,
+    keys: Sequence[str],
+    hosted: Any,
+    *,
+    told_late: str | None = None,
+    broadcast: Any = None,
+    output_mode: str,
+) -> Any:
     """The native streaming frame of all that a function puts out.
 
     Its columns are those of the output if that is the only one, else a STRUCT for each output, one of them not NULL.
@@ -29,6 +40,7 @@ def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, told_late: 
         keys: the columns of its key.
         hosted: a ``weirflow.process.hosted.function.HostedFunction``.
         told_late: the column of the event's time, if the function itself tells by it which rows are late.
+        broadcast: a native stream for every task; the function then is a ``HostedBroadcastFunction``.
         output_mode: of the query.
     """
     types = dict(native.dtypes)
@@ -44,8 +56,13 @@ def process_stream(native: Any, keys: Sequence[str], hosted: Any, *, told_late: 
     columns, *others = hosted.schemas()
     if others:
         columns = pa.schema([(f"o{at}", pa.struct(list(one))) for at, one in enumerate((columns, *others))])
+    processor = FunctionProcessor(hosted)
+    if broadcast is not None:
+        processor = LaneProcessor(hosted, len(keys))
+        native = with_broadcast(native, broadcast, keys)
+        keys = (LANE, *keys, STEER)
     return native.groupBy(*keys).transformWithState(
-        statefulProcessor=FunctionProcessor(hosted),
+        statefulProcessor=processor,
         outputStructType=from_arrow_schema(spark_table(columns.empty_table()).schema, prefer_timestamp_ntz=True),
         outputMode=output_mode,
         timeMode=_MODES[hosted.time],
@@ -80,6 +97,41 @@ class FunctionProcessor(StatefulProcessor):
     def close(self) -> None:
         """Called by Spark at the end of a task."""
         self._hosted.close()
+
+
+class LaneProcessor(FunctionProcessor):
+    """Runs a function with a broadcast input on rows as ``with_broadcast`` makes them.
+
+    Args:
+        hosted: a ``weirflow.process.hosted.broadcast.HostedBroadcastFunction``.
+        columns: how many columns the key has.
+    """
+
+    def __init__(self, hosted: Any, columns: int) -> None:
+        super().__init__(hosted)
+        self._columns = columns
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """See ``FunctionProcessor``."""
+        host = LaneHost(handle, removes_expired=self._hosted.time == "processing", columns=self._columns)
+        self._copies = host.copies
+        self._hosted.open(host)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803 - Spark's
+        """See ``FunctionProcessor``."""
+        if key[0] >= 0:
+            self._copies.at_key(key)
+            return super().handleInputRows(key[1:-1], rows, timerValues)
+        if self._copies.at_copy(key):
+            told = unpacked(rows)
+            self._hosted.told(told.rows, told.now, _times(timerValues)[1])
+        self._copies.write()
+        return iter(())
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803 - Spark's
+        """See ``FunctionProcessor``."""
+        self._copies.at_key(key)
+        return super().handleExpiredTimer(key[1:-1], timerValues, expiredTimerInfo)
 
 
 class _Row(dict[str, Any]):

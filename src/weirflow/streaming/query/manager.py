@@ -55,6 +55,10 @@ class StreamingQueryManager:
         """A process function as Spark's tasks run it; see ``StreamHost``."""
         return self._host.hosted(function, columns, event_time)
 
+    def broadcast_hosted(self, function: Any, columns: Sequence[str], event_time: str | None) -> Any:
+        """A function with a broadcast input as Spark's tasks run it; see ``StreamHost``."""
+        return self._host.broadcast_hosted(function, columns, event_time)
+
     def co_hosted(self, function: Any, event_time: tuple[str | None, str | None]) -> Any:
         """A function of two inputs as Spark's tasks run it; see ``StreamHost``."""
         return self._host.co_hosted(function, event_time)
