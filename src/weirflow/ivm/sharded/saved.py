@@ -2,7 +2,7 @@
 
 A checkpoint holds the files of the state as they are, the commit that says where in them everything is, and the
 definition. In as many shards it goes on as it was; in any other number, and in one process, the rows of the sources
-come in anew and fill the views.
+come in anew and fill the views, or if they are not all kept, the state of the operators is moved.
 """
 
 from __future__ import annotations

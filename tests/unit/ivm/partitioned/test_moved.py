@@ -24,7 +24,7 @@ ALL_VIEWS = {
     "last": "SELECT at, name, x FROM t ORDER BY at DESC, name, x LIMIT 3",
     "last_names": "SELECT name, x FROM t ORDER BY x DESC, name LIMIT 4 OFFSET 2",  # rows do not tell where they were
     "extremes": "SELECT name, MIN(x) AS low, MAX(x) AS high, COUNT(*) AS n, SUM(x - 5) AS s FROM t GROUP BY name",
-    "whole": "SELECT MAX(x) AS high, MIN(name) AS low, SUM(x) AS s, COUNT(x) AS n, MAX(at) AS last FROM t",
+    "whole": "SELECT MAX(x) AS high, MIN(name) AS low, SUM(x - 8) AS s, COUNT(x) AS n, MAX(at) AS last FROM t",
     "mostly": "SELECT x, MAX(name) AS name, bool_or(x > 4) AS big, bit_or(x) AS bits FROM t GROUP BY x",
     "means": "SELECT x, AVG(CAST(x AS DOUBLE)) AS mean, SUM(x * 0.1) AS s, COUNT(*) AS n FROM t GROUP BY x",
     "ranked": "SELECT at, name, RANK() OVER (PARTITION BY name ORDER BY x, at) AS r FROM t",
@@ -45,7 +45,7 @@ def in_shards(count: int, place: str | None = None, **options) -> PartitionedFlo
 
 def made(flow, views=VIEWS):
     flow.register_source("t", COLUMNS, lateness=LATENESS)
-    flow.register_source("names", "name STRING, v BIGINT", key="name")
+    flow.register_source("names", "name STRING, note STRING, v BIGINT, more STRING")
     for name, sql in views.items():
         flow.register_view(name, sql)
     return flow
@@ -54,7 +54,11 @@ def made(flow, views=VIEWS):
 def ticks(count: int):
     """What both sources get: rows around a time that goes on, and retractions, also of what names are paired with."""
     for number, delta in enumerate(late_ticks(count, 12, late=True)):
-        yield {"t": delta, "names": [{"name": "abc"[number % 3], "v": number % 4}]}
+        names = [{"name": "abc"[at % 3], "note": f"{at}", "v": at % 4, "more": None} for at in (number, number - 2)]
+        yield {
+            "t": delta,
+            "names": [{**row, "_weight": 1 - 2 * at} for at, row in enumerate(names) if number > 1 or not at],
+        }
 
 
 def rows_of(flow, view):
@@ -136,7 +140,7 @@ def test_a_checkpoint_goes_on_in_other_shards_and_in_one_process(tmp_path, befor
     # And once more, from there.
     other.checkpoint(tmp_path / "again")
     third = restored(1, tmp_path / "again")
-    extra = {"t": [{"at": None, "name": "b", "x": 7}], "names": [{"name": "b", "v": 3}]}
+    extra = {"t": [{"at": None, "name": "b", "x": 7}], "names": [{"name": "b", "note": "x", "v": 3, "more": "y"}]}
     assert third.tick(extra).views == flow.tick(extra).views
     assert contents(third) == contents(flow)
 

@@ -67,10 +67,10 @@ class ShardedRuns:
         Raises:
             ConfigError: the state of a view cannot be moved, or is not there.
         """
-        nodes, marks = program.circuit.nodes, marks_of(program)
-        held = {mark: node.operator.states for mark, node in zip(marks, nodes, strict=True)}
+        marked = zip(marks_of(program), program.circuit.nodes, strict=True)
+        held = {mark: node.operator.states for mark, node in marked if node.operator.states}
         for number, mark in wanted(self.blueprint):
-            if held.get(mark):
+            if mark in held:
                 runs = [state.runs for state in held[mark]]
                 self.add(number, [runs[0], ()] if is_searched(self.blueprint, number) else runs)
                 continue
