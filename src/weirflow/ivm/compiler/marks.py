@@ -104,7 +104,7 @@ def _joined(node: CircuitNode, operator: Join, inputs: Sequence[_Made]) -> _Made
 
 def _matched(node: CircuitNode, operator: Match, inputs: Sequence[_Made]) -> _Made:
     """Rows of the left side, with or without others, as the label says."""
-    _, _, condition = node.kind
+    condition = node.kind[2][1] if isinstance(node.kind[2], tuple) else node.kind[2]
     read = [] if condition is None else [column for one in inputs for column in one.columns]
     return _Made(fingerprint((node.label, condition), [*_met(operator, inputs), *read]), inputs[0].columns)
 
