@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from weirflow import DeltaBatch, Lateness
+from weirflow.ivm.kernel.runs.spine import SpineState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pytest
 
     Row = tuple[Any, ...]
     Changes = Sequence[tuple[Row, int]]
@@ -57,3 +60,11 @@ def delta(schema: pa.Schema, changes: Changes) -> DeltaBatch:
     columns = [pa.array([row[at] for row, _ in changes], field.type) for at, field in enumerate(wider)]
     weights = pa.array([weight for _, weight in changes], pa.int64())
     return DeltaBatch.from_weighted(pa.table(columns, schema=wider).append_column("_weight", weights), schema=wider)
+
+
+def let_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """State that is too old to change goes as soon as it may, however little there is."""
+    monkeypatch.setattr("weirflow.ivm.kernel.runs.spine.LEAST_TO_RELEASE", 0)
+    monkeypatch.setattr("weirflow.ivm.flow.state._ROWS_BEFORE_RELEASE", 0)
+    # How many rows were left does not put off the next time.
+    monkeypatch.setattr(SpineState, "released", property(lambda _: 0, lambda *_: None), raising=False)
