@@ -280,11 +280,10 @@ class Restoring:
     def _state_of_process(self, manifest: Manifest, known: Checkpoints, blueprint: Blueprint) -> Commit:
         """What the flow is that has the state which it had in one process."""
         state = restore(manifest, known.load(manifest), None, self._executor.engine).state
-        moving = ShardedRuns(blueprint, self._own.shards)
+        moving = ShardedRuns(blueprint, self._own.shards, flow_files(self._uri), manifest.epoch + 1)
         moving.add_all(state.program)
-        moved = moving.written(flow_files(self._uri), manifest.epoch + 1)
         commit = _remembered(msgspec.structs.replace(self._own, epoch=manifest.epoch), manifest)
-        return self._jobs.arrived(blueprint, commit, self._own.shards, [moved])
+        return self._jobs.arrived(blueprint, commit, self._own.shards, [moving.written()])
 
     def _as_own(self, commit: Commit, blueprint: Blueprint) -> Commit:
         """The commit as one of this flow's."""

@@ -101,6 +101,17 @@ def test_a_flow_that_is_rescaled_is_as_one_that_was_not(shards, seed, views):
     assert flow.snapshot("t").num_rows < 100 < 12 * 12, "rows were let go"
 
 
+def test_much_state_is_written_in_several_files(monkeypatch):
+    views = {name: VIEWS[name] for name in ("extremes", "last_names")}
+    flow, other = made(in_shards(2), views), made(IncrementalFlow(), views)
+    monkeypatch.setattr("weirflow.ivm.sharded.worker.moving._AT_ONCE", 100)
+    for number, delta in enumerate(ticks(4)):
+        assert flow.tick(delta).views == other.tick(delta).views
+        flow.rescale(3 - number % 2)
+        assert len(flow._backend._coordinator.commit.packs) > 6
+    assert contents(flow, views) == contents(other, views)
+
+
 def test_where_nothing_has_to_be_filled_anew_nothing_is(monkeypatch):
     flow = made(in_shards(2), {"extremes": VIEWS["extremes"]})
     for delta in ticks(2):

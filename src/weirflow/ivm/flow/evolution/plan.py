@@ -148,8 +148,8 @@ def require_all_rows(source: Source, views: Mapping[str, View]) -> None:
     if lets_go(source, views):
         raise ConfigError(
             f"All views would be filled anew, and {source.name!r} does not keep rows that are too old to change.",
-            hint="register that source with Lateness(..., keep=True); a checkpoint of shards goes on with the sources "
-            "and views that it has",
+            hint="register that source with Lateness(..., keep=True); a checkpoint goes on in a flow that declares the "
+            "same or nothing, and views can be changed afterwards",
         )
 
 

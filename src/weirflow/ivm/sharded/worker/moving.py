@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from weirflow.ivm.zset.batch import Batch
 
 _INLINE = 1 << 16
+_AT_ONCE = 1 << 28
+"""More bytes than that do not wait for others to be written with."""
 
 NodeRuns = Sequence[Sequence["Run"]]
 """For each state of a node, runs of it."""
@@ -45,10 +47,19 @@ NodeRuns = Sequence[Sequence["Run"]]
 
 @dataclass
 class ShardedRuns:
-    """Runs that are on their way to the shards of a circuit whose groups are all ``movable``."""
+    """Runs that are on their way to the shards of a circuit whose groups are all ``movable``.
+
+    Attributes:
+        files: where they go, those of each shard into files of its own, whenever there are many.
+        epoch: under which files are written.
+    """
 
     blueprint: Blueprint
     shards: int
+    files: FlowFiles
+    epoch: int
+    _moved: MovedState = field(default_factory=MovedState, init=False)
+    _bytes: int = field(default=0, init=False)
     _found: dict[int, dict[int, list[list[Run]]]] = field(default_factory=dict, init=False)
 
     def add(self, number: int, runs: NodeRuns) -> None:
@@ -60,6 +71,9 @@ class ShardedRuns:
                 for shard, part in _split(run, where, self.shards, policy):
                     node = self._found.setdefault(shard, {}).setdefault(number, [[] for _ in runs])
                     node[state].append(part)
+                    self._bytes += part.nbytes
+        if self._bytes > _AT_ONCE:
+            self._write()
 
     def add_all(self, program: Program) -> None:
         """Bring all that is needed of the state of a flow in one process.
@@ -84,17 +98,19 @@ class ShardedRuns:
             arranged.insert(rows)
             self.add(number, [arranged.runs])
 
-    def written(self, files: FlowFiles, epoch: int) -> MovedState:
-        """Put all that came into files, those of each shard into its own."""
-        moved = MovedState()
-        for shard, nodes in self._found.items():
+    def written(self) -> MovedState:
+        """Where all that came is, once it is in files."""
+        self._write()
+        return self._moved
+
+    def _write(self) -> None:
+        found, self._found, self._bytes = self._found, {}, 0
+        for shard, nodes in found.items():
             failpoint("moved.before_pack")
-            places, packs = files.save(list(nodes.values()), epoch)
+            places, packs = self.files.save(list(nodes.values()), self.epoch)
             failpoint("moved.after_pack")
-            moved.states += [(number, shard, refs) for number, refs in zip(nodes, places, strict=True)]
-            used = {ref.pack for refs in places for part in refs for ref in part}
-            moved.packs |= {name: pack for name, pack in packs.items() if name in used}
-        return moved
+            self._moved.states += [(number, shard, refs) for number, refs in zip(nodes, places, strict=True)]
+            self._moved.packs |= packs
 
 
 def kept_whole(program: Program, name: str) -> Batch | None:
@@ -144,12 +160,12 @@ class MoveState:
         moves = [(move, commit.states.get(old.spread.key(move.source), {}).get(shard)) for move in moves_of(old, new)]
         there = [(move, refs) for move, refs in moves if refs is not None]
         runs = flow_files(self.place).load([refs for _, refs in there], commit.packs)
-        moving = ShardedRuns(new, self.shards)
+        moving = ShardedRuns(new, self.shards, flow_files(self.uri), commit.epoch + 1)
         for (move, _), own in zip(there, runs, strict=True):
             repeated = are_everywhere(old.spread, move.source)
             told = [() if shard != FIRST and again else part for part, again in zip(own, repeated, strict=True)]
             moving.add(move.target, [told[0], ()] if move.arrival is Arrival.SEARCHED else told)
-        return msgspec.msgpack.encode(moving.written(flow_files(self.uri), commit.epoch + 1))
+        return msgspec.msgpack.encode(moving.written())
 
 
 @dataclass(frozen=True)
