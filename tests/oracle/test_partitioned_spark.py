@@ -374,6 +374,7 @@ MOVED = {
 }
 
 
+@pytest.mark.campaign
 def test_state_moves_to_other_shards_where_rows_were_let_go(session, flow, tmp_path):
     late = Lateness("at", "1 hour", keep=False)
     flow.register_source("seen", "at TIMESTAMP, k BIGINT, v BIGINT", lateness=late)
