@@ -9,15 +9,15 @@ from weirflow.ivm.flow import IncrementalFlow
 
 KILLS = [
     ("partitioned.before_commit", 7),  # of the first move: an open, a definition and four ticks come before it
+    ("moved.after_pack", 2),
     ("moved.before_pack", 5),
     ("moved.before_pack", 1),
-    ("moved.after_pack", 2),
     ("checkpoint.before_pack", 30),
     ("partitioned.after_commit", 7),
     ("moved.after_pack", 9),
     *((point, nth) for point in MOVED_POINTS for nth in (3, 8)),
 ]
-FIRST = 1
+FIRST = 2
 """Kills that are part of every run; the others are for campaigns."""
 THEN = {"partitioned.before_commit": (4, 3), "partitioned.after_commit": (4, 2)}
 """The epoch and the shards after a kill around the commit of the first move."""
