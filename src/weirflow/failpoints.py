@@ -31,6 +31,9 @@ PARTITIONED_POINTS = _of("partitioned", "after_pending before_job after_job befo
 SAVED_POINTS = _of("saved", "before_pack")
 """Those of checkpoints of flows in shards, besides those of publishing a manifest and a commit."""
 
+MOVED_POINTS = _of("moved", "before_pack after_pack")
+"""Those of moving the state of a flow to other shards."""
+
 STREAMING_POINTS = (
     *_of("kafka", "before_commit after_commit"),
     *_of("savepoint", "before_list after_file before_manifest_put"),
@@ -49,6 +52,7 @@ _LISTED = frozenset(
         *REPAIR_POINTS,
         *PARTITIONED_POINTS,
         *SAVED_POINTS,
+        *MOVED_POINTS,
         *STREAMING_POINTS,
         *REFRESH_POINTS,
         *VECTOR_POINTS,

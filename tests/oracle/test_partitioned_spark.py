@@ -10,7 +10,7 @@ from support.maintained import comparable
 from support.together import together
 from support.view_corpus import SOURCES, VIEWS, RandomTables
 
-from weirflow import PartitionedIncrementalFlow, Trigger
+from weirflow import Lateness, PartitionedIncrementalFlow, Trigger
 from weirflow.errors import ConfigError, DataError, LeaseHeld, NotIncremental, TableNotFound
 from weirflow.ivm.flow import IncrementalFlow
 from weirflow.ivm.sharded import coordinator
@@ -363,3 +363,50 @@ def test_one_process_at_a_time_has_the_lease(session, tmp_path):
     with PartitionedIncrementalFlow(session, **options) as second:
         assert second.epoch == 1
         assert rows(second.snapshot("numbers")) == [(1,)]
+
+
+MOVED = {
+    "sums": "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM seen GROUP BY k",
+    "extremes": "SELECT v % 7 AS k, MIN(v) AS low, MAX(at) AS last, SUM(v - 500) AS s FROM seen GROUP BY v % 7",
+    "whole": "SELECT MAX(v) AS high, COUNT(*) AS n FROM seen",
+    "first": "SELECT v, k FROM seen ORDER BY v DESC, k LIMIT 5",
+    "named": "SELECT name, COUNT(*) AS n FROM seen JOIN names USING (k) GROUP BY name",
+}
+
+
+@pytest.mark.campaign
+def test_state_moves_to_other_shards_where_rows_were_let_go(session, flow, tmp_path):
+    late = Lateness("at", "1 hour", keep=False)
+    flow.register_source("seen", "at TIMESTAMP, k BIGINT, v BIGINT", lateness=late)
+    flow.register_source("names", "k BIGINT, name STRING", spread="everywhere")
+    for name, sql in MOVED.items():
+        flow.register_view(name, sql)
+    known = session.sql("SELECT id AS k, concat('n', id % 3) AS name FROM range(40)")
+    every = []
+
+    def tick(one, day):
+        at = f"TIMESTAMP'2026-01-01' + make_dt_interval({day}, 0, 0, id % 600)"
+        columns = f"{at} AS at, (id * 7 + {day}) % 50 AS k, (id * 31 + {day}) % 997 AS v"
+        every.append(session.sql(f"SELECT {columns} FROM range(6000)"))
+        one.tick({"seen": every[-1], **({"names": known} if day == 0 else {})})
+
+    def check(one):
+        rows_seen = every[0]
+        for more in every[1:]:
+            rows_seen = rows_seen.union(more)
+        rows_seen.createOrReplaceTempView("seen")
+        known.createOrReplaceTempView("names")
+        for name, sql in MOVED.items():
+            assert rows(one.snapshot(name)) == rows(session.spark.sql(sql).toArrow()), name
+
+    for day in range(4):
+        tick(flow, day)
+    assert flow.snapshot("seen").num_rows < 4 * 6000, "rows were let go"
+    flow.rescale(3)
+    tick(flow, 4)
+    check(flow)
+    flow.checkpoint(str(tmp_path / "saved"))
+    with session.flow("moved_further", partitions=1) as other:
+        other.restore(str(tmp_path / "saved"))
+        tick(other, 5)
+        check(other)

@@ -58,12 +58,17 @@ Marks = list[tuple[Operator, Any]]
 
 @dataclass(frozen=True)
 class CircuitNode:
-    """An operator in its place."""
+    """An operator in its place.
+
+    Attributes:
+        kind: all that makes the operator differ from others with the same inputs, as plain data.
+    """
 
     operator: Operator
     inputs: tuple[int, ...]
     label: str
     fingerprint: str
+    kind: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass
@@ -101,7 +106,7 @@ class Circuit:
         assert all(number < len(self.nodes) for number in inputs)
         kind = (type(operator).__name__, operator.types, spec)
         mark = fingerprint(kind, [self.nodes[number].fingerprint for number in inputs])
-        self.nodes.append(CircuitNode(operator, tuple(inputs), label, mark))
+        self.nodes.append(CircuitNode(operator, tuple(inputs), label, mark, kind))
         self._sliced = None
         return len(self.nodes) - 1
 

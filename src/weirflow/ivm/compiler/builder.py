@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from weirflow.ivm.circuit.circuit import Circuit
 
 BOOL = pa.bool_()
+NOT_NULL = "filter NULL keys"
+"""The label of what leaves out the rows of a join's side that meet no others."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class CircuitBuilder(ABC):
     ) -> ArrangedNode:
         types = [field.type for field in fields]
         if keyed_only and keys:
-            node = self._circuit.add(Filter(types, negated(any_null(keys))), [node], "filter NULL keys", keys)
+            node = self._circuit.add(Filter(types, negated(any_null(keys))), [node], NOT_NULL, keys)
         # A key that is a plain column is not stored twice; a float may differ from its normalised key.
         at = {
             key.index: place for place, key in enumerate(keys) if isinstance(key, Column) and not has_floats(key.type)

@@ -80,9 +80,8 @@ class JoinLowering(CircuitBuilder):
             other = self.arrange(self.node(right), plan.right_keys, right.fields, keyed_only=True, in_place=in_place)
             residual = self._residual(plan, mine, other)
         operator = Match(self.arrange_at(mine), self.arrange_at(other), residual, wanted=wanted)
-        node = self._circuit.add(
-            operator, [mine.node, other.node], "semi join" if wanted else "anti join", plan.residual
-        )
+        spec = ("semi", plan.residual) if wanted else plan.residual
+        node = self._circuit.add(operator, [mine.node, other.node], "semi join" if wanted else "anti join", spec)
         columns = tuple(
             Column(position, field.name, field.type)
             for position, field in zip(mine.positions, left.fields, strict=True)

@@ -143,6 +143,12 @@ class Checkpoints:
         found = self.load(msgspec.structs.replace(manifest, states={name: [one.runs] for name, one in rows.items()}))
         return {name: runs for name, (runs,) in found.items()}
 
+    def load_held(self, manifest: Manifest) -> States:
+        """The state of operators, by their marks, of a checkpoint of a flow in shards; fails like ``load``."""
+        assert manifest.shards is not msgspec.UNSET
+        held = manifest.shards.held
+        return self.load(msgspec.structs.replace(manifest, states={mark: one.states for mark, one in held.items()}))
+
     def _load(self, manifest: Manifest) -> States:
         refs = [ref for state in manifest.states.values() for part in state for ref in part]
         unlisted = {ref.pack for ref in refs} - manifest.packs.keys()

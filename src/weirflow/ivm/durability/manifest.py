@@ -19,6 +19,8 @@ ORDERED = 4
 """
 SHARDED = 6
 """The format of a checkpoint of a flow in shards; 5 is that of commits with a spread policy."""
+MOVED = 7
+"""The format of what has state that was moved to other shards, whose rows versions before would look for elsewhere."""
 _EARLIER = "restore an earlier one: pass epoch="
 MANIFESTS = "manifests/"
 _NAME = re.compile(r"manifests/(\d{20})-(\d{20})\.json")
@@ -87,6 +89,18 @@ class StoredRows(msgspec.Struct, frozen=True):
     runs: list[RunRef]
 
 
+class HeldState(msgspec.Struct, frozen=True):
+    """The state of an operator, on all shards together.
+
+    Attributes:
+        states: the runs of each of its states.
+        are_parts: whether it is an aggregate of which each shard has what it has seen of the rows.
+    """
+
+    states: list[list[RunRef]]
+    are_parts: bool = False
+
+
 class ShardsState(msgspec.Struct, frozen=True):
     """A flow in shards, as it is: what goes on in the same shards needs all of it, and all else the rows.
 
@@ -94,11 +108,13 @@ class ShardsState(msgspec.Struct, frozen=True):
         definition: what the flow is made of.
         commit: where its state is.
         rows: of the sources and views that keep theirs.
+        held: if not all rows are kept, the state of operators by their marks.
     """
 
     definition: bytes
     commit: bytes
     rows: dict[str, StoredRows]
+    held: dict[str, HeldState] = {}
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -160,7 +176,7 @@ def decode_manifest(data: bytes, name: str, uri: str) -> Manifest:
         StorageError: the file is damaged, of a later format, or lies under another manifest's name.
     """
     where = f"{uri}/{name}"
-    manifest = unseal(data, Manifest, where, _EARLIER, (*FORMATS, ORDERED, SHARDED))
+    manifest = unseal(data, Manifest, where, _EARLIER, (*FORMATS, ORDERED, SHARDED, MOVED))
     if manifest.name != name:
         raise refused(where, f"it is that of {manifest.name}", _EARLIER)
     return manifest

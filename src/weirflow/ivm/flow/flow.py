@@ -289,14 +289,14 @@ class Flow:
     def rescale(self, partitions: Shards, *, spread: Mapping[Name, SourceSpread | str] | None = None) -> None:
         """Spread the flow over another number of shards at its current epoch; results stay the same.
 
-        All views are filled again from the rows of the sources.
+        All views are filled again from the rows of the sources; if a source does not keep them, their state is moved.
 
         Args:
             partitions: how many shards there are from now on.
             spread: how the rows of some sources are spread over the shards from now on; others stay as they are.
 
         Raises:
-            ConfigError: the flow has no shards, a source does not keep its rows, or a named source does not exist.
+            ConfigError: the flow has no shards, or a named source does not exist.
         """
         wanted = {name: _spread(how) for name, how in (spread or {}).items()}
         require_declared(wanted)

@@ -46,6 +46,9 @@ class State(Protocol):
     def adopt(self, runs: Iterable[Run]) -> None:
         """Be the state whose ``runs`` these were."""
 
+    def adopt_without(self, runs: Iterable[Run], columns: int) -> None:
+        """As ``adopt``, of runs of a state whose rows have so many more columns in front, the same in all rows."""
+
     def mark(self) -> StateMark:
         """What it holds now, at no cost; ``rewind`` brings it back."""
 

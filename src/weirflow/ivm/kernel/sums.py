@@ -64,6 +64,18 @@ def split_wide(words: np.ndarray) -> np.ndarray:
     return limbs
 
 
+def narrowed(limbs: np.ndarray) -> np.ndarray:
+    """As (n, 2) limbs what (n, 4) limbs of ``split_wide`` add up to that were all made of int64 values.
+
+    They are those that ``split_integers`` makes of the values, so that either may be added to and taken from.
+    """
+    narrow = np.empty((len(limbs), INTEGER_LIMBS), np.int64)
+    narrow[:, 0] = limbs[:, 0]
+    # The highest limb counts in units of 2**64 here, which is nothing where integers wrap.
+    narrow[:, 1] = limbs[:, 1] + (limbs[:, 2] << LIMB_BITS)
+    return narrow
+
+
 def in_window(values: np.ndarray, window: LimbRange = VALUES) -> np.ndarray:
     """Which doubles the limbs of ``split_doubles`` hold without loss."""
     # A sum needs room above its parts: one limb stays free at the top. NaN is in no range.

@@ -49,6 +49,11 @@ class TopK(Operator):
         """The same for a part of the rows: what the first rows of all parts are among."""
         return TopK(self.types, self._order, self._offset + self._limit, 0)
 
+    @property
+    def shown(self) -> Batch:
+        """The rows that the limit and offset let through now."""
+        return self._cut(self._rows.first((), max(self._offset + self._limit, 1)).batch)
+
     @override
     def adopt(self, runs: Sequence[Sequence[Run]]) -> None:
         super().adopt(runs)

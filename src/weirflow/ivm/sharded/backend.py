@@ -222,7 +222,6 @@ class ShardedBackend(FlowHost):
             wanted = {self.source(name).name: how for name, how in spread.items()}
             moved = {name: how for name, how in wanted.items() if how is not self._declared.spread_of(name)}
             if moved or partitions != self.partitions:
-                self._declared.require_all_rows()
                 self._coordinator.rescale(partitions, moved)
 
     def _rebuild(self, name: str, views: Mapping[str, View]) -> EvolutionPlan:

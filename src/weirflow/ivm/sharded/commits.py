@@ -15,7 +15,7 @@ import msgspec
 from weirflow.checkpoint.sealed import FORMAT, refused, seal, unseal
 from weirflow.errors import LeaseLost, ObjectExists, ObjectNotFound
 from weirflow.failpoints import failpoint
-from weirflow.ivm.durability.manifest import FORMATS, Pack, RunRef
+from weirflow.ivm.durability.manifest import FORMATS, MOVED, Pack, RunRef
 from weirflow.ivm.durability.packs import FOLDER as PACKS
 from weirflow.ivm.sharded.definition import SPREAD
 from weirflow.ivm.sharded.worker.reports import RowsRef  # noqa: TC001 - msgspec reads the annotations
@@ -31,7 +31,7 @@ _GIVE_UP = "restore the file, or delete it to give up the tick that was begun, a
 
 SHARED = 3
 """The format of a file about several ticks, of which versions before would see only the last or the first."""
-_FORMATS = (*FORMATS, SHARED, SPREAD)
+_FORMATS = (*FORMATS, SHARED, SPREAD, MOVED)
 
 ShardStates = dict[str, dict[int, list[list[RunRef]]]]
 """For each node's key and each shard, where the runs of its states are."""

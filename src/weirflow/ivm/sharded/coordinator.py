@@ -162,8 +162,15 @@ class Coordinator:
     def rescale(self, shards: int, spread: Mapping[str, SourceSpread]) -> None:
         """Spread the flow over another number of shards, and some sources in another way.
 
-        Rows go to their new places and fill all views.
+        Rows go to their new places and fill all views; where not all rows are kept, all state goes to its new place.
+
+        Raises:
+            ConfigError: not all rows are kept, and the state of a view cannot be moved.
         """
+        if not self.definition.keeps_all_rows:
+            blueprint = Blueprint(self.definition.moved(spread, self.definition.policy))
+            self._redefine("rescale", blueprint, self._jobs.carried(self.blueprint, blueprint, self.commit, shards))
+            return
         known = {**self.definition.spread, **spread}
         spread_otherwise = {name: how for name, how in known.items() if how is not SourceSpread.BY_USE}
         group = msgspec.structs.replace(self.definition.together(), spread=spread_otherwise)

@@ -10,12 +10,13 @@ import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT
 from weirflow.ivm.compiler.program import Program
-from weirflow.ivm.durability.manifest import PLANNED
+from weirflow.ivm.durability.manifest import MOVED, PLANNED
 from weirflow.ivm.durability.records import (
     DefinePlannedView,
     DefineSource,
     DefineView,
 )
+from weirflow.ivm.flow.evolution.plan import lets_go
 from weirflow.ivm.flow.folder.entries import entry_source, entry_view
 from weirflow.ivm.sharded.plan.policies import EVEN, SpreadPolicy, spread_policy
 from weirflow.ivm.sharded.plan.source_columns import source_columns
@@ -23,6 +24,8 @@ from weirflow.ivm.sharded.plan.spread import Spread
 from weirflow.types import SourceSpread
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from weirflow.ivm.flow.source import Source
@@ -37,12 +40,14 @@ class FillGroup(msgspec.Struct, frozen=True):
     Attributes:
         recomputed: what the circuit sees of those views that are recomputed: rows come in as they do for a source.
         spread: how the rows of sources are spread over the shards, where that is not by their use.
+        movable: whether all state is where its own rows tell, so that it can be moved to other shards; left out if not.
     """
 
     sources: tuple[DefineSource, ...]
     views: tuple[DefineView | DefinePlannedView, ...]
     recomputed: tuple[DefineSource, ...] = ()
     spread: dict[str, SourceSpread] = {}
+    movable: bool | msgspec.UnsetType = msgspec.UNSET
 
     def with_others(self, other: FillGroup) -> FillGroup:
         """This group and another one, which may read it, as one."""
@@ -109,6 +114,12 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         return {entry.name: entry for group in self.groups for entry in group.views}
 
     @property
+    def keeps_all_rows(self) -> bool:
+        """Whether the sources have all rows that the views are made of, so that these can be filled anew."""
+        views = {name: entry_view(one) for name, one in self.views.items()}
+        return not any(lets_go(source, views) for source in self.sources.values())
+
+    @property
     def spread_policy(self) -> SpreadPolicy:
         """Which shard a row goes to; ``ConfigError`` if what says so is not installed here."""
         return spread_policy(self.policy or EVEN)
@@ -119,8 +130,15 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         return Definition(forced=self.forced, policy=self.policy)
 
     @property
+    def is_moved(self) -> bool:
+        """Whether state of it was moved to other shards."""
+        return any(group.movable is True for group in self.groups)
+
+    @property
     def commit_format(self) -> int:
         """The format of commits that are made of it."""
+        if self.is_moved:
+            return MOVED
         if self.policy:
             return SPREAD
         return PLANNED if any(isinstance(view, DefinePlannedView) for view in self.views.values()) else FORMAT
@@ -132,15 +150,46 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
         for one in wider.groups:
             wider.add(one, program)
             program.settle()
-        columns = dict(self.columns)
-        for entry in (*group.sources, *group.recomputed):
-            source = wider.inputs[entry.name]
-            key = [source.schema.names.index(column) for column in source.key]
-            if entry.name in group.spread:
-                columns[entry.name] = tuple(key or range(len(source.schema)))
-            else:
-                columns[entry.name] = source_columns(program.circuit, entry.name, key)
-        return Definition(wider.groups, columns, self.forced, self.policy)
+        new = {entry.name: wider._columns_of(entry.name, program) for entry in (*group.sources, *group.recomputed)}
+        return Definition(wider.groups, {**self.columns, **new}, self.forced, self.policy)
+
+    def moved(self, spread: Mapping[str, SourceSpread], policy: str | msgspec.UnsetType) -> Definition:
+        """The definition of the same flow whose state is moved to other shards.
+
+        Args:
+            spread: how the rows of some sources are to be spread.
+            policy: which shard a row is to go to.
+        """
+        known = {**self.spread, **spread}
+        groups = [
+            msgspec.structs.replace(
+                group,
+                spread={one.name: known[one.name] for one in group.sources if _is_chosen(known.get(one.name))},
+                movable=True,
+            )
+            for group in self.groups
+        ]
+        wider = Definition(tuple(groups), self.columns, self.forced, policy)
+        program = Program()
+        for group in groups:
+            wider.add(group, program)
+            program.settle()
+        new = {
+            name: wider._columns_of(name, program) for name, how in spread.items() if how is not self.spread_of(name)
+        }
+        return Definition(wider.groups, {**self.columns, **new}, self.forced, policy)
+
+    def spread_of(self, name: str) -> SourceSpread:
+        """How the rows of a source are spread over the shards."""
+        return self.spread.get(name, SourceSpread.BY_USE)
+
+    def _columns_of(self, name: str, program: Program) -> tuple[int, ...]:
+        """The columns by which the rows of an input are to be partitioned."""
+        source = self.inputs[name]
+        key = [source.schema.names.index(column) for column in source.key]
+        if name in self.spread:
+            return tuple(key or range(len(source.schema)))
+        return source_columns(program.circuit, name, key)
 
     def without(self, name: str) -> Definition:
         """The definition without a source or view, which nothing reads."""
@@ -150,6 +199,7 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
                 tuple(one for one in group.views if one.name != name),
                 tuple(one for one in group.recomputed if one.name != name),
                 {source: how for source, how in group.spread.items() if source != name},
+                group.movable,
             )
             for group in self.groups
         ]
@@ -167,6 +217,10 @@ class Definition(msgspec.Struct, frozen=True, dict=True):
             add_input(self.inputs[entry.name], program, everywhere=self.is_everywhere(entry.name))
         recomputed = {entry.name for entry in group.recomputed}
         program.add_views({entry.name: entry_view(entry) for entry in group.views if entry.name not in recomputed})
+
+
+def _is_chosen(how: SourceSpread | None) -> bool:
+    return how not in (None, SourceSpread.BY_USE)
 
 
 def add_input(source: Source, program: Program, *, everywhere: bool = False) -> None:
@@ -190,7 +244,7 @@ class Blueprint:
         self.begins = [0]
         for group in definition.groups:
             definition.add(group, self.program)
-            self.spread.extend()
+            self.spread.extend(movable=group.movable is True)
             self.program.settle()
             self.begins.append(len(self.spread.nodes))
         keys = {

@@ -11,14 +11,17 @@ import msgspec
 from weirflow.failpoints import failpoint
 from weirflow.ivm.compiler.reads import reads
 from weirflow.ivm.flow.folder.entries import entry_view
+from weirflow.ivm.sharded.plan.moves import Arrival, is_searched, later_steps, moves_of
 from weirflow.ivm.sharded.plan.recomputing import AddRows, CompareRows, SubtractRows
 from weirflow.ivm.sharded.worker.distribution import MoveRows, ReadRows, SplitRows, decode_moved
-from weirflow.ivm.sharded.worker.reports import RefusedDelta, RowsRef, ShardReport, StageTask, TickTask
+from weirflow.ivm.sharded.worker.moving import FinishState, LaterSteps, MoveState, decode_moved_state
+from weirflow.ivm.sharded.worker.reports import ALL, RefusedDelta, RowsRef, ShardReport, StageTask, TickTask
 
 if TYPE_CHECKING:
     from weirflow.ivm.sharded.commits import Commit
     from weirflow.ivm.sharded.definition import Blueprint
     from weirflow.ivm.sharded.executor import StageExecutor
+    from weirflow.ivm.sharded.worker.reports import MovedState, StateRefs
 
 Deltas = dict[str, dict[int, list["RowsRef"]]]
 """For each source and shard, where its rows are."""
@@ -173,6 +176,74 @@ class FlowJobs:
             moved = self.tick(new, moved, commit.epoch + 1, {}, missing).commit
         return msgspec.structs.replace(moved, watermarks=commit.watermarks)
 
+    def carried(
+        self, old: Blueprint, new: Blueprint, commit: Commit, shards: int, *, place: str | None = None
+    ) -> Commit:
+        """What a flow is whose state goes on in other shards, as it is.
+
+        Args:
+            old: the circuit that has it.
+            new: the circuit; all of its groups are ``movable``.
+            commit: what the flow is that has the state.
+            shards: how many there are to be.
+            place: the storage of the old flow; None for that of this one.
+
+        Raises:
+            ConfigError: the state of a view cannot be moved.
+        """
+        added_up = {move.target for move in moves_of(old, new) if move.arrival is Arrival.ADDED_UP}
+        work = MoveState(
+            self._uri,
+            old.definition.encoded,
+            new.definition.encoded,
+            msgspec.json.encode(commit),
+            shards,
+            place or self._uri,
+        )
+        moved = decode_moved_state(self._executor.each(commit.shards, work))
+        return self.arrived(new, commit, shards, moved, added_up)
+
+    def arrived(
+        self,
+        new: Blueprint,
+        commit: Commit,
+        shards: int,
+        moved: Sequence[MovedState],
+        added_up: Collection[int] = (),
+    ) -> Commit:
+        """What a flow is whose state has come to its shards.
+
+        Args:
+            new: its circuit.
+            commit: what the flow was.
+            shards: how many there are.
+            moved: what came.
+            added_up: the nodes of whose state parts came.
+        """
+        packs = {name: pack for one in moved for name, pack in one.packs.items()}
+        states = _added_up(moved, shards)
+        parts = {number: states.pop(number) for number in added_up if number in states}
+        queries = {number: states.pop(number) for number in list(states) if is_searched(new, number)}
+        later = later_steps(new)
+        if parts or queries or later:
+            epoch, encoded = commit.epoch + 1, new.definition.encoded
+            # What is read where state is made of what came.
+            read = {*later.values(), *(new.spread.nodes[number].inputs[1] for number in queries)} & states.keys()
+            there = {number: states[number] for number in read}
+            finish = FinishState(self._uri, encoded, epoch, shards, parts, queries, there, packs)
+            finished = decode_moved_state(self._executor.each(shards, finish))
+            rows: dict[int, dict[int, list[RowsRef]]] = {}
+            for number, target, ref in (one for found in finished for one in found.passed):
+                rows.setdefault(number, {}).setdefault(target, []).append(ref)
+            if rows:
+                steps = LaterSteps(self._uri, encoded, epoch, rows)
+                finished += decode_moved_state(self._executor.each(shards, steps))
+            packs |= {name: pack for one in finished for name, pack in one.packs.items()}
+            states |= _added_up(finished, shards)
+        named = {new.spread.key(number): states.get(number, {}) for number in new.spread.origins}
+        used = {name: packs[name] for name in _packs(named)}
+        return msgspec.structs.replace(commit, shards=shards, states=named, packs=used, versions={}, released={})
+
     def difference(self, before: tuple[Blueprint, Commit], now: tuple[Blueprint, Commit], name: str) -> list[RowsRef]:
         """How the rows of a view differ between two states of the flow; equal ones of several shards may cancel."""
         (old, was), (new, commit) = before, now
@@ -321,6 +392,18 @@ def _of_moved(found: Iterable[bytes]) -> Deltas:
         for name, shard, ref in decode_moved(data):
             deltas.setdefault(name, {}).setdefault(shard, []).append(ref)
     return deltas
+
+
+def _added_up(moved: Iterable[MovedState], shards: int) -> dict[int, dict[int, StateRefs]]:
+    """For each node and shard, all runs of its states that came."""
+    found: dict[int, dict[int, StateRefs]] = {}
+    for number, shard, refs in (state for one in moved for state in one.states):
+        node = found.setdefault(number, {})
+        for target in range(shards) if shard == ALL else (shard,):
+            states = node.setdefault(target, [[] for _ in refs])
+            for own, new in zip(states, refs, strict=True):
+                own.extend(new)
+    return found
 
 
 def _packs(states: Mapping[str, Mapping[int, list[list[Any]]]]) -> set[str]:

@@ -2,7 +2,7 @@
 
 A checkpoint holds the files of the state as they are, the commit that says where in them everything is, and the
 definition. In as many shards it goes on as it was; in any other number, and in one process, the rows of the sources
-come in anew and fill the views.
+come in anew and fill the views, or if they are not all kept, the state of the operators is moved.
 """
 
 from __future__ import annotations
@@ -16,10 +16,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.errors import StorageError
+from weirflow.ivm.compiler.marks import marks_of
 from weirflow.ivm.compiler.reads import in_order, missing
-from weirflow.ivm.durability.manifest import SHARDED, Manifest, RunRef, ShardsState, StoredRows
+from weirflow.ivm.durability.manifest import (
+    MOVED,
+    SHARDED,
+    HeldState,
+    Manifest,
+    RunRef,
+    ShardsState,
+    StoredRows,
+)
 from weirflow.ivm.durability.packs import FOLDER as PACKS
-from weirflow.ivm.flow.evolution.plan import EvolutionPlan, plan_from_rows, restore
+from weirflow.ivm.flow.evolution.plan import EvolutionPlan, lets_go, plan_from_rows, restore
 from weirflow.ivm.flow.folder.entries import (
     declared_sources,
     declared_views,
@@ -31,9 +40,12 @@ from weirflow.ivm.flow.folder.entries import (
 )
 from weirflow.ivm.sharded.commits import Commit
 from weirflow.ivm.sharded.definition import Blueprint, FillGroup, decode_definition
+from weirflow.ivm.sharded.plan.held import Share, are_everywhere
 from weirflow.ivm.sharded.plan.recomputing import chosen
+from weirflow.ivm.sharded.plan.routes import FIRST
 from weirflow.ivm.sharded.worker.distribution import split
 from weirflow.ivm.sharded.worker.files import flow_files
+from weirflow.ivm.sharded.worker.moving import ShardedRuns
 from weirflow.ivm.sharded.worker.packs import CopiedPack, CopyPacks
 from weirflow.sql.clock.relation import CLOCK
 from weirflow.types import SourceSpread
@@ -126,8 +138,13 @@ def save(
         packs=packs,
         positions=dict(commit.positions),
         forced=blueprint.definition.forced,
-        format=SHARDED,
-        shards=ShardsState(blueprint.definition.encoded, msgspec.json.encode(saved), _stored_rows(blueprint, saved)),
+        format=MOVED if blueprint.definition.is_moved else SHARDED,
+        shards=ShardsState(
+            blueprint.definition.encoded,
+            msgspec.json.encode(saved),
+            _stored_rows(blueprint, saved),
+            {} if blueprint.definition.keeps_all_rows else _held_states(blueprint, saved),
+        ),
     )
     known.publish(manifest)
     return manifest, sum(packs[one.new].size for one in copied)
@@ -177,12 +194,22 @@ class Restoring:
             definition = decode_definition(manifest.shards.definition)
             commit = _remembered(msgspec.json.decode(manifest.shards.commit, type=Commit), manifest)
             before = Blueprint(definition)
-            same = wanted is None or ((sources, views) == old and dict(spread) == _chosen_spread(definition.spread))
+            same = wanted is None or (sources, views) == old
+            is_spread_alike = definition.policy == self._empty.policy and (
+                wanted is None or dict(spread) == _chosen_spread(definition.spread)
+            )
             waiting = {name: view for name, view in views.items() if name not in definition.views}
-            if same and commit.shards == self._own.shards and definition.policy == self._empty.policy:
+            if same and is_spread_alike and commit.shards == self._own.shards:
                 self._copy(commit, place)
                 plan = EvolutionPlan(kept=tuple(views))
                 return RestoredShards(before, self._as_own(commit, before), waiting, plan)
+            if same and not definition.keeps_all_rows:
+                otherwise = definition.spread if wanted is None else spread
+                spread_so = {name: otherwise.get(name, SourceSpread.BY_USE) for name in sources}
+                blueprint = Blueprint(definition.moved(spread_so, self._empty.policy))
+                carried = self._jobs.carried(before, blueprint, commit, self._own.shards, place=place)
+                plan = EvolutionPlan(kept=tuple(views))
+                return RestoredShards(blueprint, self._as_own(carried, blueprint), waiting, plan)
             plan = plan_from_rows(old, (sources, views))
             forced = [name for name in definition.recomputed if name in plan.kept]
             how = definition.spread if wanted is None else spread
@@ -190,10 +217,14 @@ class Restoring:
             kept = [name for name in definition.inputs if name not in definition.recomputed or name in plan.kept]
             deltas = self._jobs.moved(before, blueprint, commit, self._own.shards, names=kept, place=place)
         else:
-            plan = plan_from_rows(old, (sources, views))
+            moves = (sources, views) == old and any(lets_go(one, views) for one in sources.values())
+            plan = EvolutionPlan(kept=tuple(views)) if moves else plan_from_rows(old, (sources, views))
             forced = [name for name, one in manifest.views.items() if one.forced and name in plan.kept]
             how = spread if CLOCK not in sources else {**spread, CLOCK: SourceSpread.EVERYWHERE}
-            blueprint, waiting = self._blueprint(sources, views, how, forced, later=manifest.forced)
+            blueprint, waiting = self._blueprint(sources, views, how, forced, later=manifest.forced, movable=moves)
+            if moves:
+                arrived = self._state_of_process(manifest, known, blueprint)
+                return RestoredShards(blueprint, self._as_own(arrived, blueprint), waiting, plan)
             commit, deltas = self._rows_of_process(manifest, known, blueprint)
         filled = self._jobs.filled(blueprint, commit, self._own.shards, deltas)
         return RestoredShards(blueprint, self._as_own(filled, blueprint), waiting, plan)
@@ -206,6 +237,7 @@ class Restoring:
         forced: Sequence[str],
         *,
         later: bool,
+        movable: bool = False,
     ) -> tuple[Blueprint, dict[str, View]]:
         """The circuit of sources and views, and the views that wait for what they read."""
         ready: list[str] = []
@@ -216,6 +248,7 @@ class Restoring:
             tuple(map(source_entry, sources.values())),
             tuple(view_entry(name, views[name]) for name in ready),
             spread={name: how for name, how in _chosen_spread(spread).items() if name in sources},
+            movable=movable or msgspec.UNSET,
         )
         empty = msgspec.structs.replace(self._empty, forced=later)
         blueprint = Blueprint(empty.with_group(chosen(empty, group, self._executor, forced)))
@@ -243,6 +276,14 @@ class Restoring:
                 for one in range(shards) if everywhere else [target]:
                     deltas.setdefault(name, {}).setdefault(one, []).append(ref)
         return _remembered(msgspec.structs.replace(self._own, epoch=manifest.epoch), manifest), deltas
+
+    def _state_of_process(self, manifest: Manifest, known: Checkpoints, blueprint: Blueprint) -> Commit:
+        """What the flow is that has the state which it had in one process."""
+        state = restore(manifest, known.load(manifest), None, self._executor.engine).state
+        moving = ShardedRuns(blueprint, self._own.shards, flow_files(self._uri), manifest.epoch + 1)
+        moving.add_all(state.program)
+        commit = _remembered(msgspec.structs.replace(self._own, epoch=manifest.epoch), manifest)
+        return self._jobs.arrived(blueprint, commit, self._own.shards, [moving.written()])
 
     def _as_own(self, commit: Commit, blueprint: Blueprint) -> Commit:
         """The commit as one of this flow's."""
@@ -293,6 +334,25 @@ def _stored_rows(blueprint: Blueprint, commit: Commit) -> dict[str, StoredRows]:
         shards: dict[int, list[list[RunRef]]] = commit.states.get(spread.key(node), {})
         runs = [ref for shard, parts in shards.items() if spread.reports(node, shard) for ref in parts[0]]
         found[name] = StoredRows(list(relation.store.positions), program.store(name).key_count, runs)
+    return found
+
+
+def _held_states(blueprint: Blueprint, commit: Commit) -> dict[str, HeldState]:
+    """The state of operators, by their marks; what is everywhere is there once."""
+    spread, marks = blueprint.spread, marks_of(blueprint.program)
+    found: dict[str, HeldState] = {}
+    for number, origin in spread.origins.items():
+        mark, are_parts = marks[origin.number], origin.share is Share.PARTS
+        if origin.share not in (Share.OWN, Share.PARTS):
+            continue
+        if mark in found and are_parts:
+            continue
+        shards = commit.states.get(spread.key(number), {})
+        states = [
+            [ref for shard, parts in shards.items() if shard == FIRST or not again for ref in parts[at]]
+            for at, again in enumerate(are_everywhere(spread, number))
+        ]
+        found[mark] = HeldState(states, are_parts)
     return found
 
 

@@ -4,6 +4,7 @@ import datetime as dt
 import uuid
 
 import pytest
+from support.flow_engine import FlowEngine
 from support.late_ticks import COLUMNS, START
 from support.late_ticks import VIEWS as LATE_VIEWS
 from support.late_ticks import ticks as late_ticks
@@ -121,12 +122,12 @@ def test_state_is_let_go_once_it_has_doubled_even_if_every_task_loads_it_anew(mo
 
 
 def test_what_would_fill_views_anew_needs_all_rows():
-    flow = made(partitioned(2), Lateness("at", "5 hours", keep=False))
+    flow = PartitionedFlow(f"memory://{uuid.uuid4().hex}", 2, InThisProcess(FlowEngine()))
+    made(flow, Lateness("at", "5 hours", keep=False), {"by_day": VIEWS["by_day"]})
     for delta in ticks(3, 12):
         flow.tick(delta)
     with pytest.raises(ConfigError, match="'t' does not keep rows that are too old"):
-        flow.rescale(3)
-    flow.rescale(2)
+        flow.force_diff_based("by_day")
 
 
 def test_a_view_that_is_replaced_leaves_the_others_as_they_are():

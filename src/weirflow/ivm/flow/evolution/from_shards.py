@@ -1,18 +1,26 @@
-"""A checkpoint of a flow in shards as the state of one in this process: its rows come in, and views are filled."""
+"""A checkpoint of a flow in shards as the state of one in this process.
+
+The rows of its sources come in and fill the views. Where sources have let go of rows, the state of the operators goes
+on as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from weirflow.ivm.compiler.marks import marks_of
 from weirflow.ivm.compiler.reads import in_order
-from weirflow.ivm.flow.evolution.plan import EvolutionPlan, RestoredState, plan_from_rows
+from weirflow.ivm.flow.evolution.plan import EvolutionPlan, RestoredState, not_moved, plan_from_rows
 from weirflow.ivm.flow.folder.entries import declared_positions, declared_sources, declared_views
 from weirflow.ivm.flow.source import Source, SourceDelta
 from weirflow.ivm.flow.state import FlowState
 from weirflow.ivm.kernel.arrangement import Arrangement
+from weirflow.ivm.operators.aggregate.two_steps import of_parts
+from weirflow.ivm.operators.nearest.operator import Nearest
+from weirflow.ivm.operators.nearest.refilled import search
 from weirflow.ivm.zset.batch import Batch
 from weirflow.ivm.zset.rows import consolidate
 
@@ -32,13 +40,16 @@ def restore_from_shards(
     """As ``restore``, of a checkpoint of a flow in shards; fails like it."""
     old = (declared_sources(manifest), declared_views(manifest))
     sources, views = wanted or old
+    assert manifest.shards is not msgspec.UNSET
+    if manifest.shards.held and (sources, views) == old:
+        state = _declared(sources, views, engine, rearranges=False)
+        state.program.adopt(_states(manifest, checkpoints, state))
+        state.rearranges = True
+        _remember(manifest, state)
+        return RestoredState(state, EvolutionPlan(kept=tuple(views)), {}, ())
     plan = plan_from_rows(old, (sources, views))
     stored = checkpoints.load_rows(manifest)
-    state = FlowState(engine)
-    for source in sources.values():
-        state.add_source(source)
-    for name in in_order(views):
-        state.add_view(name, views[name])
+    state = _declared(sources, views, engine)
     state.fill()
     changes = {}
     for name, source in sources.items():
@@ -48,6 +59,60 @@ def restore_from_shards(
     state.step(changes)
     state.commit([])
     state.maintain(sum(one.rows_in for one in changes.values()))
+    _remember(manifest, state)
+    differences, reshaped = _differences(plan, manifest, stored, state)
+    return RestoredState(state, plan, differences, reshaped)
+
+
+def _declared(
+    sources: Mapping[str, Source],
+    views: Mapping[str, View],
+    engine: RecomputeEngine | None,
+    *,
+    rearranges: bool = True,
+) -> FlowState:
+    """A state of these sources and views, before any row; nothing is filled."""
+    state = FlowState(engine)
+    state.rearranges = rearranges
+    for source in sources.values():
+        state.add_source(source)
+    for name in in_order(views):
+        state.add_view(name, views[name])
+    return state
+
+
+def _states(manifest: Manifest, checkpoints: Checkpoints, state: FlowState) -> dict[str, Sequence[Sequence[Run]]]:
+    """The state of each operator, by its fingerprint.
+
+    Raises:
+        ConfigError: a view has state that cannot be moved.
+    """
+    assert manifest.shards is not msgspec.UNSET
+    held = checkpoints.load_held(manifest)
+    found: dict[str, Sequence[Sequence[Run]]] = {}
+    program = state.program
+    for mark, node in zip(marks_of(program), program.circuit.nodes, strict=True):
+        if not node.operator.states:
+            continue
+        if mark not in held:
+            name = next(name for name in program.relations if node.fingerprint in program.needs(name))
+            raise not_moved(name)
+        operator = node.operator
+        runs: Sequence[Sequence[Run]] = held[mark]
+        if isinstance(operator, Nearest):
+            documents = program.circuit.nodes[node.inputs[1]].operator
+            search(operator, documents, runs[0])
+            runs = [state.runs for state in operator.states]
+        elif manifest.shards.held[mark].are_parts:
+            runs = of_parts(operator, runs)
+        else:
+            operator.adopt(runs)  # for those behind it that are to be made of it
+        found[node.fingerprint] = runs
+    return found
+
+
+def _remember(manifest: Manifest, state: FlowState) -> None:
+    """What a flow knows besides rows."""
     state.forced = manifest.forced
     state.epoch = manifest.epoch
     state.tokens.update(manifest.tokens)
@@ -56,8 +121,6 @@ def restore_from_shards(
         if name in state.inputs:
             state.inputs[name].watermark = one.watermark
             state.inputs[name].digests.extend(one.digests)
-    differences, reshaped = _differences(plan, manifest, stored, state)
-    return RestoredState(state, plan, differences, reshaped)
 
 
 def _differences(

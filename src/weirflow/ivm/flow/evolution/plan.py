@@ -127,7 +127,7 @@ def plan_from_rows(
     (old_sources, old_views), (sources, views) = old, new
     for name in sources.keys() & old_sources.keys():
         _require_same_source(old_sources[name], sources[name])
-        require_all_rows(sources[name], views)
+        require_all_rows(old_sources[name], views)
     common = [name for name in views if name in old_views]
     kept = [name for name in common if views[name] == old_views[name] or views[name].is_declared_as(old_views[name])]
     return EvolutionPlan(
@@ -138,14 +138,27 @@ def plan_from_rows(
     )
 
 
+def lets_go(source: Source, views: Mapping[str, View]) -> bool:
+    """Whether a source has let go of rows that views were made of."""
+    return not source.keeps and bool(readers_of(source.name, views))
+
+
 def require_all_rows(source: Source, views: Mapping[str, View]) -> None:
     """Refuse to fill views anew from a source that has let go of rows they were made of."""
-    if not source.keeps and readers_of(source.name, views):
+    if lets_go(source, views):
         raise ConfigError(
             f"All views must be filled again, but {source.name!r} does not keep rows that are too old to change.",
-            hint="register that source with Lateness(..., keep=True); a checkpoint of shards can be restored into as "
-            "many shards as it has",
+            hint="register that source with Lateness(..., keep=True); a flow that declares the same as the checkpoint, or "
+            "nothing, can be restored, and views can be changed afterwards",
         )
+
+
+def not_moved(view: str) -> ConfigError:
+    """For a view whose state is nowhere in a checkpoint of another kind, or of other shards."""
+    return ConfigError(
+        f"The view {view!r} would be filled anew, and not all rows that it was made of are kept.",
+        hint="restore into as many shards as the checkpoint has, or keep the rows of all sources",
+    )
 
 
 def declared(

@@ -356,6 +356,12 @@ class SpineState:
         self._spine = Spine(self._spine_order, runs, codes=self._find_codes, spill=self._spill)
         self.released = 0
 
+    def adopt_without(self, runs: Iterable[Run], columns: int) -> None:
+        """As ``adopt``, of runs of a state whose rows have so many more columns in front, the same in all rows."""
+        self.adopt(() if columns else runs)
+        for run in runs if columns else ():
+            self._spine.insert(run.columns[columns:], np.ascontiguousarray(run.values))
+
     def mark(self) -> StateMark:
         """What it holds now, for ``rewind``."""
         return self._spine, self._spine.content, self.released

@@ -64,6 +64,13 @@ class ExtremeCall(TouchedCall):
         return self._running.width if self._running is not None else 0
 
     @override
+    def totals_of(self, keys: Sequence[pa.Array], count: int) -> np.ndarray:
+        if self._running is None:
+            return super().totals_of(keys, count)
+        found = self._first.rows.first(keys, 1)
+        return self._running.best(found.batch.columns[-1], found.batch.weights, found.probe_index, count)
+
+    @override
     def step(
         self, evaluated: Sequence[pa.Array], weights: np.ndarray, groups: Groups, totals: CallTotals, stage: Stage
     ) -> ColumnChange:

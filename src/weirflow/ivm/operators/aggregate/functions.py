@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from weirflow.ivm.kernel import sums
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.operators.aggregate.totals import linear
 from weirflow.ivm.operators.aggregate.totals.bits import BitFold
@@ -99,6 +100,13 @@ class LinearCall:
         """The call's column, for groups with these totals, of which ``values`` were read."""
         return self._function.decode(totals, values)
 
+    def of_parts(self, totals: np.ndarray) -> np.ndarray:
+        """The totals that are its own, of those that calls have added up which are its parts on several shards."""
+        if totals.shape[1] == self.width:
+            return totals
+        # Integers were added up as decimals, which have room for more of them.
+        return np.column_stack([totals[:, 0], sums.narrowed(totals[:, 1:])])
+
     @staticmethod
     def first_and_last(
         seen: AdditiveArrangement,
@@ -158,6 +166,12 @@ class TouchedCall(ABC):
     @abstractmethod
     def states(self) -> Sequence[State]:
         """The rows it keeps."""
+
+    def totals_of(self, keys: Sequence[pa.Array], count: int) -> np.ndarray:
+        """What it keeps in the totals of ``count`` groups with these keys, as the rows say that it keeps."""
+        del keys
+        assert not self.width, f"{type(self).__name__} keeps more than its rows say"
+        return np.empty((count, 0), np.int64)
 
     @abstractmethod
     def of_nothing(self) -> pa.Array:

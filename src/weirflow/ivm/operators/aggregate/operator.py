@@ -156,6 +156,29 @@ class Aggregate(Operator):
         self._stage(lambda: self._add(groups, made.added))
         return made.rows
 
+    def adopt_parts(self, parts: Aggregate) -> None:
+        """Between ticks: be the operator that has seen all rows which the parts of it have seen, each some of them.
+
+        Args:
+            parts: what the states of all parts together were adopted by. Its calls are those whose results are added up
+                to the results of these; its keys are the same, or where there are none one that never changes.
+        """
+        more = len(parts.keys) - self._key_count
+        for touched, part in zip(self._touched, parts._touched, strict=True):
+            for state, held in zip(touched.states, part.states, strict=True):
+                state.adopt_without(held.runs, more)
+        self._totals.adopt(())
+        for keys, held_totals in parts._totals.rows():
+            own = keys[more:]
+            totals = np.zeros((len(held_totals), self._totals.width), np.int64)
+            totals[:, 0] = held_totals[:, 0]
+            for number, call in enumerate(self._calls):
+                if isinstance(call, LinearCall):
+                    totals[:, self.slot(number).columns] = call.of_parts(held_totals[:, parts.slot(number).columns])
+            for touched, columns in zip(self._touched, self._touched_at, strict=True):
+                totals[:, columns] = touched.totals_of(own, len(totals))
+            self._totals.add(own, totals)
+
     def step_parts(self, parts: Batch) -> Batch:
         """As ``step``, of a delta of which a ``PartialAggregate`` of the same keys and calls has made these parts."""
         if not len(parts):

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from weirflow.ivm.circuit.circuit import Circuit, CircuitNode, Input, advance, ancestors
 from weirflow.ivm.kernel.fingerprint import fingerprint
 from weirflow.ivm.operators.aggregate.operator import Aggregate
+from weirflow.ivm.operators.aggregate.two_steps import TwoSteps, two_steps
 from weirflow.ivm.operators.join.match import Match
 from weirflow.ivm.operators.join.operator import Join
 from weirflow.ivm.operators.nearest.operator import Nearest
 from weirflow.ivm.operators.topk import TopK
+from weirflow.ivm.sharded.plan.held import Origin, Share
 from weirflow.ivm.sharded.plan.nearest import is_near_in_place, merged_nearest
 from weirflow.ivm.sharded.plan.placement import place, whole_rows
 from weirflow.ivm.sharded.plan.policies import SpreadPolicy, shard_of
@@ -26,9 +28,11 @@ from weirflow.ivm.sharded.plan.routes import (
     Single,
     Somewhere,
     ToAll,
+    ToKeys,
+    ToOne,
     after,
 )
-from weirflow.ivm.sharded.plan.two_steps import TwoSteps, two_steps
+from weirflow.sql.expr import Column
 
 if TYPE_CHECKING:
     from weirflow.ivm.compiler.program import Program
@@ -50,6 +54,7 @@ class Spread:
         stages: of each node; an exchange is in the stage that sends, and is read in later ones.
         partitionings: of each node's output.
         relations: the node that each source's and view's deltas come from; equal rows of it are on one shard or on all.
+        origins: of nodes that have state, which operator of the program it is of.
     """
 
     program: Program
@@ -59,6 +64,8 @@ class Spread:
     stages: list[int] = field(default_factory=list)
     partitionings: list[Partitioning] = field(default_factory=list)
     relations: dict[str, int] = field(default_factory=dict)
+    origins: dict[int, Origin] = field(default_factory=dict)
+    _movable: bool = field(default=False, init=False)
     _at: dict[int, int] = field(default_factory=dict, init=False)
     _exchanged: dict[tuple[int, Route], int] = field(default_factory=dict, init=False)
 
@@ -68,8 +75,14 @@ class Spread:
         staged = zip(self.stages, self.nodes, strict=True)
         return max((stage + isinstance(node.operator, Exchange) for stage, node in staged), default=0) + 1
 
-    def extend(self) -> None:
-        """Take in what was added to the program."""
+    def extend(self, *, movable: bool = False) -> None:
+        """Take in what was added to the program.
+
+        With ``movable`` each row of each state is on the shard that the row itself tells, or on all: then states can be
+        moved to other shards, and what retracts a row finds it there. This takes an exchange more where rows were left
+        anywhere, and aggregates whose first step has state are done in one.
+        """
+        self._movable = movable
         circuit = self.program.circuit
         for number in range(len(self._at), len(circuit.nodes)):
             self._add(circuit, number)
@@ -140,28 +153,47 @@ class Spread:
             where = Everywhere() if node.operator.everywhere else ByColumns(self.sources[name])
             self._at[number] = self._append(node, (), where)
             return
+        share = Share.OWN
         if isinstance(node.operator, TopK) and not isinstance(self.partitionings[inputs[0]], Single | Everywhere):
-            inputs = [self._first_of_each_shard(node, node.operator, inputs[0])]
+            inputs = [self._first_of_each_shard(number, node, node.operator, self._told_by_row(inputs[0]))]
+            share = Share.FIRSTS
         if isinstance(node.operator, Nearest) and not is_near_in_place([self.partitionings[one] for one in inputs]):
-            self._at[number] = self._nearest_of_each_shard(node, node.operator, inputs)
+            self._at[number] = self._nearest_of_each_shard(number, node, node.operator, inputs)
             return
         placement = place(node.operator, [self.partitionings[one] for one in inputs])
         if isinstance(node.operator, Aggregate) and placement.routes[0] is not None:
             steps = two_steps(node.operator)
-            if steps is not None:
-                self._at[number] = self._in_two_steps(node, steps, inputs[0], placement.output)
+            if steps is not None and not (self._movable and steps.local.states):
+                self._at[number] = self._in_two_steps(number, node, steps, inputs[0], placement.output)
                 return
+        if node.operator.states and placement.routes[0] is None:
+            inputs[0] = self._told_by_row(inputs[0])
+            placement = place(node.operator, [self.partitionings[one] for one in inputs])
         moved = [
             one if route is None else self._exchange(one, route)
             for one, route in zip(inputs, placement.routes, strict=True)
         ]
         self._at[number] = self._append(node, moved, placement.output)
+        self._has_state(self._at[number], number, share)
 
-    def _first_of_each_shard(self, node: CircuitNode, operator: TopK, source: int) -> int:
+    def _told_by_row(self, source: int) -> int:
+        """The node that has the same rows, if these have to be where they tell themselves."""
+        if not self._movable or not isinstance(self.partitionings[source], Somewhere):
+            return source
+        types = self.nodes[source].operator.types
+        return self._exchange(source, ToKeys(tuple(Column(at, "", kind) for at, kind in enumerate(types))))
+
+    def _has_state(self, node: int, number: int, share: Share) -> None:
+        if self.nodes[node].operator.states:
+            self.origins[node] = Origin(number, share)
+
+    def _first_of_each_shard(self, number: int, node: CircuitNode, operator: TopK, source: int) -> int:
         local = self._part(node, operator.local(), f"{node.label} of the shard")
-        return self._append(local, [source], self.partitionings[source])
+        first = self._append(local, [source], self.partitionings[source])
+        self._has_state(first, number, Share.OWN)
+        return first
 
-    def _nearest_of_each_shard(self, node: CircuitNode, operator: Nearest, inputs: Sequence[int]) -> int:
+    def _nearest_of_each_shard(self, number: int, node: CircuitNode, operator: Nearest, inputs: Sequence[int]) -> int:
         """Queries go to all shards, each lists its own documents, and the first of all lists are chosen by query."""
         queries, documents = inputs
         if not isinstance(self.partitionings[queries], Everywhere):
@@ -174,12 +206,18 @@ class Spread:
         placed = self.partitionings[together]
         ranked = self._append(self._part(node, merge.ranked, node.label), [together], placed)
         first = self._append(self._part(node, merge.first, "filter"), [ranked], placed)
+        self._has_state(local, number, Share.PARTS)
+        self._has_state(ranked, number, Share.SUMS)
         return self._append(self._part(node, merge.output, "project"), [first], Somewhere())
 
-    def _in_two_steps(self, node: CircuitNode, steps: TwoSteps, source: int, output: Partitioning) -> int:
+    def _in_two_steps(self, number: int, node: CircuitNode, steps: TwoSteps, source: int, output: Partitioning) -> int:
         local = self._append(self._part(node, steps.local, "aggregate of the shard"), [source], Somewhere())
-        together = self._exchange(local, steps.route)
+        keys = tuple(Column(place, "", key.type) for place, key in enumerate(steps.final.keys))
+        together = self._exchange(local, ToKeys(keys) if keys else ToOne())
         final = self._append(self._part(node, steps.final, "aggregate"), [together], output)
+        # Where the first step keeps nothing, the second has what an aggregate in one step has.
+        self._has_state(local, number, Share.PARTS)
+        self._has_state(final, number, Share.SUMS if steps.local.states else Share.OWN)
         if steps.output is None:
             return final
         return self._append(self._part(node, steps.output, "project"), [final], output)

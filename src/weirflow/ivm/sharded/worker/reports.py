@@ -158,6 +158,24 @@ class ShardReport(msgspec.Struct, frozen=True):
         return sum(tick.rows_in for tick in self.ticks)
 
 
+ALL = -1
+"""Takes the place of a shard for what every shard has."""
+
+
+class MovedState(msgspec.Struct):
+    """Where state is that was moved.
+
+    Attributes:
+        states: for each node and shard, its states. Several for one are to be added up.
+        packs: the files that hold it.
+        passed: rows that are passed on to a later step's node, on a shard.
+    """
+
+    states: list[tuple[int, int, StateRefs]] = []
+    packs: dict[str, Pack] = {}
+    passed: list[tuple[int, int, RowsRef]] = []
+
+
 class Parcel(msgspec.Struct, frozen=True, array_like=True):
     """What a shard sends to a shard of the next stage: rows of a node's output, or a report that is passed on.
 

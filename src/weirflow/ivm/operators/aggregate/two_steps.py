@@ -5,7 +5,9 @@ So a key with very many rows in a delta is work for all shards, and what travels
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,8 +15,11 @@ from weirflow.ivm.operators.aggregate.dispatch import is_of_parts
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.aggregate.partial import FinalAggregate, PartialAggregate, has_parts
 from weirflow.ivm.operators.map import Project
-from weirflow.ivm.sharded.plan.routes import Route, ToKeys, ToOne
 from weirflow.sql.expr import AggregateCall, Call, Column, Expr, Literal
+
+if TYPE_CHECKING:
+    from weirflow.ivm.kernel.runs.run import Run
+    from weirflow.ivm.operators.operator import Operator
 
 _BIGINT = pa.int64()
 _WIDE = pa.decimal128(20, 0)
@@ -27,20 +32,18 @@ _SUM_CASTS = {"sum": "cast", "try_sum": "try_cast"}
 
 @dataclass(frozen=True)
 class TwoSteps:
-    """What runs on each shard, where its rows go, what runs there, and what makes the result of that, if it is not."""
+    """What runs on each shard, what runs where rows of equal keys meet, and what makes the result if that does not."""
 
     local: Aggregate
-    route: Route
     final: Aggregate
     output: Project | None = None
 
 
 def two_steps(whole: Aggregate) -> TwoSteps | None:
     """The steps; None if a call needs all rows of a group together, as DISTINCT does."""
-    keys = tuple(Column(place, "", key.type) for place, key in enumerate(whole.keys))
-    route = ToKeys(keys) if keys else ToOne()
     if has_parts(whole.calls):
-        return TwoSteps(PartialAggregate(whole.keys, whole.calls), route, FinalAggregate(whole.keys, whole.calls))
+        return TwoSteps(PartialAggregate(whole.keys, whole.calls), FinalAggregate(whole.keys, whole.calls))
+    keys = tuple(Column(place, "", key.type) for place, key in enumerate(whole.keys))
     # With a key, even if it is always the same, a shard without rows has no row.
     local_keys = whole.keys or (Literal(0, pa.int32()),)
     parts = []
@@ -51,7 +54,7 @@ def two_steps(whole: Aggregate) -> TwoSteps | None:
             return None
         parts.append(part)
     local, final, output = zip(*parts, strict=True)
-    return TwoSteps(Aggregate(local_keys, local), route, Aggregate(keys, final), Project((*keys, *output)))
+    return TwoSteps(Aggregate(local_keys, local), Aggregate(keys, final), Project((*keys, *output)))
 
 
 def _parts(call: AggregateCall, partial: Column, total: Column) -> tuple[AggregateCall, AggregateCall, Expr] | None:
@@ -76,3 +79,16 @@ def _partial_type(call: AggregateCall) -> pa.DataType:
 
 def _final_type(call: AggregateCall) -> pa.DataType:
     return _TOTAL if call.function in _SUM_CASTS else call.type
+
+
+def of_parts(whole: Operator, runs: Sequence[Sequence[Run]]) -> list[Sequence[Run]]:
+    """The state of an aggregate, of what the local steps on all shards together hold; it is the aggregate's, too, then.
+
+    ``runs`` are those of each state of the local step.
+    """
+    assert isinstance(whole, Aggregate)
+    steps = two_steps(whole)
+    assert steps is not None
+    steps.local.adopt(runs)
+    whole.adopt_parts(steps.local)
+    return [state.runs for state in whole.states]
