@@ -44,6 +44,8 @@ BITS, BYTE, SHORT, INT, LONG, SINGLE, DOUBLE, WIDE, TEXT = range(1, 10)
 _GROUPING, _IDENTITY = True, False
 _NEAR = 16
 """A run of so many rows for each that is looked for is small."""
+_SOME = 256
+"""More rows than that are looked for in the order of their codes: those that follow each other lie near each other."""
 STEP = np.uint64(0x9E3779B97F4A7C15)
 COLUMN_STEP = np.uint64(0xD1342543DE82EF95)
 NULL_HASH = np.uint64(0x9E6C63D0676A9A99)
@@ -235,26 +237,28 @@ def _grown(values: Any, size: Any) -> Any:
     return larger
 
 
+@compiled(int64(int64, int64, int64, uint64))
+def _bound(codes: Any, begin: Any, length: Any, code: Any) -> Any:
+    """The first place from ``begin`` on whose code is not below this one, of so many that ascend.
+
+    It goes on without a branch that depends on a code: what cannot be predicted waits for memory, here others overtake.
+    """
+    while length > 1:
+        half = length >> 1
+        begin += half * np.int64(np.uint64(read_64(codes + 8 * (begin + half - 1))) < code)
+        length -= half
+    if length == 1:
+        begin += np.int64(np.uint64(read_64(codes + 8 * begin)) < code)
+    return begin
+
+
 @compiled(int64(int64, int64, int64, int64, int64, uint64))
 def first_at(codes: Any, length: Any, sample: Any, samples: Any, block: Any, code: Any) -> Any:
     """The first place of a run whose code is not below this one."""
-    begin, end = np.int64(0), samples
-    while begin < end:
-        middle = (begin + end) >> 1
-        if np.uint64(read_64(sample + 8 * middle)) < code:
-            begin = middle + 1
-        else:
-            end = middle
-    chosen = begin
+    chosen = _bound(sample, 0, samples, code)
     begin = max((chosen - 1) * block, np.int64(0))
     end = chosen * block if chosen < samples else length
-    while begin < end:
-        middle = (begin + end) >> 1
-        if np.uint64(read_64(codes + 8 * middle)) < code:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
+    return _bound(codes, begin, end - begin, code)
 
 
 @compiled(int64(int64, int64, int64, uint64))
@@ -264,14 +268,7 @@ def _next_at(codes: Any, length: Any, at: Any, code: Any) -> Any:
     while at + step <= length and np.uint64(read_64(codes + 8 * (at + step - 1))) < code:
         at += step
         step *= 2
-    end = min(at + step - 1, length)
-    while at < end:
-        middle = (at + end) >> 1
-        if np.uint64(read_64(codes + 8 * middle)) < code:
-            at = middle + 1
-        else:
-            end = middle
-    return at
+    return _bound(codes, at, min(at + step - 1, length) - at, code)
 
 
 @compiled(int64(ROWS, int64, int64, int64, int64, uint64, int64, boolean))
@@ -359,11 +356,18 @@ def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: A
     size = 2 * len(low) + 16
     probe, found, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     count, first = np.int64(0), np.int64(0)
+    is_sorted = len(low) > _SOME
+    order = code_order(low) if is_sorted else np.arange(len(low))
     for run in range(len(runs)):
         codes, length, begin = runs[run, 0], runs[run, 1], count
-        for row in range(len(low)):
+        is_near, behind = is_sorted and length <= _NEAR * len(low), np.int64(0)
+        for number in range(len(low)):
+            row = order[number]
             last = low[row] | span
-            at = first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
+            if is_near:
+                at = behind = _next_at(codes, length, behind, low[row])
+            else:
+                at = first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
             while at < length and np.uint64(read_64(codes + 8 * at)) <= last:
                 if count == size:
                     size *= 2
@@ -388,6 +392,8 @@ def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: A
 def overdrawn(runs: Any, unsorted: Any, block: Any, table: Any, codes: Any, columns: Any, weights: Any) -> Any:
     """The rows of negative weight that runs, and parts in any order that are like them, do not hold often enough."""
     rows = np.flatnonzero(weights < 0)
+    if len(rows) > _SOME:
+        rows = rows[code_order(codes[rows])]
     held, places = weights[rows], np.empty(len(rows), np.int64)
     for run in range(len(runs)):
         find_places(runs, run, block, table, codes, rows, columns, _IDENTITY, places)
@@ -403,7 +409,7 @@ def overdrawn(runs: Any, unsorted: Any, block: Any, table: Any, codes: Any, colu
                     table_of_part, at, table, row, columns, _IDENTITY
                 ):
                     held[number] += read_64(unsorted[part, 4] + unsorted[part, 5] * at)
-    return rows[held < 0]
+    return np.sort(rows[held < 0])
 
 
 @compiled(several(NEW_WORDS, NEW_ROWS, NEW_INTS, boolean)(ROWS, int64, int64, boolean))

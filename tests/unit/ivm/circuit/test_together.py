@@ -95,9 +95,12 @@ def held(made):
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def kernels():
+    kept = compiled.kernels
     compiled.load()
+    yield
+    compiled.kernels = kept
 
 
 @given(st.lists(st.lists(ROW, min_size=1, max_size=8), min_size=1, max_size=20), st.data())
