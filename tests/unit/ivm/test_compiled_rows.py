@@ -15,7 +15,7 @@ from weirflow.ivm import compiled
 from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.arrangement import Arrangement
 from weirflow.ivm.kernel.codes import RowCodes
-from weirflow.ivm.kernel.runs.gathered import GatheredRun, merged
+from weirflow.ivm.kernel.runs.gathered import LazyRun, merged
 from weirflow.ivm.kernel.runs.merge import CodeOrder
 from weirflow.ivm.kernel.runs.run import BLOCK, Run
 from weirflow.ivm.zset.batch import Batch
@@ -138,9 +138,25 @@ def test_merged_runs(equality, kinds, data):
     parts = [part for part in parts if len(part)]
     if parts:
         ours, theirs = order.merge_unsorted(parts), without(order.merge_unsorted, parts)
-        assert isinstance(ours, GatheredRun)
+        assert isinstance(ours, LazyRun)
         assert same_runs(ours, theirs)
         assert same_runs(order.merge_unsorted([ours, *parts]), without(order.merge_unsorted, [theirs, *parts]))
+
+
+@pytest.mark.parametrize("equality", Equality)
+@given(TYPES, st.data())
+def test_sorted_runs_merged(equality, kinds, data):
+    order = CodeOrder(equality)
+    parts = []
+    for _ in range(data.draw(st.integers(2, 9))):
+        one = data.draw(batches(kinds))
+        codes = hash_rows(one.columns, len(one), equality)
+        parts += without(order.sort, codes, one.columns, np.stack([one.weights, -one.weights], 1))
+    parts = [part for part in parts if len(part)]
+    if len(parts) > 1:
+        ours, theirs = order.merge(parts), without(order.merge, parts)
+        assert isinstance(ours, LazyRun)
+        assert same_runs(ours, theirs)
 
 
 def run_of(codes, values, weights=None):
@@ -152,6 +168,7 @@ def run_of(codes, values, weights=None):
 def test_rows_that_differ_but_have_one_code_are_merged_by_numpy():
     parts = [run_of([7, 7], [1, 2]), run_of([7], [1])]
     assert merged(parts, grouping=False) is None
+    assert merged([run_of([7, 7], [1, 2]), run_of([7], [1])], grouping=False, in_order=True) is None
     found = CodeOrder(Equality.IDENTITY).merge_unsorted(parts)
     assert sorted(zip(found.columns[0].to_pylist(), found.values[:, 0].tolist(), strict=True)) == [(1, 2), (2, 1)]
 
@@ -169,7 +186,9 @@ def test_rows_that_get_other_values_alone_stay_where_they_are():
 
 
 def test_sums_that_leave_64_bits_are_merged_by_numpy():
-    assert merged([run_of([7], [1], [2**63 - 1]), run_of([7], [1], [1])], grouping=False) is None
+    for in_order in (False, True):
+        parts = [run_of([7], [1], [2**63 - 1]), run_of([7], [1], [1])]
+        assert merged(parts, grouping=False, in_order=in_order) is None
 
 
 def test_types_that_kernels_do_not_read_are_left_to_numpy():

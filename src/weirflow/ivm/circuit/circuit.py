@@ -11,6 +11,7 @@ from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.circuit.routes import Routes
 from weirflow.ivm.circuit.slices import SlicedJoins
+from weirflow.ivm.circuit.together import stepped_together
 from weirflow.ivm.kernel.deadline import Deadline
 from weirflow.ivm.kernel.fingerprint import fingerprint
 from weirflow.ivm.operators.arrange import Arrange
@@ -23,6 +24,7 @@ from weirflow.sql.snapshots import is_snapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from weirflow.ivm.circuit.slices import SlicedRun
     from weirflow.ivm.kernel.frontier import Frontier
 
 _FUEL_PER_ROW = 12
@@ -251,25 +253,50 @@ class Circuit:
         given = {self.sources[name]: delta for name, delta in deltas.items()}
         if not self._routes.are_of(self.nodes, self.views):
             self._routes = Routes(self.nodes, self.views)
-        nodes, routes = self.nodes, self._routes
+        routes = self._routes
         outputs: dict[int, Batch] = {}
         sliced = self._sliced_joins().run()
-        for number in routes.behind(frozenset(given)):
-            node = nodes[number]
-            if number in given:
-                inputs = [given[number]]
-            elif not outputs.keys().isdisjoint(node.inputs) or sliced.waits(node):
-                inputs = [outputs[one] if one in outputs else nodes[one].operator.nothing for one in node.inputs]
-            else:
-                continue
-            self._stepped.append(node.operator)
-            output = sliced.step(number, inputs)
-            if len(output.weights):
-                outputs[number] = output
+        for in_order, together in routes.behind(frozenset(given)):
+            for number in in_order:
+                self._step(number, given, outputs, sliced)
+            if together:
+                self._step_together(together, given, outputs, sliced)
         for output in outputs.values():
             output.forget()
         changed = {name: self._consolidated(number, outputs) for number in outputs for name in routes.views(number)}
-        return {name: delta for name, delta in changed.items() if len(delta)}
+        return {name: delta for name, delta in changed.items() if len(delta.weights)}
+
+    def _step(self, number: int, given: Mapping[int, Batch], outputs: dict[int, Batch], sliced: SlicedRun) -> None:
+        """Step a node if one of its inputs changes."""
+        node = self.nodes[number]
+        if number in given:
+            inputs = [given[number]]
+        elif not outputs.keys().isdisjoint(node.inputs) or sliced.waits(node):
+            inputs = [outputs[one] if one in outputs else self.nodes[one].operator.nothing for one in node.inputs]
+        else:
+            return
+        self._stepped.append(node.operator)
+        output = sliced.step(number, inputs)
+        if len(output.weights):
+            outputs[number] = output
+
+    def _step_together(
+        self, numbers: Sequence[int], given: Mapping[int, Batch], outputs: dict[int, Batch], sliced: SlicedRun
+    ) -> None:
+        """Step nodes that have one input each, as many of them as possible at once."""
+        ready = []
+        for number in numbers:
+            node = self.nodes[number]
+            if node.inputs[0] in outputs and not sliced.waits(node):
+                self._stepped.append(node.operator)
+                ready.append((number, node.operator, outputs[node.inputs[0]]))
+            else:
+                self._step(number, given, outputs, sliced)
+        for number, output in stepped_together(ready):
+            if output is None:
+                self._step(number, given, outputs, sliced)
+            elif len(output.weights):
+                outputs[number] = output
 
     def _sliced_joins(self) -> SlicedJoins:
         if self._sliced is None:

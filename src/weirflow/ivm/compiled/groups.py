@@ -5,11 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import boolean, int64, uint8, void
+from numba import boolean, int64, uint64, void
 
-from weirflow.ivm.compiled.memory import as_single, as_word, read_8, read_16, read_32, read_64
-from weirflow.ivm.compiled.signatures import INTS, NEW_INTS, NEW_ROWS, ROWS, WORDS, compiled
-from weirflow.ivm.compiled.tables import BYTE, FIELDS, INT, SHORT, SINGLE, add_found, is_present
+from weirflow.ivm.compiled.hashes import mixed
+from weirflow.ivm.compiled.memory import (
+    as_double,
+    as_single,
+    as_word,
+    ints_at,
+    read_8,
+    read_16,
+    read_32,
+    read_64,
+    rows_at,
+    write_8,
+    write_64,
+)
+from weirflow.ivm.compiled.signatures import INTS, NEW_ROWS, ROWS, compiled, several
+from weirflow.ivm.compiled.tables import (
+    BYTE,
+    COLUMN_STEP,
+    DOUBLE,
+    FIELDS,
+    INT,
+    LONG,
+    NAN_DOUBLE,
+    NULL_HASH,
+    SHORT,
+    SINGLE,
+    STEP,
+    add_found,
+    find_places,
+    is_present,
+)
 from weirflow.ivm.compiled.totals import add_double, double_totals, extremes
 
 _COUNT, _INTEGER, _DOUBLE = range(3)
@@ -131,92 +159,174 @@ def _same(words: Any, empty: Any, others: Any, others_empty: Any, group: Any) ->
     return True
 
 
-@compiled(void(NEW_ROWS, uint8[:, ::1], int64, int64, NEW_ROWS, NEW_ROWS, NEW_INTS))
-def _tell(told: Any, valid: Any, at: Any, group: Any, words: Any, empty: Any, nulls: Any) -> None:
-    """Write the results of a group at a row of what is told."""
-    bit = np.uint8(1 << (at & 7))
-    for call in range(len(words)):
-        told[2 + call, at] = words[call, group]
-        if empty[call, group] == 0:
-            valid[call, at >> 3] |= bit
+@compiled(uint64(uint64, boolean, int64, boolean))
+def _hashed(before: Any, empty: Any, word: Any, double: Any) -> Any:
+    """The hash of a row with one more column, as ``compiled.tables`` has it."""
+    if empty:
+        own = NULL_HASH
+    else:
+        number = as_double(word)
+        if double and number != number:  # noqa: PLR0124 - only NaN differs from itself
+            word = NAN_DOUBLE
+        own = mixed(np.uint64(word) + STEP)
+    return before * COLUMN_STEP + own
+
+
+@compiled(void(ROWS, NEW_ROWS, NEW_ROWS, INTS, int64, int64, int64, int64, NEW_ROWS, NEW_ROWS))
+def _tell(
+    calls: Any, told: Any, nulls: Any, codes: Any, weight: Any, at: Any, group: Any, bits: Any, words: Any, empty: Any
+) -> None:
+    """Write the results of a group at a row of what is told; ``bits`` is where those are of what is not NULL."""
+    told[0, at], told[1, at] = group, weight
+    code, stride = np.uint64(codes[group]), 8 * ((told.shape[1] + 63) >> 6)
+    for call in range(len(calls)):
+        word, is_empty = words[call, group], empty[call, group] != 0
+        told[3 + call, at] = word
+        code = _hashed(code, is_empty, word, calls[call, 0] in (_AVERAGE, _DOUBLE_SUM, _DOUBLE_AVERAGE))
+        if is_empty:
+            nulls[call, 0] += 1
         else:
-            nulls[call] += 1
+            place = bits + stride * call + (at >> 3)
+            write_8(place, read_8(place) | (1 << (at & 7)))
+    told[2, at] = np.int64(code)
 
 
-@compiled(int64(int64, ROWS, ROWS, INTS, INTS, INTS, INTS, ROWS, int64, int64, WORDS, int64, NEW_ROWS, NEW_ROWS,
-                uint8[:, ::1], NEW_INTS))  # fmt: skip
-def replace_groups(
-    table: Any,
-    slots: Any,
-    calls: Any,
-    bounds: Any,
-    weights: Any,
-    order: Any,
-    starts: Any,
-    runs: Any,
-    block: Any,
-    keys: Any,
-    codes: Any,
-    columns: Any,
-    added: Any,
-    told: Any,
-    valid: Any,
-    nulls: Any,
-) -> Any:
-    """The number of rows that groups change by, or -1 if it is to be found out otherwise.
+@compiled(void(ROWS, int64, int64, INTS, int64, NEW_ROWS, NEW_ROWS))
+def _add_placed(runs: Any, block: Any, keys: Any, codes: Any, columns: Any, totals: Any, places: Any) -> None:
+    """``add_found``, that writes for each group a run that holds it, -1 if none does, and where."""
+    width, rows, own = totals.shape[1], np.arange(len(codes)), np.empty(len(codes), np.int64)
+    places[:, 0] = -1
+    for run in range(len(runs)):
+        find_places(runs, run, block, keys, codes.view(np.uint64), rows, columns, _GROUPING, own)
+        for group in range(len(codes)):
+            if own[group] >= 0:
+                places[group, 0], places[group, 1] = run, own[group]
+                for index in range(width):
+                    totals[group, index] += read_64(runs[run, 4] + runs[run, 5] * own[group] + 8 * index)
 
-    That is so of rows that are not there, sums that leave their limbs or their type, and weights that are too great.
 
-    Args:
-        table: the arguments of the calls, one row for each row of the delta.
-        slots: of each summand its kind, its argument and its condition by number in the table, and its first total.
-        calls: of each call its kind and the first total of its summand.
-        bounds: of doubles the least and the first too great magnitude as bits, the lowest bit, and how many limbs.
-        weights: of the rows of the delta.
-        order: these rows in the order of their groups.
-        starts: where each group begins in it.
-        runs: the state, as for ``add_found``.
-        block: of the samples of the state.
-        keys: the table of the groups' keys.
-        codes: of the groups' keys.
-        columns: how many columns the keys have.
-        added: zeros; what the delta adds to the totals of each group.
-        told: of each row that is taken back, then of each that is given, the group, the weight and the results.
-        valid: zeros; a bit for each of these results that is not NULL.
-        nulls: zeros; how many of them are NULL.
-    """
+@compiled(boolean(ROWS, INTS, ROWS, ROWS))
+def _update(runs: Any, copies: Any, added: Any, places: Any) -> Any:
+    """Write the values of runs with what is added to them; whether every group was there and none comes to nothing."""
+    width = added.shape[1]
+    for group in range(len(added)):
+        run = places[group, 0]
+        if run < 0:
+            return False
+        values, is_there = runs[run, 4] + runs[run, 5] * places[group, 1], False
+        for index in range(width):
+            is_there |= read_64(values + 8 * index) + added[group, index] != 0
+        if not is_there:
+            return False
+    for run in range(len(runs)):
+        copy = rows_at(copies[run], runs[run, 1], width)
+        for row in range(len(copy)):
+            values = runs[run, 4] + runs[run, 5] * row
+            for index in range(width):
+                copy[row, index] = read_64(values + 8 * index)
+    for group in range(len(added)):
+        copy = rows_at(copies[places[group, 0]], runs[places[group, 0], 1], width)
+        for index in range(width):
+            copy[places[group, 1], index] += added[group, index]
+    return True
+
+
+@compiled(several(int64, int64, boolean)(INTS, int64))
+def _replaced(job: Any, block: Any) -> Any:
+    """How many rows are told, or -1, the greatest magnitude of what is added, and whether runs are updated."""
+    slots, calls = rows_at(job[0], job[1], 4), rows_at(job[2], job[3], 2)
+    bounds, columns, width = ints_at(job[4], 4), job[5], job[6]
+    weights, order = ints_at(job[7], job[8]), ints_at(job[9], job[8])
+    starts, codes = ints_at(job[10], job[11]), ints_at(job[12], job[11])
+    keys, table, runs = job[13], job[14], rows_at(job[15], job[16], 7)
+    count, most = job[11], 2 * job[11]
+    added, told = rows_at(job[17], count, width), rows_at(job[18], 3 + len(calls), most)
+    bits = job[18] + 8 * most * (3 + len(calls))
+    words_of_bits = len(calls) * ((most + 63) >> 6)
+    rest = ints_at(bits, words_of_bits + len(calls))
+    rest[:] = 0
+    nulls = rows_at(bits + 8 * words_of_bits, len(calls), 1)
     if not _have_room(weights) or not _add_up(table, slots, bounds, weights, order, starts, added):
-        return -1
-    totals = np.zeros(added.shape, np.int64)
-    if len(runs):
-        add_found(runs, block, keys, codes, columns, _GROUPING, totals)
+        return np.int64(-1), np.int64(0), False
+    totals = np.zeros((count, width), np.int64)
+    places = np.empty((count, 2), np.int64)
+    if job[19]:
+        _add_placed(runs, block, keys, codes, columns, totals, places)
+    elif len(runs):
+        add_found(runs, block, keys, codes.view(np.uint64), columns, _GROUPING, totals)
     least, greatest = extremes(totals)
     if least < -_LIMIT or greatest > _LIMIT:
-        return -1
-    shape = (len(calls), len(starts))
+        return np.int64(-1), np.int64(0), False
+    shape = (len(calls), count)
     words, empty = np.empty(shape, np.int64), np.empty(shape, np.int64)
     others, others_empty = np.empty(shape, np.int64), np.empty(shape, np.int64)
     if not _results(totals, calls, bounds, words, empty):
-        return -1
+        return np.int64(-1), np.int64(0), False
     was = totals[:, 0] > 0
-    for group in range(len(starts)):
-        for index in range(added.shape[1]):
+    for group in range(count):
+        for index in range(width):
             totals[group, index] += added[group, index]
         if totals[group, 0] < 0:
-            return -1
+            return np.int64(-1), np.int64(0), False
     if not _results(totals, calls, bounds, others, others_empty):
-        return -1
-    count = np.int64(0)
-    stays = np.empty(len(starts), np.bool_)
-    for group in range(len(starts)):
+        return np.int64(-1), np.int64(0), False
+    at = np.int64(0)
+    stays = np.empty(count, np.bool_)
+    for group in range(count):
         stays[group] = was[group] and totals[group, 0] > 0 and _same(words, empty, others, others_empty, group)
         if was[group] and not stays[group]:
-            told[0, count], told[1, count] = group, -1
-            _tell(told, valid, count, group, words, empty, nulls)
-            count += 1
-    for group in range(len(starts)):
+            _tell(calls, told, nulls, codes, -1, at, group, bits, words, empty)
+            at += 1
+    for group in range(count):
         if totals[group, 0] > 0 and not stays[group]:
-            told[0, count], told[1, count] = group, 1
-            _tell(told, valid, count, group, others, others_empty, nulls)
-            count += 1
-    return count
+            _tell(calls, told, nulls, codes, 1, at, group, bits, others, others_empty)
+            at += 1
+    for call in range(len(calls)):
+        place = bits + 8 * (words_of_bits + len(calls) + FIELDS * (columns + call))
+        write_64(place, DOUBLE if calls[call, 0] in (_AVERAGE, _DOUBLE_SUM, _DOUBLE_AVERAGE) else LONG)
+        write_64(place + 8, bits + 8 * ((most + 63) >> 6) * call if nulls[call, 0] else 0)
+        write_64(place + 16, job[18] + 8 * most * (3 + call))
+        write_64(place + 24, 0)
+        write_64(place + 32, 0)
+    least, greatest = extremes(added)
+    is_updated = job[19] != 0 and _update(runs, ints_at(job[19], len(runs)), added, places)
+    return at, max(greatest, -least), is_updated
+
+
+@compiled(NEW_ROWS(ROWS, int64))
+def replace_groups(jobs: Any, block: Any) -> Any:
+    """For each job what its groups change by.
+
+    That is the number of rows, the greatest magnitude of what is added to totals, and whether runs were updated.
+
+    The number is -1 if it is to be found out otherwise: of rows that are not there, sums that leave their limbs or
+    their type, and weights that are too great. A job is made of addresses and numbers:
+
+    - 0, 1: slots, and how many; of each summand its kind, its argument and its condition by number in the table of
+      arguments, and its first total.
+    - 2, 3: calls, and how many; of each its kind and the first total of its summand.
+    - 4: of doubles the least and the first too great magnitude as bits, the lowest bit, and how many limbs.
+    - 5, 6: how many columns the keys have, and how many totals a group.
+    - 7, 8: the weights of the rows of the delta, and how many rows these are.
+    - 9: these rows in the order of their groups.
+    - 10, 11: where each group begins in it, and how many there are.
+    - 12, 13: the codes of the groups' keys, which ascend and have no -0.0, and the table of the keys.
+    - 14: the table of arguments, a row for each row of the delta.
+    - 15, 16: the state, as for ``add_found``, and how many runs it has.
+    - 17: zeros; what the delta adds to the totals of each group.
+    - 18: room for what is told, a word for each of up to twice as many rows as there are groups: of what is taken back,
+      then of what is given, the group, the weight, the code of the row, and the result of each call. Behind that, for
+      each call the bits of the results that are not NULL, in whole words; behind those, how many are NULL; then a table
+      of the keys, which is left as it is, and the results.
+    - 19: 0, or where for each run the address of room for its values is. They are written there with what is added to
+      them, unless no run holds one of the groups, or what it holds of one comes to nothing.
+
+    Args:
+        jobs: a row for each.
+        block: of the samples of the state.
+    """
+    made = np.empty((len(jobs), 3), np.int64)
+    for number in range(len(jobs)):
+        told, greatest, is_updated = _replaced(jobs[number], block)
+        made[number, 0], made[number, 1], made[number, 2] = told, greatest, np.int64(is_updated)
+    return made

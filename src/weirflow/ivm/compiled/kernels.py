@@ -19,6 +19,7 @@ from weirflow.ivm.compiled.tables import (
     hash_table,
     keyed_codes,
     merge_parts,
+    merge_sorted,
     overdrawn,
 )
 from weirflow.ivm.compiled.totals import add_rows, double_totals, encode_doubles, extremes, sum_groups
@@ -47,6 +48,7 @@ __all__ = [
     "in_order",
     "keyed_codes",
     "merge_parts",
+    "merge_sorted",
     "overdrawn",
     "pair_sums",
     "replace_groups",

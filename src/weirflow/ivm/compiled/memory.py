@@ -8,6 +8,9 @@ from typing import Any
 from llvmlite import ir
 from numba import float32, float64, int64, types
 from numba.extending import intrinsic
+from numba.np.numpy_support import carray
+
+from weirflow.ivm.compiled.signatures import NEW_INTS, NEW_ROWS, compiled
 
 
 def _reader(bits: int) -> Any:
@@ -66,7 +69,32 @@ def _as_bits() -> Any:
     return intrinsic(read)
 
 
+def _as_pointer() -> Any:
+    """A function of an address: a pointer to the int64 there."""
+
+    def read(_: Any, _address: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+
+        return types.CPointer(int64)(types.int64), generate  # type: ignore[no-untyped-call]
+
+    return intrinsic(read)
+
+
 read_8, read_16, read_32, read_64 = (_reader(bits) for bits in (8, 16, 32, 64))
 write_8, write_16, write_32, write_64 = (_writer(bits) for bits in (8, 16, 32, 64))
 as_single, as_double = _as_float(float32, 32), _as_float(float64, 64)
 as_word = _as_bits()
+_pointer = _as_pointer()
+
+
+@compiled(NEW_INTS(int64, int64))
+def ints_at(address: Any, length: Any) -> Any:
+    """The so many words at an address."""
+    return carray(_pointer(address), (length,))
+
+
+@compiled(NEW_ROWS(int64, int64, int64))
+def rows_at(address: Any, length: Any, width: Any) -> Any:
+    """The so many rows of words at an address."""
+    return carray(_pointer(address), (length, width))

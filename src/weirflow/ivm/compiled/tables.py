@@ -42,12 +42,16 @@ BITS, BYTE, SHORT, INT, LONG, SINGLE, DOUBLE, WIDE, TEXT = range(1, 10)
 """Kinds of values: booleans, signed integers of 1, 2, 4 and 8 bytes, floating-point numbers, 16 bytes, byte strings."""
 
 _GROUPING, _IDENTITY = True, False
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_COLUMN = np.uint64(0xD1342543DE82EF95)
-_NULL = np.uint64(0x9E6C63D0676A9A99)
+_NEAR = 16
+"""A run of so many rows for each that is looked for is small."""
+_SOME = 256
+"""More rows than that are looked for in the order of their codes: those that follow each other lie near each other."""
+STEP = np.uint64(0x9E3779B97F4A7C15)
+COLUMN_STEP = np.uint64(0xD1342543DE82EF95)
+NULL_HASH = np.uint64(0x9E6C63D0676A9A99)
 _EMPTY_ROW = np.uint64(0x2545F4914F6CDD1D)
 _HIGH, _LOW = np.uint64(0xFFFFFFFF00000000), np.uint64(0x00000000FFFFFFFF)
-_NAN_DOUBLE, _NAN_SINGLE = np.int64(0x7FF8000000000000), np.int64(0x7FC00000)
+NAN_DOUBLE, _NAN_SINGLE = np.int64(0x7FF8000000000000), np.int64(0x7FC00000)
 _ZERO_SINGLE = np.int64(-(1 << 31))
 _ZERO_DOUBLE = np.int64(-(1 << 63))
 
@@ -73,7 +77,7 @@ def _word(kind: Any, values: Any, at: Any, grouping: Any) -> Any:
         word = read_64(values + 8 * at)
         number = as_double(word)
         if number != number:  # noqa: PLR0124 - only NaN differs from itself
-            return _NAN_DOUBLE
+            return NAN_DOUBLE
         return np.int64(0) if grouping and word == _ZERO_DOUBLE else word
     if kind == INT:
         return read_32(values + 4 * at)
@@ -93,8 +97,8 @@ def _word(kind: Any, values: Any, at: Any, grouping: Any) -> Any:
 @compiled(uint64(int64, int64))
 def _hash_text(begin: Any, end: Any) -> Any:
     """The hash of the bytes between two addresses, as ``hashes.hash_bytes`` has it."""
-    total = mixed(np.uint64(end - begin) + _STEP)
-    salt = _STEP
+    total = mixed(np.uint64(end - begin) + STEP)
+    salt = STEP
     while True:
         if begin + 8 <= end:
             word = np.uint64(read_64(begin))
@@ -103,7 +107,7 @@ def _hash_text(begin: Any, end: Any) -> Any:
             for index in range(end - begin):
                 word |= np.uint64(read_8(begin + index) & 0xFF) << np.uint64(8 * index)
         total += mixed(word + salt)
-        salt += _STEP
+        salt += STEP
         begin += 8
         if begin >= end:
             return total
@@ -114,9 +118,9 @@ def _hash_value(kind: Any, values: Any, offsets: Any, at: Any, grouping: Any) ->
     if kind == TEXT:
         return _hash_text(values + read_32(offsets + 4 * at), values + read_32(offsets + 4 * at + 4))
     if kind == WIDE:
-        first = mixed(np.uint64(read_64(values + 16 * at)) + _STEP)
+        first = mixed(np.uint64(read_64(values + 16 * at)) + STEP)
         return mixed(first + np.uint64(read_64(values + 16 * at + 8)))
-    return mixed(np.uint64(_word(kind, values, at, grouping)) + _STEP)
+    return mixed(np.uint64(_word(kind, values, at, grouping)) + STEP)
 
 
 @compiled(void(int64, int64, int64, boolean, NEW_WORDS))
@@ -131,8 +135,8 @@ def _hash_columns(table: Any, begin: Any, end: Any, grouping: Any, hashes: Any) 
         for row in range(len(hashes)):
             at = first + row
             is_null = valid != 0 and not _bit(valid, at)
-            own = _NULL if is_null else _hash_value(kind, values, offsets, at, grouping)
-            hashes[row] = own if column == begin else hashes[row] * _COLUMN + own
+            own = NULL_HASH if is_null else _hash_value(kind, values, offsets, at, grouping)
+            hashes[row] = own if column == begin else hashes[row] * COLUMN_STEP + own
 
 
 @compiled(NEW_WORDS(int64, int64, int64, boolean))
@@ -233,26 +237,38 @@ def _grown(values: Any, size: Any) -> Any:
     return larger
 
 
+@compiled(int64(int64, int64, int64, uint64))
+def _bound(codes: Any, begin: Any, length: Any, code: Any) -> Any:
+    """The first place from ``begin`` on whose code is not below this one, of so many that ascend.
+
+    It goes on without a branch that depends on a code: what cannot be predicted waits for memory, here others overtake.
+    """
+    while length > 1:
+        half = length >> 1
+        begin += half * np.int64(np.uint64(read_64(codes + 8 * (begin + half - 1))) < code)
+        length -= half
+    if length == 1:
+        begin += np.int64(np.uint64(read_64(codes + 8 * begin)) < code)
+    return begin
+
+
 @compiled(int64(int64, int64, int64, int64, int64, uint64))
 def first_at(codes: Any, length: Any, sample: Any, samples: Any, block: Any, code: Any) -> Any:
     """The first place of a run whose code is not below this one."""
-    begin, end = np.int64(0), samples
-    while begin < end:
-        middle = (begin + end) >> 1
-        if np.uint64(read_64(sample + 8 * middle)) < code:
-            begin = middle + 1
-        else:
-            end = middle
-    chosen = begin
+    chosen = _bound(sample, 0, samples, code)
     begin = max((chosen - 1) * block, np.int64(0))
     end = chosen * block if chosen < samples else length
-    while begin < end:
-        middle = (begin + end) >> 1
-        if np.uint64(read_64(codes + 8 * middle)) < code:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
+    return _bound(codes, begin, end - begin, code)
+
+
+@compiled(int64(int64, int64, int64, uint64))
+def _next_at(codes: Any, length: Any, at: Any, code: Any) -> Any:
+    """As ``first_at``, of a run that stays in the cache and a place that lies not far behind ``at``."""
+    step = np.int64(1)
+    while at + step <= length and np.uint64(read_64(codes + 8 * (at + step - 1))) < code:
+        at += step
+        step *= 2
+    return _bound(codes, at, min(at + step - 1, length) - at, code)
 
 
 @compiled(int64(ROWS, int64, int64, int64, int64, uint64, int64, boolean))
@@ -268,18 +284,23 @@ def _place(runs: Any, run: Any, block: Any, table: Any, row: Any, code: Any, col
 
 
 @compiled(void(ROWS, int64, int64, int64, WORDS, INTS, int64, boolean, NEW_INTS))
-def _places(
+def find_places(
     runs: Any, run: Any, block: Any, table: Any, codes: Any, rows: Any, columns: Any, grouping: Any, places: Any
 ) -> None:
     """Write where a run holds rows of the table, -1 where it does not.
 
     A search waits for memory, and so does each comparison. Done for all rows, one after the other and a column at a
-    time, they wait together.
+    time, they wait together. In a small run, ascending codes are looked for where the one before was.
     """
     begin, length, held = runs[run, 0], runs[run, 1], runs[run, 6]
+    is_near, last, code = length <= _NEAR * len(rows), np.int64(0), np.uint64(0)
     for number in range(len(rows)):
-        code = codes[rows[number]]
-        at = first_at(begin, length, runs[run, 2], runs[run, 3], block, code)
+        before, code = code, codes[rows[number]]
+        if is_near and code >= before:
+            last = _next_at(begin, length, last, code)
+            at = last
+        else:
+            at = last = first_at(begin, length, runs[run, 2], runs[run, 3], block, code)
         fits = at < length and np.uint64(read_64(begin + 8 * at)) == code
         places[number] = at if fits else -1
     for column in range(columns):
@@ -299,7 +320,7 @@ def add_found(runs: Any, block: Any, table: Any, codes: Any, columns: Any, group
     """
     width, rows, places = totals.shape[1], np.arange(len(codes)), np.empty(len(codes), np.int64)
     for run in range(len(runs)):
-        _places(runs, run, block, table, codes, rows, columns, grouping, places)
+        find_places(runs, run, block, table, codes, rows, columns, grouping, places)
         for row in range(len(codes)):
             if places[row] >= 0:
                 for index in range(width):
@@ -335,11 +356,18 @@ def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: A
     size = 2 * len(low) + 16
     probe, found, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     count, first = np.int64(0), np.int64(0)
+    is_sorted = len(low) > _SOME
+    order = code_order(low) if is_sorted else np.arange(len(low))
     for run in range(len(runs)):
         codes, length, begin = runs[run, 0], runs[run, 1], count
-        for row in range(len(low)):
+        is_near, behind = is_sorted and length <= _NEAR * len(low), np.int64(0)
+        for number in range(len(low)):
+            row = order[number]
             last = low[row] | span
-            at = first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
+            if is_near:
+                at = behind = _next_at(codes, length, behind, low[row])
+            else:
+                at = first_at(codes, length, runs[run, 2], runs[run, 3], block, low[row])
             while at < length and np.uint64(read_64(codes + 8 * at)) <= last:
                 if count == size:
                     size *= 2
@@ -364,9 +392,11 @@ def find_rows(runs: Any, block: Any, table: Any, low: Any, span: Any, columns: A
 def overdrawn(runs: Any, unsorted: Any, block: Any, table: Any, codes: Any, columns: Any, weights: Any) -> Any:
     """The rows of negative weight that runs, and parts in any order that are like them, do not hold often enough."""
     rows = np.flatnonzero(weights < 0)
+    if len(rows) > _SOME:
+        rows = rows[code_order(codes[rows])]
     held, places = weights[rows], np.empty(len(rows), np.int64)
     for run in range(len(runs)):
-        _places(runs, run, block, table, codes, rows, columns, _IDENTITY, places)
+        find_places(runs, run, block, table, codes, rows, columns, _IDENTITY, places)
         for number in range(len(rows)):
             if places[number] >= 0:
                 held[number] += read_64(runs[run, 4] + runs[run, 5] * places[number])
@@ -379,7 +409,7 @@ def overdrawn(runs: Any, unsorted: Any, block: Any, table: Any, codes: Any, colu
                     table_of_part, at, table, row, columns, _IDENTITY
                 ):
                     held[number] += read_64(unsorted[part, 4] + unsorted[part, 5] * at)
-    return rows[held < 0]
+    return np.sort(rows[held < 0])
 
 
 @compiled(several(NEW_WORDS, NEW_ROWS, NEW_INTS, boolean)(ROWS, int64, int64, boolean))
@@ -437,37 +467,114 @@ def merge_parts(parts: Any, width: Any, columns: Any, grouping: Any) -> Any:
     return kept_codes[:count], values[:count], rows[:count], True
 
 
+@compiled(boolean(NEW_ROWS, int64))
+def _is_any(values: Any, row: Any) -> Any:
+    """Whether any value of a row is not 0."""
+    found = False
+    for index in range(values.shape[1]):
+        found |= values[row, index] != 0
+    return found
+
+
+@compiled(several(NEW_WORDS, NEW_ROWS, NEW_INTS, boolean)(ROWS, int64, int64, boolean))
+def merge_sorted(parts: Any, width: Any, columns: Any, grouping: Any) -> Any:
+    """As ``merge_parts``, of a few parts each of which is sorted: one pass over all of them."""
+    total = np.int64(0)
+    heads, firsts = np.zeros(len(parts), np.int64), np.empty(len(parts), np.int64)
+    for part in range(len(parts)):
+        firsts[part] = total
+        total += parts[part, 1]
+    codes, values, rows = np.empty(total, np.uint64), np.empty((total, width), np.int64), np.empty(total, np.int64)
+    count, holder, place = np.int64(0), np.int64(-1), np.int64(0)
+    for _ in range(total):
+        chosen: Any = np.int64(-1)
+        least = np.uint64(0)
+        for part in range(len(parts)):
+            if heads[part] < parts[part, 1]:
+                code = np.uint64(read_64(parts[part, 0] + 8 * heads[part]))
+                if chosen < 0 or code < least:
+                    chosen, least = part, code
+        row = heads[chosen]
+        heads[chosen] += 1
+        source = parts[chosen, 2] + parts[chosen, 3] * row
+        if holder >= 0 and codes[count] == least:
+            if not equal_rows(parts[holder, 4], place, parts[chosen, 4], row, columns, grouping):
+                return codes[:0], values[:0], rows[:0], False
+            for index in range(width):
+                value, sum_ = read_64(source + 8 * index), values[count, index]
+                added = sum_ + value
+                if ((sum_ ^ added) & (value ^ added)) < 0:
+                    return codes[:0], values[:0], rows[:0], False
+                values[count, index] = added
+            continue
+        count += holder >= 0 and _is_any(values, count)
+        holder, place = chosen, row
+        codes[count], rows[count] = least, firsts[chosen] + row
+        for index in range(width):
+            values[count, index] = read_64(source + 8 * index)
+    count += holder >= 0 and _is_any(values, count)
+    return codes[:count], values[:count], rows[:count], True
+
+
+@compiled(NEW_INTS(ROWS, INTS))
+def _owners(parts: Any, rows: Any) -> Any:
+    """For each of the rows of parts one below the other, the number of its part."""
+    owners = np.zeros(len(rows), np.int64)
+    end = np.int64(0)
+    for part in range(len(parts) - 1):
+        end += parts[part, 0]
+        for at in range(len(rows)):
+            owners[at] += rows[at] >= end
+    return owners
+
+
+@compiled(void(int64, int64, INTS, INTS, INTS))
+def _copy_values(target: Any, width: Any, bases: Any, owners: Any, rows: Any) -> None:
+    """Copy values of so many bytes; in each part, that of a row is as many times that behind the part's base."""
+    if width == 8:  # noqa: PLR2004 - a word
+        for at in range(len(rows)):
+            write_64(target + 8 * at, read_64(bases[owners[at]] + 8 * rows[at]))
+    elif width == 4:  # noqa: PLR2004
+        for at in range(len(rows)):
+            write_32(target + 4 * at, read_32(bases[owners[at]] + 4 * rows[at]))
+    elif width == 16:  # noqa: PLR2004
+        for at in range(len(rows)):
+            source = bases[owners[at]] + 16 * rows[at]
+            write_64(target + 16 * at, read_64(source))
+            write_64(target + 16 * at + 8, read_64(source + 8))
+    elif width == 2:  # noqa: PLR2004
+        for at in range(len(rows)):
+            write_16(target + 2 * at, read_16(bases[owners[at]] + 2 * rows[at]))
+    else:
+        for at in range(len(rows)):
+            write_8(target + at, read_8(bases[owners[at]] + rows[at]))
+
+
+@compiled(int64(int64))
+def _width(kind: Any) -> Any:
+    """The bytes of a value of a kind of fixed width."""
+    if kind in (LONG, DOUBLE):
+        return 8
+    if kind in (INT, SINGLE):
+        return 4
+    if kind == WIDE:
+        return 16
+    return 2 if kind == SHORT else 1
+
+
 @compiled(void(ROWS, INTS, INTS, INTS))
 def gather(parts: Any, rows: Any, columns: Any, into: Any) -> None:
     """Copy the values of some columns, of fixed width and without NULL, at rows of parts one below the other.
 
     ``parts`` has for each part its length and its table; ``into`` has an address for each of the columns.
     """
+    owners, bases = _owners(parts, rows), np.empty(len(parts), np.int64)
     for number in range(len(columns)):
-        target = into[number]
-        part, begin, end = np.int64(-1), np.int64(0), np.int64(0)
-        kind, values = np.int64(0), np.int64(0)
-        for at in range(len(rows)):
-            row = rows[at]
-            if part < 0 or row < begin or row >= end:
-                part, begin, end = np.int64(0), np.int64(0), parts[0, 0]
-                while row >= end:
-                    part += 1
-                    begin = end
-                    end += parts[part, 0]
-                place = parts[part, 1] + 8 * FIELDS * columns[number]
-                kind = read_64(place)
-                values = read_64(place + 16)
-                first = read_64(place + 32)
-            source = first + row - begin
-            if kind in (LONG, DOUBLE):
-                write_64(target + 8 * at, read_64(values + 8 * source))
-            elif kind in (INT, SINGLE):
-                write_32(target + 4 * at, read_32(values + 4 * source))
-            elif kind == WIDE:
-                write_64(target + 16 * at, read_64(values + 16 * source))
-                write_64(target + 16 * at + 8, read_64(values + 16 * source + 8))
-            elif kind == SHORT:
-                write_16(target + 2 * at, read_16(values + 2 * source))
-            else:
-                write_8(target + at, read_8(values + source))
+        place = 8 * FIELDS * columns[number]
+        width = _width(read_64(parts[0, 1] + place))
+        begin = np.int64(0)
+        for part in range(len(parts)):
+            table = parts[part, 1] + place
+            bases[part] = read_64(table + 16) + width * (read_64(table + 32) - begin)
+            begin += parts[part, 0]
+        _copy_values(into[number], width, bases, owners, rows)

@@ -11,7 +11,7 @@ from weirflow.errors import DataError
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel.codes import KeyCodes
 from weirflow.ivm.kernel.runs.merge import CodeOrder, RunMerge
-from weirflow.ivm.kernel.runs.run import BLOCK
+from weirflow.ivm.kernel.runs.run import BLOCK, Run
 from weirflow.ivm.kernel.runs.search import Needles
 from weirflow.ivm.kernel.runs.spine import SpineState
 from weirflow.ivm.zset.batch import add_rows, magnitude
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _ROWS_PER_BATCH = 1 << 16
 _EXACT = np.uint64(0)
 _LIMIT = 2**62
+_UPDATED = 64
+"""For each group that changes, so many rows are written anew rather than that a row is kept beside them."""
+_MOST_UPDATED = 1 << 20
+"""So many values at most."""
 
 
 class AdditiveArrangement(SpineState):
@@ -65,9 +68,29 @@ class AdditiveArrangement(SpineState):
             return
         self._spine.insert(keys, values, codes)
 
-    def add_groups(self, keys: Sequence[pa.Array], values: Int64s, codes: UInt64s, layout: Layout | None) -> None:
-        """As ``add``, of keys that are all different and in the order of their codes; ``layout`` is theirs."""
-        self._spine.insert(keys, values, codes, layout, searchable=True)
+    def add_groups(
+        self,
+        keys: Sequence[pa.Array],
+        values: Int64s,
+        codes: UInt64s,
+        layout: Layout | None,
+        greatest: int | None = None,
+    ) -> None:
+        """As ``add``, of keys that are all different and in the order of their codes; ``layout`` is theirs.
+
+        ``greatest`` is the magnitude of the values, where the caller knows it.
+        """
+        self._spine.append(Run(codes, tuple(keys), values, layout), searchable=True, greatest=greatest)
+
+    def updatable(self, groups: int) -> tuple[Run, ...] | None:
+        """All runs, where it costs less to write their values anew than to keep those of some groups beside them."""
+        runs = self._spine.replaceable(_UPDATED * groups)
+        return runs if runs is not None and self.width * sum(map(len, runs)) <= _MOST_UPDATED else None
+
+    def update(self, old: tuple[Run, ...], values: Sequence[Int64s], greatest: int) -> None:
+        """Let runs that are ``updatable`` have other values, none of which changes by more than ``greatest``."""
+        new = [run.with_values(run.codes, own) for run, own in zip(old, values, strict=True)]
+        self._spine.replace(old, new, greatest)
 
     def lookup(self, keys: Sequence[pa.Array], codes: UInt64s | None = None, layout: Layout | None = None) -> Int64s:
         """The accumulators (rows, width) of each key, zeros where it is absent; ``codes`` as in ``add``.

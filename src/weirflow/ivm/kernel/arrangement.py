@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from weirflow.ivm import compiled
 from weirflow.ivm.kernel.codes import EVERYTHING, NOTHING, RowCodes
-from weirflow.ivm.kernel.runs.gathered import gather, layouts_of
+from weirflow.ivm.kernel.runs.gathered import LazyRun, gather, layouts_of
 from weirflow.ivm.kernel.runs.merge import CodeOrder, RunMerge
-from weirflow.ivm.kernel.runs.run import BLOCK
+from weirflow.ivm.kernel.runs.run import BLOCK, Run
 from weirflow.ivm.kernel.runs.search import Needles
 from weirflow.ivm.kernel.runs.spine import SpineState
 from weirflow.ivm.kernel.state import ProbeResult
@@ -24,7 +24,6 @@ from weirflow.ivm.zset.rows import group_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from weirflow.ivm.kernel.runs.run import Run
     from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _ROWS_PER_BATCH = 1 << 16
@@ -75,8 +74,13 @@ class Arrangement(SpineState):
         if compiled.kernels is not None and self._hash is hash_rows:
             # Where others wait already, nobody looks between ticks: the codes of all of them are found together.
             layout = batch.known_layout if self._spine.is_waiting else batch.layout
-        codes = None if layout is None else self._codes.of_layout(layout)
-        self._spine.insert(batch.columns, weights, codes, layout)
+        if layout is None:
+            self._spine.insert(batch.columns, weights)
+            return
+        codes, lazy = self._codes.of_layout(layout), batch.lazy
+        self._spine.append(
+            LazyRun(codes, lazy, weights) if lazy is not None else Run(codes, batch.columns, weights, layout)
+        )
 
     def probe(
         self,
@@ -137,7 +141,7 @@ class Arrangement(SpineState):
         )
         if len(probe) > limit:
             return None
-        return ProbeResult(probe, Batch(gather(runs, layouts, rows, columns).arrays(), weights))
+        return ProbeResult(probe, Batch.of_lazy(gather(runs, layouts, rows, columns), weights))
 
     def overdrawn(self, batch: Batch) -> Int64s:
         """The rows of the batch that are retracted more often than they are stored; each is in it once."""

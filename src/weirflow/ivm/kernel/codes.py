@@ -70,7 +70,7 @@ class RowCodes:
         if layout.keyed is not None and layout.keyed[0] == self._key_count:
             return layout.keyed[1]
         codes: UInt64s = compiled.kernels.keyed_codes(
-            layout.address, len(layout.places), self._key_count, layout.length, self._float_keys
+            layout.address, layout.count, self._key_count, layout.length, self._float_keys
         )
         if layout.length <= _REMEMBERED:
             layout.keyed = self._key_count, codes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,6 +17,8 @@ from weirflow.rows.arrays import from_numpy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from weirflow.ivm.zset.lazy import LazyColumns
 
     Int64s = npt.NDArray[np.int64]
     UInt64s = npt.NDArray[np.uint64]
@@ -130,20 +131,46 @@ def _segment_sums(values: Int64s, starts: Int64s) -> tuple[Int64s, int]:
     return total, 1 + int(np.bincount(owner).max())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Rows with weights. Columns are plain (unchunked) Arrow arrays as long as ``weights``; all are read-only.
 
     A row may occur several times and weights may be zero: only ``consolidate`` promises otherwise.
+
+    Attributes:
+        weights: one for each row.
+        lazy: the columns, where arrays of them need not be there yet; None where they are.
+        origin: as long as a tick runs, the rows of which these are some columns, and which; None of others.
     """
 
-    columns: tuple[pa.Array, ...]
-    weights: Int64s
-    _layout: Layout | None = field(default=None, init=False, repr=False)
-    _found: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+    __slots__ = ("_columns", "_found", "_layout", "lazy", "origin", "weights")
+
+    def __init__(self, columns: tuple[pa.Array, ...], weights: Int64s, lazy: LazyColumns | None = None) -> None:
+        self._columns = columns
+        self.weights = weights
+        self.lazy = lazy
+        self._layout: Layout | None = None
+        self._found: dict[Hashable, Any] | None = None
+        self.origin: tuple[Batch, tuple[int, ...]] | None = None
+
+    @classmethod
+    def of_lazy(cls, columns: LazyColumns, weights: Int64s) -> Batch:
+        """Rows of columns that become arrays when somebody asks for them."""
+        return cls((), weights, columns)
+
+    @property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """The columns."""
+        return self._columns if self.lazy is None else self.lazy.arrays
+
+    @property
+    def read(self) -> Sequence[pa.Array]:
+        """The columns, for whom it is no matter whether those that he does not read are there."""
+        return self._columns if self.lazy is None else self.lazy
 
     def once(self, name: Hashable, find: Callable[[Batch], _Found]) -> _Found:
         """What was found out about the rows under this name, or is now: once for all who read them in a tick."""
+        if self._found is None:
+            self._found = {}
         if name not in self._found:
             self._found[name] = find(self)
         found: _Found = self._found[name]
@@ -151,7 +178,7 @@ class Batch:
 
     def forget(self) -> None:
         """Let go of what was found out: the tick is over, and the rows may be kept for long."""
-        self._found.clear()
+        self._found = self.origin = None
 
     def __reduce__(self) -> tuple[type[Batch], tuple[Any, ...]]:
         return Batch, (self.columns, self.weights)
@@ -159,14 +186,16 @@ class Batch:
     @property
     def layout(self) -> Layout | None:
         """Where its columns lie, for compiled kernels; None if these do not read them."""
+        if self.lazy is not None:
+            return self.lazy.layout
         if self._layout is None:
-            object.__setattr__(self, "_layout", Layout.of(self.columns))
+            self._layout = Layout.of(self._columns)
         return self._layout
 
     @property
     def known_layout(self) -> Layout | None:
-        """As ``layout``, if somebody has asked for it before."""
-        return self._layout
+        """As ``layout``, if it costs nothing to tell."""
+        return self._layout if self.lazy is None else self.lazy.layout
 
     @classmethod
     def empty(cls, types: Iterable[pa.DataType]) -> Batch:
@@ -193,7 +222,14 @@ class Batch:
     @property
     def types(self) -> tuple[Any, ...]:
         """The columns' Arrow types."""
-        return tuple([column.type for column in self.columns])
+        return tuple([column.type for column in self._columns] if self.lazy is None else self.lazy.types)
+
+    @property
+    def held(self) -> int:
+        """Bytes of the buffers that it keeps alive; far cheaper to tell than those of its rows."""
+        if self.lazy is not None:
+            return int(self.weights.nbytes + self.lazy.held)
+        return int(self.weights.nbytes + sum([column.get_total_buffer_size() for column in self._columns]))
 
     @property
     def nbytes(self) -> int:
@@ -217,13 +253,16 @@ class Batch:
     def select(self, indexes: Iterable[int]) -> Batch:
         """The columns at ``indexes``, in that order; the same batch for whoever asks for the same next."""
         wanted = tuple(indexes)
-        return self.once(
-            ("columns", wanted), lambda rows: Batch(tuple([rows.columns[at] for at in wanted]), rows.weights)
-        )
+        return self.once(("columns", wanted), lambda rows: rows._selected(wanted))  # noqa: SLF001 - its own
+
+    def _selected(self, indexes: Sequence[int]) -> Batch:
+        if self.lazy is not None:
+            return Batch.of_lazy(self.lazy.select(indexes), self.weights)
+        return Batch(tuple([self._columns[at] for at in indexes]), self.weights)
 
     def negate(self) -> Batch:
         """The same rows with opposite weights."""
-        return Batch(self.columns, -self.weights)
+        return Batch(self._columns, -self.weights, self.lazy)
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -85,7 +85,7 @@ def hash_layout(layout: Layout, equality: Equality) -> UInt64s:
     if equality is Equality.IDENTITY and layout.identities is not None:
         return layout.identities
     hashes: UInt64s = compiled.kernels.hash_table(
-        layout.address, len(layout.places), layout.length, equality is Equality.GROUPING
+        layout.address, layout.count, layout.length, equality is Equality.GROUPING
     )
     if equality is Equality.IDENTITY:
         layout.identities = hashes

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from weirflow.ivm.zset.batch import UInt64s
+    from weirflow.ivm.zset.batch import Int64s, UInt64s
 
 _KINDS = {
     pa.bool_().id: 1,
@@ -29,7 +29,7 @@ _KINDS = {
 }
 """By Arrow's number of a type, the number that ``compiled.tables`` has for its kind of values."""
 _TEXT = 9
-_WIDTHS = (0, 0, 1, 2, 4, 8, 4, 8, 16, 0)
+WIDTHS = (0, 0, 1, 2, 4, 8, 4, 8, 16, 0)
 """Bytes of a value of each kind; 0 for those that ``gather`` does not copy."""
 
 Place = tuple[int, int, int, int, int]
@@ -41,22 +41,22 @@ class Layout:
 
     Attributes:
         address: of the table, as ``compiled.tables`` describes it.
-        places: the columns of the table.
+        count: how many columns there are.
         length: how many rows there are.
         identities: the hashes of the rows by ``Equality.IDENTITY``, once somebody has asked for them.
         keyed: by how many of the first columns somebody has asked for the codes of the rows, and these.
     """
 
-    __slots__ = ("_held", "address", "identities", "keyed", "length", "places")
+    __slots__ = ("_held", "_table", "address", "count", "identities", "keyed", "length")
 
-    def __init__(self, places: Sequence[Place], length: int, held: object) -> None:
-        table = pa.py_buffer(np.array(places, np.int64))
-        self.address = table.address
-        self.places = places
+    def __init__(self, table: Int64s, length: int, held: object, address: int | None = None) -> None:
+        self._table = table
+        self.address = pa.py_buffer(table).address if address is None else address
+        self.count = len(table)
         self.length = length
         self.identities: UInt64s | None = None
         self.keyed: tuple[int, UInt64s] | None = None
-        self._held = (table, held)
+        self._held = held
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a layout holds addresses of this process")
@@ -65,12 +65,22 @@ class Layout:
     def of(cls, columns: Sequence[pa.Array]) -> Layout | None:
         """The layout of columns; None if there are none, no rows, or types that kernels do not read."""
         places = places_of(columns)
-        return cls(places, len(columns[0]), columns) if places and len(columns[0]) else None
+        return cls(np.array(places, np.int64), len(columns[0]), columns) if places and len(columns[0]) else None
 
-    def width(self, column: int) -> int:
-        """The bytes of each value of a column; 0 if some are NULL or they have no bytes of their own."""
-        kind, valid, *_ = self.places[column]
-        return 0 if valid else _WIDTHS[kind]
+    @property
+    def table(self) -> Int64s:
+        """The table, a row for each column; it is only read."""
+        return self._table
+
+    @property
+    def kinds(self) -> Sequence[int]:
+        """The number of each column's kind of values."""
+        kinds: list[int] = self._table[:, 0].tolist()
+        return kinds
+
+    def select(self, columns: Sequence[int]) -> Layout:
+        """The layout of some of the columns."""
+        return Layout(self._table[list(columns)], self.length, self)
 
 
 def places_of(columns: Iterable[pa.Array]) -> list[Place] | None:

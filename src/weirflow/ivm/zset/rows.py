@@ -281,7 +281,7 @@ def group_rows(
 def _group_layout(layout: Layout, equality: Equality) -> GroupedRows | None:
     """``group_rows`` by compiled kernels; None if rows that differ have equal codes."""
     order, starts, own, exact = compiled.kernels.group_table(
-        layout.address, len(layout.places), hash_layout(layout, equality), equality is Equality.GROUPING
+        layout.address, layout.count, hash_layout(layout, equality), equality is Equality.GROUPING
     )
     return GroupedRows(order, starts, own) if exact else None
 

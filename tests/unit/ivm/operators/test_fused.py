@@ -15,7 +15,6 @@ from weirflow.ivm.circuit.circuit import Circuit
 from weirflow.ivm.kernel.ordered import OrderedArrangement
 from weirflow.ivm.operators.aggregate import groups
 from weirflow.ivm.operators.aggregate.extreme import ExtremeCall
-from weirflow.ivm.operators.aggregate.fused import FusedCalls
 from weirflow.ivm.operators.aggregate.operator import Aggregate
 from weirflow.ivm.operators.aggregate.running import RunningExtreme
 from weirflow.ivm.zset.batch import Batch
@@ -105,8 +104,8 @@ def test_the_kernel_is_used(monkeypatch):
     if compiled.kernels is None:
         pytest.skip("there is no kernel")
     made = []
-    replaced = FusedCalls.replaced
-    monkeypatch.setattr(FusedCalls, "replaced", lambda *args: made.append(replaced(*args)) or made[-1])
+    replaced = Aggregate._replaced_at_once
+    monkeypatch.setattr(Aggregate, "_replaced_at_once", lambda *args: made.append(replaced(*args)) or made[-1])
     aggregate = Aggregate([column("s")], CALLS)
     for _ in range(30):
         ticked(aggregate, batch([one_row(), one_row(s="b", i=None, v=None)]))
@@ -159,7 +158,7 @@ def test_aggregates_of_one_delta_group_it_once_and_nothing_is_kept_of_it(monkeyp
     circuit.commit([])
     assert len(grouped) == 1
     assert {name: len(rows) for name, rows in changed.items()} == {"a": 2, "b": 2, "c": 2}
-    assert delta._found == {}
+    assert delta._found is None
 
 
 def test_arguments_that_only_compare_equal_are_not_taken_for_each_other():

@@ -126,19 +126,24 @@ class CodeOrder:
 
     def merge(self, parts: Sequence[Run]) -> Run:
         """One run of all rows."""
-        return parts[0] if len(parts) == 1 else self.merge_unsorted(parts)
+        return parts[0] if len(parts) == 1 else self._together(parts, in_order=True)
 
     def merge_unsorted(self, parts: Sequence[Run]) -> Run:
         """One run of all rows, of which only the first part is sorted."""
-        if (run := self._merged(parts)) is not None:
+        return self._together(parts, in_order=False)
+
+    def _together(self, parts: Sequence[Run], *, in_order: bool) -> Run:
+        if (run := self._merged(parts, in_order=in_order)) is not None:
             return run
         codes = np.concatenate([part.codes for part in parts])
         values = np.concatenate([part.values for part in parts])
         return self._sorted(codes, concat_columns([part.columns for part in parts]), values)
 
-    def _merged(self, parts: Sequence[Run]) -> Run | None:
+    def _merged(self, parts: Sequence[Run], *, in_order: bool = False) -> Run | None:
         """The run by compiled kernels; very many rows are sorted by NumPy, column by column."""
-        return merged(parts, grouping=self._grouping) if sum(map(len, parts)) < weights.MANY else None
+        if sum(map(len, parts)) >= weights.MANY:
+            return None
+        return merged(parts, grouping=self._grouping, in_order=in_order)
 
     def _sorted(self, codes: UInt64s, columns: Sequence[pa.Array], values: Int64s) -> Run:
         return sorted_run(codes, columns, values, self._equality)

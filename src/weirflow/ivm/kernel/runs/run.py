@@ -68,10 +68,26 @@ class Run:
     def __reduce__(self) -> tuple[type[Run], tuple[Any, ...]]:
         return Run, (self.codes, self.columns, self.values)
 
+    def with_values(self, codes: UInt64s, values: Int64s) -> Run:
+        """The same rows with other values, as when known groups change; ``codes`` are theirs again."""
+        return self._moved(Run(codes, self._columns, values, self._layout))
+
+    def _moved(self, other: Run) -> Run:
+        """A run of the same rows, which says of them what is known of these."""
+        if self._place is not None and other.codes is self.codes and other.values.flags.c_contiguous:
+            begin = pa.py_buffer(other.values).address
+            other._sample = self._sample
+            other._place = (*self._place[:4], begin, other.values.strides[0], self._place[6])
+        return other
+
     @property
     def columns(self) -> tuple[pa.Array, ...]:
         """The columns of the rows."""
         return self._columns
+
+    def column(self, index: int) -> pa.Array:
+        """One of the columns; no others are made for it."""
+        return self._columns[index]
 
     @property
     def types(self) -> Sequence[pa.DataType]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from weirflow.ivm.zset.batch import Int64s, UInt64s
-    from weirflow.ivm.zset.layout import Layout
 
     Codes = Callable[[Sequence[pa.Array], int], UInt64s]
     """Columns of rows and how many these are to the rows' codes."""
@@ -151,26 +150,33 @@ class Spine:
         """Whether rows were inserted at which nobody has looked yet."""
         return bool(self.content.inserted)
 
-    def insert(
-        self,
-        columns: Sequence[pa.Array],
-        values: Int64s,
-        codes: UInt64s | None = None,
-        layout: Layout | None = None,
-        *,
-        searchable: bool = False,
-    ) -> None:
-        """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed.
+    def insert(self, columns: Sequence[pa.Array], values: Int64s, codes: UInt64s | None = None) -> None:
+        """Add rows, in any order; their codes are found when they are needed. On an error nothing has changed."""
+        if codes is not None:
+            self.append(Run(codes, tuple(columns), values))
+        elif len(values) > HEAD_ROWS // 2:
+            self.append(Run(self._coded(columns, len(values)), tuple(columns), values))
+        else:
+            self._append(_UncodedRows(tuple(columns), values), searchable=False, large=magnitude(values) > _LARGE)
 
-        Rows are ``searchable`` if they are all different and in the order of their codes.
+    def append(self, rows: Run, *, searchable: bool = False, greatest: int | None = None) -> None:
+        """Add rows with their codes, in any order. On an error nothing has changed.
+
+        Args:
+            rows: what is added.
+            searchable: whether they are all different and in the order of their codes.
+            greatest: the magnitude of their values, where the caller knows it.
         """
+        if len(rows) > HEAD_ROWS // 2:
+            self.content = self._with_many(rows)
+        else:
+            greatest = magnitude(rows.values) if greatest is None else greatest
+            self._append(rows, searchable=searchable, large=greatest > _LARGE)
+
+    def _append(self, own: Run | _UncodedRows, *, searchable: bool, large: bool) -> None:
         before = self.content
-        if len(values) > HEAD_ROWS // 2:
-            self.content = self._with_many(Run(self._coded(columns, len(values), codes), tuple(columns), values))
-            return
-        large = before.large or magnitude(values) > _LARGE
-        own = _UncodedRows(tuple(columns), values) if codes is None else Run(codes, tuple(columns), values, layout)
-        inserted, rows = (*before.inserted, own), before.inserted_rows + len(values)
+        large = large or before.large
+        inserted, rows = (*before.inserted, own), before.inserted_rows + len(own.values)
         searchable = searchable and before.searchable
         after = Content(before.runs, before.head, inserted, rows, searchable, large, before.settled)
         self.content = self._tidied(after) if large or rows > HEAD_ROWS // 2 else after
@@ -194,11 +200,29 @@ class Spine:
             merged = copied(merged, self._allocate)
         return self._with_apart(others._replace(runs=(*others.runs, merged), settled=False, calm=False), apart)
 
+    def replaceable(self, most: int) -> tuple[Run, ...] | None:
+        """All runs, if they lie in memory, have up to so many rows, and nothing waits to be merged with them."""
+        content = self.content
+        if content.inserted or self._spill is not None:
+            return None
+        runs = self._sorted
+        return runs if runs and sum(map(len, runs)) <= most else None
+
+    def replace(self, old: tuple[Run, ...], new: Sequence[Run], greatest: int) -> None:
+        """Hold runs of the same rows with other values, instead of those that are ``replaceable``.
+
+        ``greatest`` is the magnitude of the change of a value.
+        """
+        assert len(old) == len(self._sorted)
+        content = self.content
+        runs, head = (tuple(new), None) if content.head is None else (tuple(new[:-1]), new[-1])
+        self.content = content._replace(runs=runs, head=head, large=content.large or greatest > _LARGE)
+
     def insert_run(self, run: Run) -> None:
         """Add rows that are sorted already."""
         if len(run) <= HEAD_ROWS // 2:
             if len(run):
-                self.insert(run.columns, run.values, run.codes)
+                self.append(run)
             return
         run = run if self._spill is None else copied(run, self._allocate)
         self.content = self.content._replace(runs=(*self.content.runs, run), settled=False, calm=False)
@@ -209,9 +233,7 @@ class Spine:
         known = set(map(id, content.runs))
         self._merges = [merge for merge in self._merges if known.issuperset(map(id, merge.runs))]
 
-    def _coded(self, columns: Sequence[pa.Array], length: int, codes: UInt64s | None) -> UInt64s:
-        if codes is not None:
-            return codes
+    def _coded(self, columns: Sequence[pa.Array], length: int) -> UInt64s:
         assert self._codes is not None
         return self._codes(columns, length)
 
@@ -227,7 +249,7 @@ class Spine:
         if waiting:
             columns, values = concat_columns([one.columns for one in waiting]), [one.values for one in waiting]
             summed = values[0] if len(values) == 1 else np.concatenate(values)
-            newest.append(Run(self._coded(columns, len(summed), None), columns, summed))
+            newest.append(Run(self._coded(columns, len(summed)), columns, summed))
         newest += [one for one in content.inserted if isinstance(one, Run)]
         head = self._order.merge_unsorted(newest)
         if len(head) > HEAD_ROWS:

@@ -15,7 +15,7 @@ from weirflow.ivm.kernel.additive import AdditiveArrangement
 from weirflow.ivm.kernel.expressions.monotone import advanced, monotone
 from weirflow.ivm.operators.aggregate.dispatch import make_call
 from weirflow.ivm.operators.aggregate.functions import CallTotals, LinearCall, TotalsSlot, TouchedCall
-from weirflow.ivm.operators.aggregate.fused import FusedCalls
+from weirflow.ivm.operators.aggregate.fused import FusedCalls, Replaced, ReplaceJob, replace_groups
 from weirflow.ivm.operators.aggregate.groups import GroupedInput, Groups
 from weirflow.ivm.operators.aggregate.recompute import RecomputeCall
 from weirflow.ivm.operators.aggregate.totals.doubles import Escapes
@@ -83,7 +83,9 @@ class Aggregate(Operator):
             self._touched_at.append(slice(width, width + touched.width))
             width += touched.width
         self._totals = AdditiveArrangement(self.types[: self._key_count], width)
-        self._fused = FusedCalls.of(self._calls, self._slots.values(), self._key_count)
+        fused = FusedCalls.of(self._calls, self._slots.values(), self._key_count)
+        # What another engine evaluates is evaluated once, though it turns out that it is not for the kernel.
+        self._fused = None if self._input.is_together else fused
         self._escapes = EscapeTable(self.types[: self._key_count])
         summed = [state for slot in self._slots.values() for state in slot.call.states]
         kept = [state for call in self._touched for state in call.states]
@@ -99,6 +101,11 @@ class Aggregate(Operator):
         found = self._calls[call]
         assert isinstance(found, LinearCall)
         return self._slots[found.summand]
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether a compiled kernel replaces its groups, as a rule."""
+        return self._fused is not None
 
     @property
     def recomputes(self) -> bool:
@@ -145,16 +152,36 @@ class Aggregate(Operator):
         groups, evaluated, partial = self._grouped(delta)
         return self._advanced(groups, partial, evaluated, delta.weights)
 
-    def _replaced_at_once(self, delta: Batch) -> Batch | None:
-        """What ``step`` gives, by one compiled kernel; None if it is not for that one."""
+    def job(self, delta: Batch, *, updates: bool = False) -> ReplaceJob | None:
+        """What ``step`` would do, for a compiled kernel that does it for several operators; None if it is not for that.
+
+        ``finish`` is to be called when it is done, in the same tick. May raise as ``step`` does. ``updates`` is for
+        states that nobody writes down after each tick: small ones are replaced, though few of their rows change.
+        """
         if self._fused is None or compiled.kernels is None or len(delta) > _BLOCK or self._escapes.state.row_count:
             return None
-        groups, _ = self._input.of(delta)
-        made = self._fused.replaced(groups, self._input.arguments(delta), delta.weights, self._totals)
-        if made is None:
+        groups, arguments = self._input.laid_out(delta)
+        return self._fused.job(groups, arguments, delta.weights, self._totals, updates=updates)
+
+    def finish(self, job: ReplaceJob, made: Replaced) -> Batch:
+        """What ``step`` returns, of a job that was done."""
+        if made.is_updated and job.updates is not None:
+            old, new = job.updates
+            self._stage(lambda: self._totals.update(old, new, made.greatest))
+        else:
+            groups, added = job.groups, job.added
+            assert groups.codes is not None
+            codes = groups.codes
+            self._stage(lambda: self._totals.add_groups(groups.keys, added, codes, groups.layout, made.greatest))
+        return job.rows(made.told) if made.told else self.nothing
+
+    def _replaced_at_once(self, delta: Batch) -> Batch | None:
+        """What ``step`` gives, by one compiled kernel; None if it is not for that one."""
+        job = self.job(delta)
+        if job is None:
             return None
-        self._stage(lambda: self._add(groups, made.added))
-        return made.rows
+        (made,) = replace_groups([job])
+        return None if made.told < 0 else self.finish(job, made)
 
     def adopt_parts(self, parts: Aggregate) -> None:
         """Between ticks: be the operator that has seen all rows which the parts of it have seen, each some of them.

@@ -42,6 +42,7 @@ class PartialAggregate(Aggregate):
         marks = [pa.int32()] * _MARKS
         self.types = (*self.types[: len(keys)], *marks, *[pa.int64()] * self._linear_width)
         self.nothing = Batch.empty(self.types)
+        self._fused = None  # groups are not replaced
         self._escaped: list[tuple[int, Escapes]] = []
 
     @property

@@ -19,7 +19,7 @@ from weirflow.ivm.operators.arrange import Arrange
 from weirflow.ivm.operators.join import pairs
 from weirflow.ivm.operators.operator import Operator
 from weirflow.ivm.operators.truth import true_rows
-from weirflow.ivm.zset.batch import Batch
+from weirflow.ivm.zset.batch import Batch, magnitude
 from weirflow.ivm.zset.buffers import bits
 from weirflow.ivm.zset.rows import consolidate
 
@@ -255,10 +255,12 @@ class _Narrowed:
 
 def _with_keys(rows: Batch, key_count: int) -> Batch:
     """The rows without NULL in any of their first columns."""
+    nullable = [column for column in rows.columns[:key_count] if column.null_count]
+    if not nullable:
+        return rows
     kept = np.ones(len(rows), np.bool_)
-    for column in rows.columns[:key_count]:
-        if column.null_count:
-            kept &= bits(column.is_valid())
+    for column in nullable:
+        kept &= bits(column.is_valid())
     return rows.filter(kept)
 
 
@@ -266,8 +268,7 @@ def _products(left: Int64s, right: Int64s) -> Int64s:
     """The weights of pairs. They never wrap: ``DataError`` if one may not fit."""
     if not len(left):
         return left
-    most = [max(int(weights.max()), -int(weights.min())) for weights in (left, right)]
-    if most[0] * most[1] > _MOST_WEIGHT:
+    if magnitude(left[:, None]) * magnitude(right[:, None]) > _MOST_WEIGHT:
         raise DataError(
             "A join makes more equal rows than a 64-bit integer can count.",
             hint="look for a join condition that is missing, or rows that were inserted again and again",
