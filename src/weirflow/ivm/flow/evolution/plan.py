@@ -148,8 +148,8 @@ def require_all_rows(source: Source, views: Mapping[str, View]) -> None:
     if lets_go(source, views):
         raise ConfigError(
             f"All views must be filled again, but {source.name!r} does not keep rows that are too old to change.",
-            hint="register that source with Lateness(..., keep=True); or declare the same as the checkpoint, or nothing, "
-            "restore, and change views afterwards",
+            hint="register that source with Lateness(..., keep=True); or declare the same as the checkpoint or "
+            "nothing, restore, and change views afterwards",
         )
 
 
