@@ -109,6 +109,6 @@ def test_what_cannot_be_right_is_refused_before_anything_starts(session, sources
         both.process(Broadcast())
     with pytest.raises(ConfigError, match="has one input, and two streams were connected"):
         both.process(One())
-    with pytest.raises(ConfigError, match="its rows have no event time"):
+    with pytest.raises(ConfigError, match="uses event time, but its rows have none"):
         both.process(Plain(), time="event")
     assert both.process(Plain()).columns == ["n"]

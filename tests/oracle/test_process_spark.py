@@ -272,7 +272,7 @@ def test_what_spark_has_not_is_refused_before_anything_starts(session):
             stream.key_by("user").process(Both())
         with pytest.raises(ConfigError, match="is not a ProcessFunction"):
             stream.key_by("user").process(len)
-        with pytest.raises(ConfigError, match="its rows have no event time"):
+        with pytest.raises(ConfigError, match="uses event time, but its rows have none"):
             stream.key_by("user").process(Plain(), time="event")
         with pytest.raises(UnsupportedError, match="keys of type TIMESTAMP"):
             stream.key_by("at").process(Plain())
