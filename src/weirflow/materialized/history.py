@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from weirflow.flows.feeds.table_changes import ChangeSize
 
 
+_SECONDS_PER_ROW = 2e-5
+
+
 class Estimate(msgspec.Struct, frozen=True):
     """What was expected of a refresh.
 
@@ -35,7 +38,7 @@ class Estimate(msgspec.Struct, frozen=True):
     compared_rows: int = 0
     uncounted_rows: int = 0
     fixed_seconds: float | None = None
-    seconds_per_row: float = 2e-5
+    seconds_per_row: float = _SECONDS_PER_ROW
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -89,7 +92,6 @@ class RefreshRecord(msgspec.Struct, frozen=True):
 
 _FIXED_SECONDS = 0.3
 """What an increment takes besides its rows, as long as nobody knows: so little that it is tried."""
-_SECONDS_PER_ROW = 2e-5
 _SECONDS_PER_COMPARED_ROW = 2e-6
 _FULL_FIXED_SECONDS = 2.0
 _FULL_SECONDS_PER_ROW = 3e-6
