@@ -92,6 +92,8 @@ class RefreshRecord(msgspec.Struct, frozen=True):
 
 _FIXED_SECONDS = 0.3
 """What an increment takes besides its rows, as long as nobody knows: so little that it is tried."""
+_USUAL_FIXED_SECONDS = 2.0
+"""What it takes where rows take what follows."""
 _SECONDS_PER_COMPARED_ROW = 2e-6
 _FULL_FIXED_SECONDS = 2.0
 _FULL_SECONDS_PER_ROW = 3e-6
@@ -162,11 +164,14 @@ def _fixed_seconds(done: Sequence[RefreshRecord], records: Sequence[RefreshRecor
 
 
 def _how_far_off(done: Sequence[RefreshRecord], work: float, fixed: float) -> float:
-    """How many times as long as roughly expected the rows of large increments took, of those of this size above all."""
+    """How many times as long as roughly expected the rows of large increments took, of those of this size above all.
+
+    Where none was large, slow small ones tell of a slow machine.
+    """
     large = [(one.cost.seconds - fixed, _work_of(one)) for one in done if _work_of(one) > _FEW_SECONDS]
     found = [(max(took, 0.0) / own, (1 + abs(math.log2(max(work, 1e-3) / own))) ** -2) for took, own in large]
     weight = sum(one for _, one in found)
-    return sum(ratio * one for ratio, one in found) / weight if found else 1.0
+    return sum(ratio * one for ratio, one in found) / weight if found else max(fixed / _USUAL_FIXED_SECONDS, 1.0)
 
 
 def _full_seconds(records: Sequence[RefreshRecord], source_rows: int) -> float:

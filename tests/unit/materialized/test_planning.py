@@ -85,6 +85,8 @@ def test_what_an_increment_takes_besides_its_rows_is_learned_from_small_ones_and
     small = record("incremental", 2.0, changed=100)
     assert expected([small], size, 1000).incremental_seconds == pytest.approx(2.0)
     assert expected([small], ChangeSize(10**6), 1000).incremental_seconds == pytest.approx(22.0, abs=0.01)
+    slow = record("incremental", 4.0, changed=100)
+    assert expected([slow], ChangeSize(10**6), 1000).incremental_seconds == pytest.approx(44.0, abs=0.05)
     found = expected([small, *[record("full", 1.0)] * 10], size, 1000)
     assert 1.2 < found.incremental_seconds < 2.0
     later = msgspec.structs.replace(record("full", 1.0), estimate=found)
