@@ -150,8 +150,19 @@ class Coordinator:
             before = before.empty
             commit = msgspec.structs.replace(commit, states={}, versions={}, packs={}, released={})
         blueprint = Blueprint(before.with_group(group))
+        self._require_fillable(blueprint)
         filled = self._jobs.fill(blueprint, commit, len(blueprint.definition.groups) - 1)
         self._redefine("define", blueprint, filled)
+
+    def require_definable(self, group: FillGroup) -> None:
+        """Raise what ``define`` would raise for sources and views, without filling them."""
+        definition = self.definition.with_group(group)
+        if self.commit.epoch:
+            self._require_fillable(Blueprint(definition))
+
+    def _require_fillable(self, blueprint: Blueprint) -> None:
+        if self.commit.epoch:
+            blueprint.require_own_state(len(blueprint.definition.groups) - 1)
 
     def drop(self, name: str) -> None:
         """Remove a source or view that nothing reads."""

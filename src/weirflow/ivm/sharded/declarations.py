@@ -171,7 +171,7 @@ class Declarations:
     def _failure(self, group: FillGroup) -> WeirflowError | None:
         """What is wrong with a group of sources and views; None if nothing is."""
         try:
-            self._coordinator.definition.with_group(self._chosen(group))
+            self._coordinator.require_definable(self._chosen(group))
         except WeirflowError as error:
             return error
         return None

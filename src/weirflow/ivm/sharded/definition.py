@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from weirflow.checkpoint.sealed import FORMAT
+from weirflow.errors import ConfigError
+from weirflow.ivm.circuit.circuit import ancestors
 from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.durability.manifest import MOVED, PLANNED
 from weirflow.ivm.durability.records import (
@@ -251,6 +253,7 @@ class Blueprint:
             number: self.spread.key(number) for number, node in enumerate(self.spread.nodes) if node.operator.states
         }
         self.keys = frozenset(keys.values())
+        self._key_of = keys
         self.keys_of_stage = [
             frozenset(keys[number] for number in (*self.spread.kept(stage), *self.spread.probed(stage)))
             for stage in range(self.spread.depth)
@@ -259,6 +262,25 @@ class Blueprint:
     def schema(self, name: str) -> pa.Schema:
         """The columns of a source or view."""
         return self.program.relations[name].schema
+
+    def require_own_state(self, group: int) -> None:
+        """Refuse views of a group that would fill state of older views from a source that has let go of rows."""
+        first, nodes, relations = self.begins[group], self.spread.nodes, self.spread.relations
+        filled = {key for number, key in self._key_of.items() if number >= first}
+        shared = {number for number, key in self._key_of.items() if number < first and key in filled}
+        if not shared:
+            return
+        read = {name: ancestors(nodes, [relations[name]]) for name in (*self.definition.inputs, *self.definition.views)}
+        for source in self.definition.inputs.values():
+            begin = {one for one in read[source.name] if not nodes[one].inputs}
+            lost = {one for one in shared if not source.keeps and begin & ancestors(nodes, [one])}
+            view = next((name for name in self.definition.views if lost & read[name]), None)
+            if view is not None:
+                raise ConfigError(
+                    f"In shards, a view cannot share what is computed for {view!r} any more: the source "
+                    f"{source.name!r} has freed rows that it was computed from.",
+                    hint=f"select from {view!r} instead, or register both views before the first tick",
+                )
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from support.flow_engine import FlowEngine
 from support.late_ticks import COLUMNS, START
 from support.late_ticks import VIEWS as LATE_VIEWS
 from support.late_ticks import ticks as late_ticks
+from support.let_go import let_go_at_once
 
 from weirflow import IncrementalFlow, Lateness
 from weirflow.errors import ConfigError
@@ -146,3 +147,26 @@ def test_a_view_that_is_replaced_leaves_the_others_as_they_are():
     other.replace_view("seen", "SELECT DISTINCT name FROM t")
     for delta in deltas[18:]:
         assert flow.tick(delta).views == other.tick(delta).views
+
+
+def test_a_later_view_does_not_fill_the_state_of_an_older_one_from_the_rows_that_are_left(tmp_path, monkeypatch):
+    let_go_at_once(monkeypatch)
+    with PartitionedFlow(str(tmp_path), 2, InThisProcess()) as flow:
+        flow.register_source("t", "at TIMESTAMP, name STRING", lateness=Lateness("at", "1 minute", keep=False))
+        flow.register_source("kept", "name STRING")
+        flow.register_view("first", "SELECT name, COUNT(*) AS n FROM t GROUP BY name")
+        for minute in range(20):
+            flow.tick("t", [{"at": dt.datetime(2024, 1, 1, 0, minute, tzinfo=dt.UTC), "name": "a"}])
+        assert flow.snapshot("t").num_rows < 20
+        for query in (
+            "SELECT name, COUNT(*) AS n FROM t GROUP BY name",
+            "SELECT COUNT(*) + 1 AS n FROM t GROUP BY name",
+        ):
+            with pytest.raises(ConfigError, match="'first' any more: the source 't' has freed rows"):
+                flow.register_view("second", query)
+        flow.register_view("same", "SELECT * FROM first")
+        flow.register_view("other", "SELECT name, COUNT(*) AS n FROM kept GROUP BY name")
+        flow.register_view("another", "SELECT name, COUNT(*) AS n FROM kept GROUP BY name")
+        flow.tick({"t": [{"at": dt.datetime(2024, 1, 1, 1, tzinfo=dt.UTC), "name": "a"}], "kept": [{"name": "b"}]})
+        assert flow.snapshot("first").to_pylist() == flow.snapshot("same").to_pylist() == [{"name": "a", "n": 21}]
+        assert flow.snapshot("other").to_pylist() == flow.snapshot("another").to_pylist() == [{"name": "b", "n": 1}]
