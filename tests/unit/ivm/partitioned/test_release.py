@@ -163,7 +163,7 @@ def test_a_later_view_does_not_fill_the_state_of_an_older_one_from_the_rows_that
             "SELECT COUNT(*) + 1 AS n FROM t GROUP BY name",
         ):
             with pytest.raises(ConfigError, match="'first' any more: the source 't' has freed rows"):
-                flow.register_view("second", query)
+                flow.register_view("second", f"SELECT {column} AS n FROM t GROUP BY name")
         flow.register_view("same", "SELECT * FROM first")
         flow.register_view("other", "SELECT name, COUNT(*) AS n FROM kept GROUP BY name")
         flow.register_view("another", "SELECT name, COUNT(*) AS n FROM kept GROUP BY name")
