@@ -290,3 +290,35 @@ def test_on_broadcast_and_callbacks_for_keys_see_the_time_of_their_batch(session
     first, second = ([(row["timer"], row["told"] == row["now"]) for row in batch] for batch in found)
     assert first == second == [(False, True), (True, True)]
     assert found[0][0]["now"] < found[1][0]["now"]
+
+
+def test_large_copies_are_read_as_they_were_written_and_stored_anew_now_and_then(session, tmp_path):
+    class Large(ProcessFunction):
+        output = "told STRING"
+
+        def open(self, ctx):
+            from weirflow.spark.process import copies  # noqa: PLC0415 - of the worker
+
+            copies._remembered.clear()
+            self.told = ctx.broadcast(StateDescriptor("told", None, dict[str, str]))
+
+        def on_broadcast(self, ctx, row):
+            self.told.put(row["rule"], chr(96 + row["most"]) * 700_000)
+
+        def on_element(self, ctx, key, row):
+            ctx.emit({"told": " ".join(f"{rule}:{len(text)}{text[-1]}" for rule, text in self.told.items())})
+
+    payment = {"account": "x", "at": START, "amount": 1}
+    payments, rules = opened = sources(tmp_path)
+    told = [[("a", 1), ("b", 2), ("c", 3)], [], [("b", 5)], [("a", 6), ("c", 7)], [("b", 8)], []]
+    add(opened, [([payment], [{"rule": rule, "most": most} for rule, most in rows]) for rows in told])
+    stream = payments.stream(session).key_by(KEY).process(Large(), broadcast=rules.stream(session))
+    found = []
+    writer = stream.write_stream().foreach_batch(
+        lambda batch, _: found.extend(row["told"] for row in batch.to_pylist())
+    )
+    writer = writer.option("checkpointLocation", tmp_path / "checkpoint").trigger(Trigger.available_now())
+    with writer.start() as query:
+        query.await_termination(240)
+    texts = ["aabbcc", "aabbcc", "aabecc", "afbecg", "afbhcg", "afbhcg"]
+    assert found == [" ".join(f"{text[at]}:700000{text[at + 1]}" for at in (0, 2, 4)) for text in texts]
