@@ -32,6 +32,7 @@ from weirflow.errors import (
     StorageError,
     TableNotFound,
 )
+from weirflow.ivm.circuit.circuit import ancestors
 from weirflow.ivm.compiler.program import Program
 from weirflow.ivm.compiler.view import Mode, View
 from weirflow.sql import expr, plan, types
@@ -290,7 +291,12 @@ def test_a_text_that_was_kept_is_read_as_it_was():
         assert print_plan(decode_plan(text)) == printed
         assert encode_plan(decode_plan(text)) == text
         program.add_views({name: View("", Mode.INCREMENTAL, plan=text)})
-    assert fingerprints(program) == kept["fingerprints"]
+    nodes = program.circuit.nodes
+    # Semi joins had the fingerprints of anti joins then, so what is behind one is not found.
+    behind = [any(nodes[one].label == "semi join" for one in ancestors(nodes, [at])) for at in range(len(nodes))]
+    found = zip(fingerprints(program), kept["fingerprints"], behind, strict=True)
+    assert [now != then for now, then, _ in found] == behind
+    assert 0 < sum(behind) < len(nodes) // 4
     later = {"first ranked", "nearest"}  # kinds of nodes that were not there when it was written
     assert {json.loads(row)[0] if isinstance(row, str) else row[0] for row in _rows(kept)} == {
         name for name, _ in KINDS.values()

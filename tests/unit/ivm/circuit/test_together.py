@@ -205,7 +205,7 @@ def test_a_commit_that_was_interrupted_is_taken_back(monkeypatch):
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [([row(7, weight=-1)], "is not there"), ([row(q=2**63 - 1), row(q=2**63 - 1)], "overflows")],
+    [([row(7, weight=-1)], "does not exist"), ([row(q=2**63 - 1), row(q=2**63 - 1)], "overflows")],
 )
 @pytest.mark.usefixtures("either_kernel")
 def test_what_fails_in_one_fails_the_tick_and_changes_nothing(rows, message):
